@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The boundary to a host: run a probing command, read and write files of sysfs and procfs.
+
+Nothing else probes a host, so a test replaces `root` by a tree of fixture files and `run` by a table of answers.
+"""
+from __future__ import annotations
+
+import glob as globbing
+import os
+import shutil
+import subprocess
+from typing import Callable, List, NamedTuple, Optional, Sequence
+
+COMMAND_NOT_FOUND = 127
+TIMED_OUT = 124
+# A plain user's PATH lacks the places where wipefs, blkid and losetup live.
+SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+class Result(NamedTuple):
+    """What a command gave: its argument list, exit code and texts. rc 127: no such command; 124: timed out; -n: ended by signal n."""
+
+    argv: List[str]
+    rc: int
+    stdout: str
+    stderr: str
+
+
+def _text(data: object) -> str:
+    """Output of a command that was cut short may be bytes, text or None, by Python version."""
+    if data is None:
+        return ""
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(data)
+
+
+class Host:
+    """This machine, seen from `root` ("/", or a fixture tree in tests). `log` gets each argument list before it runs."""
+
+    def __init__(self, root: str = "/", log: Optional[Callable[[List[str]], object]] = None) -> None:
+        self.root = root
+        self.log = log
+
+    def path(self, path: str) -> str:
+        """The real file behind an absolute path of the host."""
+        if self.root == "/":
+            return path
+        return os.path.join(self.root, path.lstrip("/"))
+
+    def which(self, name: str) -> Optional[str]:
+        """Where a tool is, as an absolute path, or None."""
+        return shutil.which(name, path=_search_path())
+
+    def run(self, argv: Sequence[str], timeout_s: float = 60, stdin: Optional[str] = None) -> Result:
+        """Run a command, given as an argument list; never raises for what the command or its absence does."""
+        command = [str(word) for word in argv]
+        if self.log is not None:
+            self.log(command)
+        environment = dict(os.environ, LC_ALL="C", PATH=_search_path())
+        feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin.encode("utf-8")}
+        try:
+            # pylint: disable-next=subprocess-run-check
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, timeout=timeout_s, **feed)
+        except subprocess.TimeoutExpired as error:
+            return Result(command, TIMED_OUT, _text(error.stdout), "%s gave no answer in %g s" % (command[0], timeout_s))
+        except OSError as error:
+            return Result(command, COMMAND_NOT_FOUND, "", "cannot run %s: %s" % (command[0], error.strerror))
+        return Result(command, done.returncode, _text(done.stdout), _text(done.stderr))
+
+    def read(self, path: str) -> str:
+        """A file's text without the white space around it. Raises OSError."""
+        with open(self.path(path), "rb") as file:
+            return file.read().decode("utf-8", "replace").strip("\0 \t\r\n")
+
+    def read_bytes(self, path: str) -> bytes:
+        """A file's bytes, for the binary pages of sysfs. Raises OSError."""
+        with open(self.path(path), "rb") as file:
+            return file.read()
+
+    def get(self, path: str) -> Optional[str]:
+        """Like `read`, and None where the file is missing, unreadable or empty."""
+        try:
+            return self.read(path) or None
+        except OSError:
+            return None
+
+    def write(self, path: str, text: str) -> None:
+        """Write a value to an existing file of sysfs or procfs in one write(2). Raises OSError, as the kernel refused it."""
+        descriptor = os.open(self.path(path), os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(descriptor, text.encode("utf-8"))
+        finally:
+            os.close(descriptor)
+
+    def exists(self, path: str) -> bool:
+        """Whether the path is there; a dangling link is not."""
+        return os.path.exists(self.path(path))
+
+    def glob(self, pattern: str) -> List[str]:
+        """The host's paths that match a shell pattern, sorted."""
+        return sorted(self._strip(path) for path in globbing.glob(self.path(pattern)))
+
+    def realpath(self, path: str) -> str:
+        """The path with its links resolved. Links of a fixture tree must be relative."""
+        return self._strip(os.path.realpath(self.path(path)))
+
+    def listdir(self, path: str) -> List[str]:
+        """The names in a folder, sorted; empty where there is no such folder."""
+        try:
+            return sorted(os.listdir(self.path(path)))
+        except OSError:
+            return []
+
+    def _strip(self, path: str) -> str:
+        if self.root == "/":
+            return path
+        base = os.path.realpath(self.root)
+        real = path if path.startswith(base) else os.path.join(base, os.path.relpath(path, self.root))
+        return "/" + os.path.relpath(real, base)
+
+
+def _search_path() -> str:
+    given = [entry for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    return os.pathsep.join(given + [entry for entry in SEARCH_PATH if entry not in given])
