@@ -1,0 +1,214 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steady state after the SNIA PTS: range and slope of the tracked variable over the last rounds.
+
+Decided with exact numbers made from the decimal text of each value, since both limits are inclusive and
+binary floats fall off the boundary. Floats are for display only.
+"""
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+WINDOW = 5
+RANGE_LIMIT = 0.20
+SLOPE_LIMIT = 0.10
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_MOST_DIGITS = 400  # every float fits; a text such as 1e999999 must not become a number of a million digits
+
+
+class _Window(NamedTuple):
+    """Sums of one window of n values y in units of 1/scale; `twisted` is the sum of (2i - (n - 1)) * y over i = 0 … n-1."""
+
+    total: int
+    twisted: int
+    spread: int
+    size: int
+    scale: int
+
+    def average(self) -> Fraction:
+        return Fraction(self.total, self.size * self.scale)
+
+    def range_ratio(self) -> Fraction:
+        return Fraction(self.size * self.spread, self.total)
+
+    def slope(self) -> Fraction:
+        """Of the least-squares line, per round; the sum of squared distances from the middle round is n(n² - 1)/12."""
+        return Fraction(6 * self.twisted, self.size * (self.size * self.size - 1) * self.scale)
+
+    def slope_ratio(self) -> Fraction:
+        """How far the line rises or falls across the window, as a part of the average."""
+        return Fraction(6 * abs(self.twisted), (self.size + 1) * self.total)
+
+
+def evaluate(
+    values: Sequence[Any],
+    window: int = WINDOW,
+    range_limit: Any = RANGE_LIMIT,
+    slope_limit: Any = SLOPE_LIMIT,
+) -> Dict[str, Any]:
+    """Say whether and when the rounds reached steady state.
+
+    `values`: one a round, oldest first; int, float, Decimal or a numeric text. Returns `steady`, `rounds` (the first
+    round at which the window that ends there is steady, else the number given), and of that window (else of the last
+    one): `window_values`, `average`, `range_ratio`, `slope` (per round), `slope_ratio`; and `reasons` why it is not
+    steady. A figure that does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is no number.
+    """
+    exact = _exact_values(values)
+    window = _whole_number("window", window)
+    limits = _limit("range_limit", range_limit), _limit("slope_limit", slope_limit)
+    found = _first_steady(exact, window, *limits)
+    rounds = found or len(exact)
+    last = exact[max(0, rounds - window):rounds]
+    reasons = [] if found else _reasons(last, window, *limits)
+    return dict({"steady": bool(found), "rounds": rounds, "window_values": [_display(value) for value in last]}, **_figures(last), reasons=reasons)
+
+
+def first_steady(
+    values: Sequence[Any],
+    window: int = WINDOW,
+    range_limit: Any = RANGE_LIMIT,
+    slope_limit: Any = SLOPE_LIMIT,
+) -> Optional[int]:
+    """The first round, counted from 1, at which the window that ends there is steady; None if there is none."""
+    return _first_steady(
+        _exact_values(values),
+        _whole_number("window", window),
+        _limit("range_limit", range_limit),
+        _limit("slope_limit", slope_limit),
+    )
+
+
+def _first_steady(exact: List[Optional[Fraction]], window: int, range_limit: Fraction, slope_limit: Fraction) -> Optional[int]:
+    scale = _common_denominator(exact)
+    for end in range(window, len(exact) + 1):
+        part = exact[end - window:end]
+        if None not in part and _is_steady(_measure(part, scale), range_limit, slope_limit):
+            return end
+    return None
+
+
+def _is_steady(measured: _Window, range_limit: Fraction, slope_limit: Fraction) -> bool:
+    if measured.total <= 0:
+        return False
+    # Both ratios multiplied out: no division, integers only.
+    in_range = measured.size * measured.spread * range_limit.denominator <= range_limit.numerator * measured.total
+    return in_range and 6 * abs(measured.twisted) * slope_limit.denominator <= slope_limit.numerator * (measured.size + 1) * measured.total
+
+
+def _measure(part: Sequence[Fraction], scale: int) -> _Window:
+    size = len(part)
+    whole = [value.numerator * (scale // value.denominator) for value in part]
+    twisted = sum((2 * index - size + 1) * value for index, value in enumerate(whole))
+    return _Window(sum(whole), twisted, max(whole) - min(whole), size, scale)
+
+
+def _figures(part: List[Optional[Fraction]]) -> Dict[str, Optional[float]]:
+    figures: Dict[str, Optional[float]] = {"average": None, "range_ratio": None, "slope": None, "slope_ratio": None}
+    if not part or None in part:
+        return figures
+    measured = _measure(part, _common_denominator(part))
+    figures["average"] = _display(measured.average())
+    if measured.size > 1:
+        figures["slope"] = _display(measured.slope())
+    if measured.size > 1 and measured.total > 0:
+        figures["range_ratio"] = _display(measured.range_ratio())
+        figures["slope_ratio"] = _display(measured.slope_ratio())
+    return figures
+
+
+def _reasons(part: List[Optional[Fraction]], window: int, range_limit: Fraction, slope_limit: Fraction) -> List[str]:
+    reasons = []
+    if len(part) < window:
+        reasons.append("%d of the %d rounds that the window needs" % (len(part), window))
+    if None in part:
+        reasons.append("a value in the window is NaN or infinite")
+    if reasons:
+        return reasons
+    measured = _measure(part, _common_denominator(part))
+    if measured.total <= 0:
+        return ["the average of the window is %s, not above zero" % _digits(measured.average(), 6)]
+    if measured.range_ratio() > range_limit:
+        reasons.append("the range of the window is %s" % _above(measured.range_ratio(), range_limit))
+    if measured.slope_ratio() > slope_limit:
+        reasons.append("the fitted line moves across the window by %s" % _above(measured.slope_ratio(), slope_limit))
+    return reasons
+
+
+def _above(ratio: Fraction, limit: Fraction) -> str:
+    """`23.4 % of its average, limit 20 %`, with as many digits as it takes to see the difference."""
+    for digits in (3, 6, 12, 17):
+        shown, allowed = _digits(100 * ratio, digits), _digits(100 * limit, digits)
+        if shown != allowed:
+            return "%s %% of its average, limit %s %%" % (shown, allowed)
+    return "just above %s %% of its average, the limit" % _digits(100 * limit, 6)
+
+
+def _digits(number: Fraction, digits: int) -> str:
+    shown = _display(number)
+    return "beyond 1e308" if shown is None else "%.*g" % (digits, shown)
+
+
+def _exact_values(values: Sequence[Any]) -> List[Optional[Fraction]]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise ValueError("values must be a list of numbers, not %r" % (values,))
+    return [_exact("values[%d]" % index, value) for index, value in enumerate(values)]
+
+
+def _exact(name: str, value: Any) -> Optional[Fraction]:
+    """The number exactly as its decimal text says it; None for NaN and infinity. Raises ValueError, naming it."""
+    text = _decimal_text(value)
+    if text is not None and _NOT_FINITE.fullmatch(text):
+        return None
+    match = _NUMBER.fullmatch(text) if text is not None else None
+    if match is None:
+        raise ValueError("%s is not a number: %r" % (name, value))
+    digits, _mark, exponent = text.lower().partition("e")
+    if max(abs(int(exponent or 0)), len(digits)) > _MOST_DIGITS:
+        raise ValueError("%s is out of range: %.40s" % (name, text))
+    return Fraction(text)
+
+
+def _decimal_text(value: Any) -> Optional[str]:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if isinstance(value, (int, Decimal, str)):
+        return str(value).strip()
+    return None
+
+
+def _limit(name: str, value: Any) -> Fraction:
+    exact = _exact(name, value)
+    if exact is None or exact < 0:
+        raise ValueError("%s must be zero or more, as a part of the average (0.2 is 20 %%), not %r" % (name, value))
+    return exact
+
+
+def _whole_number(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 2:
+        raise ValueError("%s must be a whole number of rounds, 2 or more, not %r" % (name, value))
+    return value
+
+
+def _common_denominator(part: Sequence[Optional[Fraction]]) -> int:
+    common = 1
+    for value in part:
+        if value is not None:
+            common = common // math.gcd(common, value.denominator) * value.denominator
+    return common
+
+
+def _display(value: Optional[Fraction]) -> Optional[float]:
+    """A float for people and JSON; None for what a float cannot hold."""
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        return None
