@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Containers as servers, loop devices as drives: a bed of test servers that is made, and taken away whole.
+
+    bed.py up NAME [--servers 3] [--drives 2] [--size-mib 64]    prints the path of the bed's inventory
+    bed.py down NAME                                             nothing stays: containers, loop devices, files
+
+Needs root. Never --privileged: that would show a container the machine's own disks. Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podman import CACHE, BedError, ensure_image, missing_tools, podman, run
+
+SHM = Path("/dev/shm")
+LABEL = "ssdlab-fleet-bed"
+USER = "tester"
+BOOT_TIMEOUT_S = 60
+GOVERNOR_BEFORE = "powersave"
+
+
+@dataclass
+class Drive:
+    """One loop device on a file of the bed's own folder."""
+
+    backing_file: Path
+    device: str = ""
+
+
+@dataclass
+class Server:
+    """One container: its name in the inventory, its name for podman, and its drives."""
+
+    name: str
+    container: str
+    drives: list[Drive] = field(default_factory=list)
+    address: str = ""
+
+
+class Bed:
+    """All servers of one name. `up` and `down` may be called again at any time."""
+
+    def __init__(self, name: str) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name):
+            raise BedError(f"bed name {name!r}: use lower-case letters, digits and dashes")
+        # Two checkouts on one machine have beds of their own.
+        self.name = f"{name}-{hashlib.sha256(str(CACHE).encode()).hexdigest()[:6]}"
+        self.files = SHM / f"ssdlab-fleet-bed-{self.name}"
+        self.folder = CACHE / f"bed-{name}"
+        self.key = self.folder / "id_ed25519"
+        self.known_hosts = self.folder / "known_hosts"
+        self.inventory = self.folder / "inventory.json"
+        self.servers: list[Server] = []
+
+    def up(self, servers: int = 3, drives: int = 2, size_mib: int = 64, extra_bytes: int = 0) -> "Bed":
+        """Make the bed anew. A drive has `size_mib` MiB and `extra_bytes` more; what was made goes away on a failure."""
+        image = ensure_image()
+        self.down()
+        try:
+            self.files.mkdir(mode=0o700)
+            self.folder.mkdir(parents=True)
+            run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", str(self.key)])
+            self.servers = [self._make(image, index + 1, drives, size_mib * 2**20 + extra_bytes) for index in range(servers)]
+            for server in self.servers:
+                self._open_ssh(server)
+            self.inventory.write_text(json.dumps(self._inventory(), indent=2) + "\n")
+        except BaseException:
+            self.down()
+            raise
+        return self
+
+    def down(self) -> None:
+        """Take away the bed's containers, loop devices (also those that a container attached), and files."""
+        names = podman("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self.name}").stdout.split()
+        if names:
+            podman("rm", "--force", "--time", "0", "--volumes", *names)
+        for device in attached_below(self.files):
+            run(["losetup", "--detach", device])
+        for folder in (self.files, self.folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        self.servers = []
+
+    def exec(self, server: Server, *argv: str, check: bool = True, **kwargs):
+        """Run a command as root in a server."""
+        return podman("exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs)
+
+    def _make(self, image: str, number: int, drives: int, size_bytes: int) -> Server:
+        server = Server(f"server{number}", f"{self.name}-{number}")
+        for index in range(drives):
+            server.drives.append(attach(self.files / f"{server.name}-drive{index + 1}.img", size_bytes))
+        cpu = fake_cpu_tree(self.files / f"{server.name}-cpu")
+        devices = [arg for drive in server.drives for arg in ("--device", drive.device)]
+        # A container's /sys is read-only; its own drives' queue attributes are not, as on a server.
+        queues = [arg for drive in server.drives for arg in ("--volume", sysfs_volume(drive.device))]
+        podman(
+            "run", "--detach", "--name", server.container, "--hostname", server.name, "--label", f"{LABEL}={self.name}",
+            "--systemd=always", "--cap-add", "SYS_ADMIN", "--security-opt", "seccomp=unconfined",
+            "--security-opt", "unmask=/sys/dev:/sys/dev/block", "--volume", f"{cpu}:/sys/devices/system/cpu", *queues, *devices,
+            image, "/sbin/init",
+        )
+        return server
+
+    def _open_ssh(self, server: Server) -> None:
+        """Give the server its host key and our public key, and wait until it has booted."""
+        self.exec(server, "ssh-keygen", "-A")
+        self.exec(server, "install", "-d", "-m", "0700", "-o", USER, "-g", USER, f"/home/{USER}/.ssh")
+        self.exec(server, "install", "-m", "0600", "-o", USER, "-g", USER, "/dev/stdin", f"/home/{USER}/.ssh/authorized_keys",
+                  input=self.key.with_suffix(".pub").read_text())
+        self._wait_for_boot(server)
+        self.exec(server, "systemctl", "restart", "ssh.service")
+        server.address = podman("inspect", "--format", "{{.NetworkSettings.IPAddress}}", server.container).stdout.strip()
+        host_key = self.exec(server, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout
+        with self.known_hosts.open("a") as handle:
+            handle.write(f"{server.address} {host_key}")
+
+    def _wait_for_boot(self, server: Server) -> None:
+        deadline = time.monotonic() + BOOT_TIMEOUT_S
+        state = ""
+        while time.monotonic() < deadline:
+            state = self.exec(server, "systemctl", "is-system-running", check=False).stdout.strip()
+            if state in ("running", "degraded"):
+                return
+            time.sleep(0.3)
+        raise BedError(f"{server.name}: systemd is {state or 'silent'} after {BOOT_TIMEOUT_S} s; see podman logs {server.container}")
+
+    def _inventory(self) -> dict:
+        hosts = {
+            server.name: {
+                "ansible_host": server.address,
+                "ssd_drives": [{"backing_file": str(drive.backing_file)} for drive in server.drives],
+            }
+            for server in self.servers
+        }
+        ssh = {
+            "ansible_user": USER,
+            "ansible_ssh_private_key_file": str(self.key),
+            "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.known_hosts} -o ConnectTimeout=5",
+            "ansible_python_interpreter": "/usr/bin/python3",
+        }
+        return {"all": {"children": {"ssd_servers": {"hosts": hosts, "vars": ssh}}}}
+
+
+def attach(backing_file: Path, size_bytes: int) -> Drive:
+    """Make an empty file and a loop device on it: 4 KiB blocks, direct I/O, writable."""
+    with backing_file.open("xb") as handle:
+        handle.truncate(size_bytes)
+    device = run(["losetup", "--find", "--show", "--sector-size", "4096", "--direct-io=on", str(backing_file)]).stdout.strip()
+    run(["blockdev", "--setrw", device])  # the flag outlives the loop device that had it
+    return Drive(backing_file, device)
+
+
+def attached_below(folder: Path) -> list[str]:
+    """Loop devices whose backing file, deleted or not, lies in the folder."""
+    listed = json.loads(run(["losetup", "--json", "--list", "--output", "NAME,BACK-FILE"]).stdout or '{"loopdevices": []}')
+    return [row["name"] for row in listed["loopdevices"] if (row["back-file"] or "").startswith(f"{folder}/")]
+
+
+def sysfs_volume(device: str) -> str:
+    """The volume argument that leaves a loop device's sysfs folder writable in the container."""
+    folder = os.path.realpath(f"/sys/block/{Path(device).name}/queue")
+    return f"{folder}:{folder}:rw"
+
+
+def fake_cpu_tree(folder: Path) -> Path:
+    """A stand-in for /sys/devices/system/cpu with one frequency policy per CPU, so that tuning has something to change."""
+    real = Path("/sys/devices/system/cpu")
+    folder.mkdir()
+    for name in ("online", "possible", "present", "offline", "kernel_max"):
+        (folder / name).write_text((real / name).read_text())
+    for number in range(os.cpu_count() or 1):
+        policy = folder / "cpufreq" / f"policy{number}"
+        policy.mkdir(parents=True)
+        (policy / "scaling_governor").write_text(f"{GOVERNOR_BEFORE}\n")
+        (policy / "scaling_available_governors").write_text("performance powersave\n")
+        (policy / "scaling_driver").write_text("acpi-cpufreq\n")
+        (folder / f"cpu{number}").mkdir()
+        (folder / f"cpu{number}" / "online").write_text("1\n")
+        (folder / f"cpu{number}" / "cpufreq").symlink_to(f"../cpufreq/policy{number}")
+    return folder
+
+
+def why_not() -> str:
+    """Why no bed can be made here; an empty string when one can."""
+    if os.geteuid() != 0:
+        return "containers with loop devices need root"
+    missing = missing_tools()
+    return f"install {', '.join(missing)}" if missing else ""
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up")
+    down = commands.add_parser("down")
+    up.add_argument("--servers", type=int, default=3)
+    up.add_argument("--drives", type=int, default=2)
+    up.add_argument("--size-mib", type=int, default=64)
+    for command in (up, down):
+        command.add_argument("name")
+    args = parser.parse_args()
+    try:
+        if why_not():
+            raise BedError(why_not())
+        bed = Bed(args.name)
+        if args.command == "up":
+            print(bed.up(args.servers, args.drives, args.size_mib).inventory)
+        else:
+            bed.down()
+    except BedError as error:
+        print(f"bed {args.name}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
