@@ -35,6 +35,17 @@ def _text(data: object) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(data)
 
 
+def _abandon(process: subprocess.Popen) -> None:
+    """End a command, but never wait for one that hangs in the kernel with a dead drive: no signal reaches it there."""
+    process.kill()
+    try:
+        process.communicate(timeout=1)
+    except subprocess.TimeoutExpired:
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
 class Host:
     """This machine, seen from `root` ("/", or a fixture tree in tests). `log` gets each argument list before it runs."""
 
@@ -58,15 +69,23 @@ class Host:
         if self.log is not None:
             self.log(command)
         environment = dict(os.environ, LC_ALL="C", PATH=_search_path())
-        feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin.encode("utf-8")}
         try:
-            # pylint: disable-next=subprocess-run-check
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, timeout=timeout_s, **feed)
-        except subprocess.TimeoutExpired as error:
-            return Result(command, TIMED_OUT, _text(error.stdout), "%s gave no answer in %g s" % (command[0], timeout_s))
+            # pylint: disable-next=consider-using-with
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+            )
         except OSError as error:
             return Result(command, COMMAND_NOT_FOUND, "", "cannot run %s: %s" % (command[0], error.strerror))
-        return Result(command, done.returncode, _text(done.stdout), _text(done.stderr))
+        try:
+            output, errors = process.communicate(None if stdin is None else stdin.encode("utf-8"), timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            _abandon(process)
+            return Result(command, TIMED_OUT, _text(error.stdout), "%s gave no answer in %g s" % (command[0], timeout_s))
+        return Result(command, process.returncode, _text(output), _text(errors))
 
     def read(self, path: str) -> str:
         """A file's text without the white space around it. Raises OSError."""
@@ -104,6 +123,13 @@ class Host:
     def realpath(self, path: str) -> str:
         """The path with its links resolved. Links of a fixture tree must be relative."""
         return self._strip(os.path.realpath(self.path(path)))
+
+    def readlink(self, path: str) -> Optional[str]:
+        """What a link says, as it stands; None where there is no such link or it may not be read."""
+        try:
+            return os.readlink(self.path(path))
+        except OSError:
+            return None
 
     def listdir(self, path: str) -> List[str]:
         """The names in a folder, sorted; empty where there is no such folder."""
