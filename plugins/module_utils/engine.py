@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The host job: one detached process for each host and run, started from a zipapp of these files.
+
+`run FOLDER` works through the plan in a run's folder; `restore FOLDER` puts back what a dead job left (systemd's ExecStopPost).
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import signal
+import sys
+import threading
+import traceback
+import typing as t
+
+from . import tuning
+from .campaign import Campaign, Job
+from .drive import find
+from .host import Host
+from .liveness import is_live, pid_start
+from .locks import Locked, host_lock
+from .rundir import Journal, RunDir, Status, now, queued, read_journal, read_json, run_ids
+
+
+class HostJob:
+    """Works through a host's drives, then puts the host back, however it ends."""
+
+    def __init__(self, run_dir: RunDir, host: Host) -> None:
+        self._run_dir = run_dir
+        self._host = host
+        plan = read_json(run_dir.plan)
+        if plan is None:
+            raise FileNotFoundError(run_dir.plan)
+        self._plan = plan
+        self._stop = threading.Event()
+        self._applied: list[tuning.Setting] = []
+        self._history = read_journal(run_dir.journal)
+        run, name = plan["run"], plan["host"]
+        self._journal = Journal(run_dir.journal, run_id=run["id"], host=name)
+        self._status = Status(run_dir.status, self._first_status(run, name))
+
+    def _first_status(self, run: dict[str, str], name: str) -> dict[str, t.Any]:
+        return {
+            "run_id": run["id"],
+            "run_name": run["name"],
+            "host": name,
+            "boot_id": tuning.boot_id(self._host),
+            "pid": os.getpid(),
+            "pid_start": pid_start(self._host, os.getpid()),
+            "unit": os.environ.get("SSDLAB_FLEET_UNIT"),
+            "engine_version": self._plan["engine_version"],
+            "state": "running",
+            "started": now(),
+            "restored": False,
+            "message": "",
+            "drives": [queued(drive["drive"]) for drive in self._plan["drives"]],
+        }
+
+    def run(self) -> int:
+        """The whole job; its exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._stop.set())
+        try:
+            with host_lock({"run": self._run_dir.run_id, "pid": os.getpid()}):
+                return self._run_locked()
+        except Locked as error:
+            self._status.set(state="failed", restored=True, message="another run has this host: {0}".format(error))
+            return 1
+
+    def _run_locked(self) -> int:
+        self._status.set()
+        state, message, latency = "failed", "", self._latency()
+        try:
+            restore_leftovers(self._host, self._run_dir.state_dir)
+            self._start(latency)
+            self._run_drives()
+            state = "stopped" if self._stop.is_set() else "finished"
+        except Exception as error:  # The host is put back and the reason is kept.
+            message = "{0}: {1}".format(type(error).__name__, error)
+            self._journal.add("crash", traceback=traceback.format_exc())
+        finally:
+            latency.release()
+            restored = self._restore()
+            self._journal.add("job_finished", state=state)
+            self._status.set(state=state, restored=restored, message=message)
+        return 0 if state == "finished" else 1
+
+    def _latency(self) -> tuning.CpuDmaLatency:
+        return tuning.CpuDmaLatency(self._host, self._plan["tune"].get("cpu_dma_latency_us"))
+
+    def _start(self, latency: tuning.CpuDmaLatency) -> None:
+        version = self._host.run([self._plan["fio"]["path"], "--version"])
+        self._journal.add(
+            "job_started",
+            boot_id=tuning.boot_id(self._host),
+            pid=os.getpid(),
+            engine_version=self._plan["engine_version"],
+            fio_version=version.stdout.strip(),
+        )
+        names = [name for drive in self._plan["drives"] for name in find(self._host, drive["selector"])]
+        settings = tuning.expand(self._host, self._plan["tune"], names)
+        self._applied = tuning.apply(self._host, settings, self._run_dir.tuning)
+        self._journal.add("tuned", settings=self._applied + latency.hold())
+
+    def _run_drives(self) -> None:
+        job = Job(
+            host=self._host,
+            run_dir=self._run_dir,
+            journal=self._journal,
+            status=self._status,
+            stop=self._stop,
+            fio_path=self._plan["fio"]["path"],
+            same_boot=self._plan["boot_id"] == tuning.boot_id(self._host),
+            history=self._history,
+            drifted=lambda: tuning.drifted(self._host, self._applied),
+        )
+        campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
+        with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
+            futures = [pool.submit(campaign.run) for campaign in campaigns]
+            # Python handles a signal in the main thread, which must wake up for it.
+            while concurrent.futures.wait(futures, timeout=1).not_done:
+                pass
+        for future in futures:
+            future.result()
+
+    def _restore(self) -> bool:
+        """Whether the host is back as it was."""
+        if self._plan["tune"].get("keep"):
+            return False
+        done = tuning.restore(self._host, self._run_dir.tuning)
+        self._journal.add("restored", settings=done)
+        return not os.path.exists(self._run_dir.tuning)
+
+
+def restore_leftovers(host: Host, state_dir: str) -> list[tuning.Setting]:
+    """Put back what dead jobs left behind, newest run first, as each recorded what the one before had set."""
+    done = []
+    for run_id in reversed(run_ids(state_dir)):
+        run_dir = RunDir(state_dir, run_id)
+        if os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status()):
+            done += restore_run(host, run_dir)
+    return done
+
+
+def restore_run(host: Host, run_dir: RunDir) -> list[tuning.Setting]:
+    """Put back what one run's dead job left, and say so in its journal and status."""
+    done = tuning.restore(host, run_dir.tuning)
+    status = run_dir.read_status()
+    if done and status:
+        journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=status["host"])
+        journal.add("restored", settings=done)
+        journal.close()
+    if status and not status.get("restored") and not os.path.exists(run_dir.tuning):
+        Status(run_dir.status, status).set(restored=True)
+    return done
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The zipapp's command line."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if len(words) != 2 or words[0] not in ("run", "restore"):
+        sys.stderr.write("usage: engine.pyz run|restore RUN_FOLDER\n")
+        return 2
+    host, run_dir = Host(), RunDir.at(words[1])
+    if words[0] == "run":
+        return HostJob(run_dir, host).run()
+    if not is_live(host, run_dir.read_status()):
+        restore_run(host, run_dir)
+    return 0

@@ -1,0 +1,226 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fio: fill in a job, run it so that it cannot outlive us, and believe its result only when every check holds.
+
+fio's exit code and its `error` field both miss failures that were seen in the field (an out-of-memory kill, a SIGTERM, a
+mounted disk refused with exit code 0), so `problems` compares what was asked with what was done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import threading
+import time
+import typing as t
+
+PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
+DIRECTIONS = ("read", "write")
+# A time-based cell may end a little early when its last I/O completes; less than this was cut short.
+SHORTEST_RUNTIME = 0.98
+TERMINATE_GRACE_S = 5.0
+
+
+class FioError(Exception):
+    """fio did not do what was asked; the message says what and where its output is."""
+
+
+class Interrupted(Exception):
+    """The host job was told to stop."""
+
+
+def fill(job: str, values: t.Mapping[str, t.Any]) -> str:
+    """Fill the placeholders `@ssd_<name>@` of a job text.
+
+    A line whose placeholder is None on this host is left out (a drive without a NUMA node has no node to bind to).
+    Raises ValueError for a placeholder that nobody knows.
+    """
+    lines = []
+    for line in job.splitlines():
+        names = [match.strip("@")[len("ssd_") :] for match in PLACEHOLDER.findall(line)]
+        unknown = [name for name in names if name not in values]
+        if unknown:
+            raise ValueError("unknown placeholder @ssd_{0}@ in the fio job line {1!r}".format(unknown[0], line))
+        if any(values[name] is None for name in names):
+            continue
+        for name in names:
+            line = line.replace("@ssd_{0}@".format(name), str(values[name]))
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+class Runner:
+    """Runs one fio at a time for one drive and ends it when the job is stopped."""
+
+    def __init__(self, stop: threading.Event, fio_path: str = "fio") -> None:
+        self._stop = stop
+        self._fio_path = fio_path
+
+    def argv(self, job_path: str, output_path: str) -> list[str]:
+        """The command line. setpriv makes the kernel kill fio when we die, also by SIGKILL and without systemd."""
+        return [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            self._fio_path,
+            "--output=" + output_path,
+            "--output-format=json",
+            "--eta=never",
+            job_path,
+        ]
+
+    def run(self, job_path: str, output_path: str, tick: t.Callable[[], None] | None = None) -> tuple[int, str]:
+        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted."""
+        if self._stop.is_set():
+            raise Interrupted()
+        process = subprocess.Popen(
+            self.argv(job_path, output_path),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=os.path.dirname(output_path),
+        )
+        try:
+            stderr = self._wait(process, tick)
+        finally:
+            end_process(process)
+        if self._stop.is_set():
+            raise Interrupted()
+        return process.returncode, stderr
+
+    def _wait(self, process: subprocess.Popen, tick: t.Callable[[], None] | None) -> str:
+        # The end of stderr wakes us at once; Popen.wait with a timeout would sleep through it.
+        stderr, last_tick = b"", time.monotonic()
+        assert process.stderr is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stderr, selectors.EVENT_READ)
+            while not self._stop.is_set():
+                if selector.select(timeout=0.5):
+                    chunk = os.read(process.stderr.fileno(), 65536)
+                    if not chunk:
+                        process.wait()
+                        break
+                    stderr += chunk
+                if tick and time.monotonic() - last_tick >= 1.0:
+                    tick()
+                    last_tick = time.monotonic()
+        return stderr.decode(errors="replace")
+
+
+def end_process(process: subprocess.Popen) -> None:
+    """Make sure that the process is gone: SIGTERM, then SIGKILL."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(TERMINATE_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+def parse(text: str) -> dict[str, t.Any]:
+    """fio's JSON; warnings may precede it in the same file. Raises FioError when there is none."""
+    for start in (0, text.find("{")):
+        if start < 0:
+            break
+        try:
+            data = json.loads(text[start:])
+        except ValueError:
+            continue
+        if isinstance(data, dict) and isinstance(data.get("jobs"), list):
+            return data
+    raise FioError("fio wrote no JSON result; its output begins {0!r}".format(text[:200]))
+
+
+def problems(
+    rc: int,
+    result: dict[str, t.Any],
+    device: str,
+    directions: t.Collection[str],
+    runtime_s: float | None = None,
+    size_bytes: int | None = None,
+) -> list[str]:
+    """Why this result must not be believed; empty when it may.
+
+    directions: of DIRECTIONS, those that must have done I/O. runtime_s: asked of a time-based job. size_bytes: to be
+    written in all, for a job that ends by itself.
+    """
+    found = []
+    if rc != 0:
+        found.append("fio ended with exit code {0}".format(rc))
+    jobs = result["jobs"]
+    if not jobs:
+        found.append("fio reports no job")
+    for job in jobs:
+        if job.get("error"):
+            found.append("fio reports error {0} in job {1}".format(job["error"], job.get("jobname")))
+    named = _filenames(result)
+    if named != {device}:
+        found.append("fio worked on {0}, not on {1}".format(", ".join(sorted(named)) or "no file", device))
+    for direction in directions:
+        found += _direction_problems(jobs, direction, runtime_s)
+    if size_bytes is not None:
+        written = sum(job["write"]["io_bytes"] for job in jobs)
+        if written != size_bytes:
+            found.append("fio wrote {0} of {1} bytes".format(written, size_bytes))
+    return found
+
+
+def _direction_problems(jobs: list[dict[str, t.Any]], direction: str, runtime_s: float | None) -> list[str]:
+    sides = [job[direction] for job in jobs]
+    if not any(side["total_ios"] > 0 and side["io_bytes"] > 0 for side in sides):
+        return ["no {0} I/O was done".format(direction)]
+    runtime_ms = max(side["runtime"] for side in sides)
+    if runtime_s is not None and runtime_ms < SHORTEST_RUNTIME * 1000 * runtime_s:
+        return ["{0}s ran for {1:.2f} s of {2} s".format(direction, runtime_ms / 1000.0, runtime_s)]
+    return []
+
+
+def _filenames(result: dict[str, t.Any]) -> set[str]:
+    options = [job.get("job options", {}) for job in result["jobs"]] + [result.get("global options", {})]
+    return {option["filename"] for option in options if "filename" in option}
+
+
+def figures(result: dict[str, t.Any], direction: str) -> dict[str, t.Any] | None:
+    """A direction's figures (docs/internals.md) of a result with one reporting group; None when it had no I/O."""
+    side = result["jobs"][0][direction]
+    if not side["total_ios"]:
+        return None
+    latency = side["lat_ns"]
+    percentiles = latency.get("percentile") or side["clat_ns"].get("percentile") or {}
+    return {
+        "iops": side["iops"],
+        "bandwidth_bytes_per_s": side["bw_bytes"],
+        "ios": side["total_ios"],
+        "bytes": side["io_bytes"],
+        "mean_latency_us": latency["mean"] / 1000.0,
+        "max_latency_us": latency["max"] / 1000.0,
+        "percentiles_us": {"{0:g}".format(float(key)): value / 1000.0 for key, value in percentiles.items()},
+    }
+
+
+def metrics(read: dict[str, t.Any] | None, write: dict[str, t.Any] | None) -> dict[str, float]:
+    """All metrics of one cell by name (docs/internals.md), from the figures of its two directions."""
+    found: dict[str, float] = {}
+    sides = [(name, side) for name, side in (("read", read), ("write", write)) if side]
+    for name, side in sides:
+        found[name + "_iops"] = side["iops"]
+        found[name + "_bandwidth"] = side["bandwidth_bytes_per_s"]
+        found[name + "_mean_latency_us"] = side["mean_latency_us"]
+        found[name + "_max_latency_us"] = side["max_latency_us"]
+        for percentile, value in side["percentiles_us"].items():
+            found["{0}_p{1}_latency_us".format(name, percentile.replace(".", "_"))] = value
+    if sides:
+        ios = sum(side["ios"] for _name, side in sides)
+        found["iops"] = sum(side["iops"] for _name, side in sides)
+        found["bandwidth"] = sum(side["bandwidth_bytes_per_s"] for _name, side in sides)
+        found["mean_latency_us"] = sum(side["mean_latency_us"] * side["ios"] for _name, side in sides) / ios
+        found["max_latency_us"] = max(side["max_latency_us"] for _name, side in sides)
+    return found

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drive that this job may write: locked, checked by the guard, and held open exclusively from then on."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from . import drive as drives
+from . import guard
+from .host import Host
+from .locks import Lock, Locked, drive_lock
+
+Refusal = t.Dict[str, str]
+
+
+class Refused(Exception):
+    """The guard refused the drive; `refusals` is a list of {code, message}."""
+
+    def __init__(self, refusals: list[Refusal]) -> None:
+        super().__init__("; ".join("{code}: {message}".format(**refusal) for refusal in refusals))
+        self.refusals = refusals
+
+
+class HeldDrive:
+    """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot."""
+
+    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], owner: dict[str, t.Any], same_boot: bool) -> None:
+        self._host = host
+        self._selector = plan["selector"]
+        self._expected = plan["expected"]
+        self._owner = owner
+        self._same_boot = same_boot
+        self._lock: Lock | None = None
+        self.handle: int | None = None
+        self.path = ""
+        self.identity: dict[str, t.Any] = {}
+
+    def take(self) -> None:
+        """Lock, check and open. Raises Refused, and then holds nothing."""
+        try:
+            self._take()
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self) -> None:
+        self._lock = self._locked()
+        self.check()
+        self._open()
+        # What we looked at by name and what we opened must be one and the same.
+        self.check()
+
+    def _locked(self) -> Lock:
+        names = drives.find(self._host, self._selector)
+        if len(names) != 1:
+            code = "ambiguous" if names else "not_found"
+            raise Refused([{"code": code, "message": "{0} drives match {1}".format(len(names), self._selector)}])
+        try:
+            return drive_lock(drives.identity(self._host, names[0]), self._owner).acquire()
+        except Locked as error:
+            raise Refused([{"code": "locked", "message": "another run works on this drive: {0}".format(error)}]) from None
+
+    def check(self) -> None:
+        """The guard, as before every destructive step. Raises Refused."""
+        held = {self.path: self.handle} if self.handle is not None else None
+        seen = guard.inspect(self._host, [self._selector], held=held)[0]
+        refusals = list(seen["refusals"])
+        if not refusals:
+            refusals = guard.compare(self._expected, seen["identity"], same_boot=self._same_boot)
+        if refusals or not seen["eligible"]:
+            raise Refused(refusals or [{"code": "probe_failed", "message": "the guard gave no reason"}])
+        if self.handle is not None and seen["path"] != self.path:
+            raise Refused([{"code": "identity_changed", "message": "{0} became {1}".format(self.path, seen["path"])}])
+        self.path, self.identity = seen["path"], seen["identity"]
+
+    def _open(self) -> None:
+        try:
+            self.handle = os.open(self._host.path(self.path), os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC)
+        except OSError as error:
+            message = "cannot open {0} exclusively: {1}".format(self.path, error.strerror)
+            raise Refused([{"code": "busy", "message": message}]) from None
+
+    def release(self) -> None:
+        """Close the drive and free its lock; harmless when neither is held."""
+        if self.handle is not None:
+            os.close(self.handle)
+            self.handle = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def bytes_written(self) -> int:
+        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst)."""
+        fields = self._host.read("/sys/class/block/{0}/stat".format(os.path.basename(self.path))).split()
+        return int(fields[6]) * 512

@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start, attach to and stop the host job of a run: what the module `campaign` does on a host."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+
+from .engine import restore_leftovers, restore_run
+from .host import Host
+from .liveness import is_live, pid_start, state_of
+from .rundir import FINAL_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 60.0
+UNIT_PREFIX = "ssdlab-fleet-"
+
+
+class JobError(Exception):
+    """The host job could not be started or stopped; the message says what to do."""
+
+
+def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
+    """What a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
+    stored = read_json(run_dir.plan)
+    if stored is None:
+        return "start"
+    if state == "finished":
+        return "nothing"
+    if _comparable(stored) != _comparable(plan):
+        raise JobError(
+            "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
+                run_dir.run_id
+            )
+        )
+    return "attach" if state in ("starting", "running") else "resume"
+
+
+def _comparable(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    # The boot and names below /dev may change between two plays; what is asked for may not.
+    kept = {key: value for key, value in plan.items() if key not in ("boot_id", "engine_version", "drives")}
+    return dict(kept, drives=[{key: drive[key] for key in ("selector", "tests")} for drive in plan["drives"]])
+
+
+def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
+    """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run.
+
+    A record that a dead job left is restored first. Raises JobError.
+    """
+    state = state_of(host, run_dir.read_status())
+    action = decide(run_dir, state, plan)
+    if check or action in ("attach", "nothing"):
+        return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
+    _refuse_second_run(host, run_dir)
+    restored = restore_leftovers(host, run_dir.state_dir)
+    os.makedirs(run_dir.path, mode=0o755, exist_ok=True)
+    installed = _install(engine, run_dir.state_dir)
+    # A resumed run gets the identities as seen in this boot; what is asked for is the same.
+    write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
+    _write_starting(host, run_dir, plan)
+    _launch(host, run_dir, installed)
+    return {"changed": True, "action": action, "state": _await_start(host, run_dir), "restored": restored}
+
+
+def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
+    for run_id in run_ids(run_dir.state_dir):
+        if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id).read_status()):
+            raise JobError("run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
+
+
+def _install(engine: str, state_dir: str) -> str:
+    """Keep the zipapp in the state folder: Ansible's own copy goes with the task. Its name tells its content."""
+    target = os.path.join(state_dir, os.path.basename(engine))
+    if not os.path.exists(target) or not filecmp.cmp(engine, target, shallow=False):
+        aside = target + ".new"
+        shutil.copyfile(engine, aside)
+        os.chmod(aside, 0o644)
+        os.replace(aside, target)
+    return target
+
+
+def _write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:
+    """A first status, so that nobody finds a run without one. It is ours until the job writes its own."""
+    status = {
+        "schema_version": 1,
+        "run_id": run_dir.run_id,
+        "run_name": plan["run"]["name"],
+        "host": plan["host"],
+        "boot_id": host.get("/proc/sys/kernel/random/boot_id"),
+        "pid": os.getpid(),
+        "pid_start": pid_start(host, os.getpid()),
+        "unit": None,
+        "engine_version": plan["engine_version"],
+        "state": "starting",
+        "started": now(),
+        "updated": now(),
+        "restored": False,
+        "message": "",
+        "drives": [queued(drive["drive"]) for drive in plan["drives"]],
+    }
+    write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
+
+
+def _launch(host: Host, run_dir: RunDir, engine: str) -> None:
+    """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own."""
+    run = [sys.executable, engine, "run", run_dir.path]
+    if not host.exists("/run/systemd/system"):
+        with open(run_dir.log, "a") as log:
+            subprocess.Popen(
+                run, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True, close_fds=True
+            )
+        return
+    unit = UNIT_PREFIX + run_dir.run_id + ".service"
+    restore = [sys.executable, engine, "restore", run_dir.path]
+    properties = {
+        "ExecStopPost": " ".join(_unit_word(word) for word in restore),
+        "KillMode": "mixed",
+        "TimeoutStopSec": "{0:g}".format(STOP_TIMEOUT_S),
+        "StandardOutput": "append:" + run_dir.log,
+        "StandardError": "append:" + run_dir.log,
+        "Environment": "SSDLAB_FLEET_UNIT=" + unit,
+    }
+    options = ["--property={0}={1}".format(name, value) for name, value in properties.items()]
+    result = host.run(["systemd-run", "--quiet", "--collect", "--unit=" + unit] + options + run)
+    if result.rc:
+        raise JobError("systemd-run could not start {0}: {1}".format(unit, result.stderr.strip()))
+
+
+def _unit_word(word: str) -> str:
+    """A word of a unit file's command line (systemd.service(5), Command lines)."""
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
+
+
+def _await_start(host: Host, run_dir: RunDir) -> str:
+    """Wait until the job itself has written its status; the state then."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        status = run_dir.read_status() or {}
+        if status.get("pid") != os.getpid():
+            return state_of(host, status)
+        time.sleep(0.05)
+    raise JobError("the host job did not start within {0:g} s; its output is in {1}".format(START_TIMEOUT_S, run_dir.log))
+
+
+def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
+    """End the run's job cleanly and see that the host is back: {changed, action, state, restored}. Raises JobError.
+
+    A run whose job died is put back and marked as stopped, so that no later play takes it up by itself.
+    """
+    status = run_dir.read_status()
+    state = "absent" if status is None else state_of(host, status)
+    if status is None or state in FINAL_STATES:
+        return {"changed": False, "action": "nothing", "state": state, "restored": []}
+    if check:
+        return {"changed": True, "action": "stop", "state": state, "restored": []}
+    if state != "dead":
+        _end(host, run_dir, status)
+    restored = restore_run(host, run_dir)
+    status = run_dir.read_status() or status
+    if status["state"] not in FINAL_STATES:
+        Status(run_dir.status, status).set(state="stopped", message="the host job had died")
+    return {"changed": True, "action": "stop", "state": state_of(host, run_dir.read_status()), "restored": restored}
+
+
+def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]:
+    """Put back what ended runs left on this host: {changed, action, state, restored}. Raises JobError while one lives."""
+    runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
+    for run_dir in runs:
+        if is_live(host, run_dir.read_status()):
+            message = "run {0} is under way and will restore this host itself; wait for it or end it (stop.yml)"
+            raise JobError(message.format(run_dir.run_id))
+    left = [run_dir for run_dir in runs if os.path.exists(run_dir.tuning)]
+    restored = restore_leftovers(host, state_dir) if left and not check else []
+    failed = [item for item in restored if item["outcome"] == "failed"]
+    if failed:
+        raise JobError("could not put back: " + "; ".join(item["path"] + " " + item["message"] for item in failed))
+    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": restored}
+
+
+def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:
+    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if is_live(host, status):
+            os.kill(status["pid"], number)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if pid_start(host, status["pid"]) != status["pid_start"]:
+                return
+            time.sleep(0.1)
+    raise JobError("the host job (pid {0}) of run {1} does not end".format(status["pid"], run_dir.run_id))
+
+
+def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
+    """Remove an ended run's folder from the host. Raises JobError while it lives or the host is not restored."""
+    if is_live(host, run_dir.read_status()):
+        raise JobError("run {0} is under way; end it first (stop.yml)".format(run_dir.run_id))
+    if os.path.exists(run_dir.tuning):
+        raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
+    there = os.path.isdir(run_dir.path)
+    if there and not check:
+        shutil.rmtree(run_dir.path)
+    return {"changed": there, "action": "remove" if there else "nothing", "state": "absent", "restored": []}
