@@ -4,8 +4,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Containers as servers, loop devices as drives: a bed of test servers that is made, and taken away whole.
 
-    bed.py up NAME [--servers 3] [--drives 2] [--size-mib 64]    prints the path of the bed's inventory
-    bed.py down NAME                                             nothing stays: containers, loop devices, files
+    bed.py up NAME [--servers 3] [--drives 2]    prints the path of the bed's inventory
+    bed.py down NAME                             nothing stays: containers, loop devices, files
 
 Needs root. Never --privileged: that would show a container the machine's own disks. Standard library only.
 """
@@ -29,7 +29,11 @@ SHM = Path("/dev/shm")
 LABEL = "ssdlab-fleet-bed"
 USER = "tester"
 BOOT_TIMEOUT_S = 60
+# A usual capacity is no multiple of 128 KiB, so a drive of the bed isn't either.
+DRIVE_SIZE_BYTES = 64 * 2**20 + 90112
+# Settings as a host has them before it is tuned: none of them is what tuning wants.
 GOVERNOR_BEFORE = "powersave"
+QUEUE_BEFORE = {"scheduler": "mq-deadline", "nomerges": "0", "rq_affinity": "1"}
 
 
 @dataclass
@@ -65,17 +69,19 @@ class Bed:
         self.inventory = self.folder / "inventory.json"
         self.servers: list[Server] = []
 
-    def up(self, servers: int = 3, drives: int = 2, size_mib: int = 64, extra_bytes: int = 0) -> "Bed":
-        """Make the bed anew. A drive has `size_mib` MiB and `extra_bytes` more; what was made goes away on a failure."""
+    def up(self, servers: int = 3, drives: int = 2, systemd: bool = True) -> Bed:
+        """Make the bed anew; without systemd, sshd runs below a bare init. What was made goes away on a failure."""
         image = ensure_image()
         self.down()
         try:
             self.files.mkdir(mode=0o700)
             self.folder.mkdir(parents=True)
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", str(self.key)])
-            self.servers = [self._make(image, index + 1, drives, size_mib * 2**20 + extra_bytes) for index in range(servers)]
+            (self.files / "cp").mkdir()
+            for number in range(1, servers + 1):
+                self.servers.append(self._make(image, number, drives, systemd))
             for server in self.servers:
-                self._open_ssh(server)
+                self._open_ssh(server, systemd)
             self.inventory.write_text(json.dumps(self._inventory(), indent=2) + "\n")
         except BaseException:
             self.down()
@@ -84,6 +90,8 @@ class Bed:
 
     def down(self) -> None:
         """Take away the bed's containers, loop devices (also those that a container attached), and files."""
+        for control in (self.files / "cp").glob("*"):
+            run(["ssh", "-o", f"ControlPath={control}", "-O", "exit", "any"], check=False)
         names = podman("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self.name}").stdout.split()
         if names:
             podman("rm", "--force", "--time", "0", "--volumes", *names)
@@ -97,30 +105,35 @@ class Bed:
         """Run a command as root in a server."""
         return podman("exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs)
 
-    def _make(self, image: str, number: int, drives: int, size_bytes: int) -> Server:
+    def _make(self, image: str, number: int, drives: int, systemd: bool) -> Server:
         server = Server(f"server{number}", f"{self.name}-{number}")
         for index in range(drives):
-            server.drives.append(attach(self.files / f"{server.name}-drive{index + 1}.img", size_bytes))
+            server.drives.append(attach(self.files / f"{server.name}-drive{index + 1}.img"))
         cpu = fake_cpu_tree(self.files / f"{server.name}-cpu")
         devices = [arg for drive in server.drives for arg in ("--device", drive.device)]
         # A container's /sys is read-only; its own drives' queue attributes are not, as on a server.
         queues = [arg for drive in server.drives for arg in ("--volume", sysfs_volume(drive.device))]
+        init = ["--systemd=always", image, "/sbin/init"]
+        if not systemd:
+            init = ["--systemd=false", "--init", "--tmpfs", "/run/sshd:mode=0755", image, "/usr/sbin/sshd", "-D"]
         podman(
             "run", "--detach", "--name", server.container, "--hostname", server.name, "--label", f"{LABEL}={self.name}",
-            "--systemd=always", "--cap-add", "SYS_ADMIN", "--security-opt", "seccomp=unconfined",
-            "--security-opt", "unmask=/sys/dev:/sys/dev/block", "--volume", f"{cpu}:/sys/devices/system/cpu", *queues, *devices,
-            image, "/sbin/init",
+            "--cap-add", "SYS_ADMIN", "--security-opt", "seccomp=unconfined",
+            "--security-opt", "unmask=/sys/dev:/sys/dev/block",
+            "--volume", f"{cpu}:/sys/devices/system/cpu", *queues, *devices, *init,
         )
         return server
 
-    def _open_ssh(self, server: Server) -> None:
-        """Give the server its host key and our public key, and wait until it has booted."""
-        self.exec(server, "ssh-keygen", "-A")
-        self.exec(server, "install", "-d", "-m", "0700", "-o", USER, "-g", USER, f"/home/{USER}/.ssh")
-        self.exec(server, "install", "-m", "0600", "-o", USER, "-g", USER, "/dev/stdin", f"/home/{USER}/.ssh/authorized_keys",
-                  input=self.key.with_suffix(".pub").read_text())
-        self._wait_for_boot(server)
-        self.exec(server, "systemctl", "restart", "ssh.service")
+    def _open_ssh(self, server: Server, systemd: bool) -> None:
+        """Give the server our public key and take its host key, once it has booted."""
+        home = f"/home/{USER}/.ssh"
+        self.exec(server, "install", "-d", "-m", "0700", "-o", USER, "-g", USER, home)
+        self.exec(
+            server, "install", "-m", "0600", "-o", USER, "-g", USER, "/dev/stdin", f"{home}/authorized_keys",
+            input=self.key.with_suffix(".pub").read_text(),
+        )
+        if systemd:
+            self._wait_for_boot(server)
         server.address = podman("inspect", "--format", "{{.NetworkSettings.IPAddress}}", server.container).stdout.strip()
         host_key = self.exec(server, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout
         with self.known_hosts.open("a") as handle:
@@ -134,13 +147,18 @@ class Bed:
             if state in ("running", "degraded"):
                 return
             time.sleep(0.3)
-        raise BedError(f"{server.name}: systemd is {state or 'silent'} after {BOOT_TIMEOUT_S} s; see podman logs {server.container}")
+        raise BedError(
+            f"{server.name}: systemd is {state or 'silent'} after {BOOT_TIMEOUT_S} s; see podman logs {server.container}"
+        )
 
     def _inventory(self) -> dict:
         hosts = {
             server.name: {
                 "ansible_host": server.address,
                 "ssd_drives": [{"backing_file": str(drive.backing_file)} for drive in server.drives],
+                "bed_container": server.container,
+                "bed_devices": [drive.device for drive in server.drives],
+                "bed_before": settings_before(server),
             }
             for server in self.servers
         }
@@ -148,17 +166,21 @@ class Bed:
             "ansible_user": USER,
             "ansible_ssh_private_key_file": str(self.key),
             "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.known_hosts} -o ConnectTimeout=5",
+            # Addresses are used again: an old bed's open connection must not be taken for ours.
+            "ansible_control_path_dir": str(self.files / "cp"),
             "ansible_python_interpreter": "/usr/bin/python3",
         }
         return {"all": {"children": {"ssd_servers": {"hosts": hosts, "vars": ssh}}}}
 
 
-def attach(backing_file: Path, size_bytes: int) -> Drive:
+def attach(backing_file: Path, size_bytes: int = DRIVE_SIZE_BYTES) -> Drive:
     """Make an empty file and a loop device on it: 4 KiB blocks, direct I/O, writable."""
     with backing_file.open("xb") as handle:
         handle.truncate(size_bytes)
     device = run(["losetup", "--find", "--show", "--sector-size", "4096", "--direct-io=on", str(backing_file)]).stdout.strip()
     run(["blockdev", "--setrw", device])  # the flag outlives the loop device that had it
+    for name, value in QUEUE_BEFORE.items():
+        Path("/sys/block", Path(device).name, "queue", name).write_text(value)
     return Drive(backing_file, device)
 
 
@@ -192,6 +214,20 @@ def fake_cpu_tree(folder: Path) -> Path:
     return folder
 
 
+def settings_before(server: Server) -> dict[str, str]:
+    """Path and value, inside the server, of every setting that tuning may change and has to put back."""
+    governors = {
+        f"/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor": GOVERNOR_BEFORE
+        for number in range(os.cpu_count() or 1)
+    }
+    queues = {
+        f"/sys/block/{Path(drive.device).name}/queue/{name}": value
+        for drive in server.drives
+        for name, value in QUEUE_BEFORE.items()
+    }
+    return {**governors, **queues}
+
+
 def why_not() -> str:
     """Why no bed can be made here; an empty string when one can."""
     if os.geteuid() != 0:
@@ -208,7 +244,6 @@ def main() -> int:
     down = commands.add_parser("down")
     up.add_argument("--servers", type=int, default=3)
     up.add_argument("--drives", type=int, default=2)
-    up.add_argument("--size-mib", type=int, default=64)
     for command in (up, down):
         command.add_argument("name")
     args = parser.parse_args()
@@ -217,7 +252,7 @@ def main() -> int:
             raise BedError(why_not())
         bed = Bed(args.name)
         if args.command == "up":
-            print(bed.up(args.servers, args.drives, args.size_mib).inventory)
+            print(bed.up(args.servers, args.drives).inventory)
         else:
             bed.down()
     except BedError as error:

@@ -75,7 +75,16 @@ def ensure_image() -> str:
         if not tarball.exists():
             bootstrap(tarball)
         podman("import", "--change", 'CMD ["/sbin/init"]', "--change", "STOPSIGNAL SIGRTMIN+3", str(tarball), name)
+        remove_other_images(name)
     return name
+
+
+def remove_other_images(name: str) -> None:
+    """Images of older recipes go, unless a container still uses one."""
+    repository = name.rpartition(":")[0]
+    listed = podman("images", "--format", "{{.Repository}}:{{.Tag}}", repository).stdout.split()
+    for old in set(listed) - {name}:
+        podman("image", "rm", old, check=False)
 
 
 def bootstrap(tarball: Path) -> None:
