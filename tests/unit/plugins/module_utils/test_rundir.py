@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
+
+
+@pytest.mark.parametrize("run_id", ["", "..", "../x", "a/b", ".hidden", "a b", "x" * 101, "a\n"])
+def test_a_run_id_that_could_leave_the_folder_is_refused(run_id):
+    with pytest.raises(ValueError, match="run id"):
+        rundir.RunDir("/var/lib/x", run_id)
+
+
+def test_a_torn_line_costs_only_itself(tmp_path):
+    path = str(tmp_path / "journal.jsonl")
+    journal = rundir.Journal(path, run_id="r", host="h")
+    journal.add("one")
+    journal.close()
+    with open(path, "a") as out:
+        out.write('{"event": "to')
+    journal = rundir.Journal(path, run_id="r", host="h")
+    journal.add("two", drive="d")
+    journal.close()
+    assert [record["event"] for record in rundir.read_journal(path)] == ["one", "two"]
+
+
+def test_status_is_replaced_as_a_whole_and_readable_by_all(tmp_path):
+    path = str(tmp_path / "status.json")
+    status = rundir.Status(path, {"state": "running", "drives": [rundir.queued("a"), rundir.queued("b")]})
+    status.set_drive("b", phase="purge")
+    written = json.loads(open(path).read())
+    assert [drive["phase"] for drive in written["drives"]] == ["queued", "purge"]
+    assert os.stat(path).st_mode & 0o777 == 0o644
+    assert os.listdir(tmp_path) == ["status.json"]
+
+
+def test_a_failed_write_leaves_the_old_text_and_no_litter(tmp_path):
+    path = str(tmp_path / "x.json")
+    rundir.write_atomic(path, "old")
+    with pytest.raises(TypeError):
+        rundir.write_atomic(path, None)
+    assert (open(path).read(), os.listdir(tmp_path)) == ("old", ["x.json"])
