@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cells of a test: from the source form to the rendered one, and whether a drive can do them. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
+# The outermost loop of a round comes first.
+MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
+SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
+# fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
+MAX_OUTSTANDING = 65_536
+Cell = t.Dict[str, t.Any]
+Test = t.Dict[str, t.Any]
+
+
+def size_bytes(text: str | int) -> int:
+    """Bytes of a block size that fits the schema: 512B, 4KiB, 1MiB, or a number."""
+    if isinstance(text, int):
+        return text
+    unit = next(unit for unit in UNIT_BYTES if text.endswith(unit))
+    return int(text[: -len(unit)]) * UNIT_BYTES[unit]
+
+
+def cell_id(cell: t.Mapping[str, t.Any]) -> str:
+    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65; a rate: 1000iops."""
+    size = cell["block_size_bytes"]
+    shown = f"{size}b" if size % 1024 else f"{size // 1024}k"
+    mix = "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}"
+    rate = f"-{cell['rate_iops']}iops" if cell.get("rate_iops") else ""
+    return f"{cell['access'][:4].replace('sequ', 'seq')}-{shown}-{mix}-tc{cell['threads']}-qd{cell['queue_depth']}{rate}"
+
+
+def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
+    """The cells of a test that fits the schema and has its defaults: the matrix in its nesting, then the single ones."""
+    sources = []
+    matrix = test.get("matrix")
+    if matrix:
+        axes = [matrix[axis] if isinstance(matrix[axis], list) else [matrix[axis]] for axis in MATRIX_AXES]
+        rest = {key: matrix[key] for key in ("runtime_s", "rate_iops") if key in matrix}
+        sources += [{**dict(zip(MATRIX_AXES, point)), **rest} for point in itertools.product(*axes)]
+    return [_rendered(source) for source in sources + test["cells"]]
+
+
+def _rendered(source: t.Mapping[str, t.Any]) -> Cell:
+    cell = {key: value for key, value in source.items() if key != "block_size"}
+    cell["block_size_bytes"] = size_bytes(source["block_size"])
+    return {"id": cell_id(cell), **cell}
+
+
+def static_problems(cells: t.Sequence[Cell]) -> list[str]:
+    """Cells that no drive can do, and cells that are named twice; as "cell <id>: message"."""
+    found = []
+    for cell in cells:
+        if cell["block_size_bytes"] % 512:
+            found.append(f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the smallest logical block")
+        if cell["threads"] * cell["queue_depth"] > MAX_OUTSTANDING:
+            outstanding = cell["threads"] * cell["queue_depth"]
+            found.append(f"cell {cell['id']}: threads x queue_depth = {outstanding} I/Os outstanding; at most {MAX_OUTSTANDING} are possible")
+        if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):
+            found.append(f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction")
+    names = [cell["id"] for cell in cells]
+    found += [f"cell {name}: is in the test twice" for name in sorted({name for name in names if names.count(name) > 1})]
+    return found
+
+
+def rate_shares(cell: t.Mapping[str, t.Any]) -> int:
+    """The smallest rate_iops that gives every thread 1 IOPS in each of the cell's directions."""
+    smaller = min(share for share in (cell["read_pct"], 100 - cell["read_pct"]) if share)
+    return -(-cell["threads"] * 100 // smaller)
+
+
+def track(tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]) -> tuple[list[dict[str, str]], list[str]]:
+    """The tracked cells by their names: ([{cell, metric}], problems). A cell is found by what it is, not by its position."""
+    found, wrong = [], []
+    for index, item in enumerate(tracked):
+        where = f"steady_state.tracked[{index}]"
+        wanted = {key: value for key, value in item.items() if key not in ("metric", "block_size")}
+        wanted["block_size_bytes"] = size_bytes(item["block_size"])
+        matches = [cell for cell in cells if all(cell[key] == value for key, value in wanted.items())]
+        described = ", ".join(f"{key} {item[key]}" for key in item if key != "metric")
+        if not matches:
+            wrong.append(f"{where}: the test has no cell with {described}")
+        elif len({cell["id"] for cell in matches}) > 1:
+            apart = [key.replace("_bytes", "") for key in SELECTING_KEYS if len({cell[key] for cell in matches}) > 1]
+            wrong.append(f"{where}: {len(matches)} cells have {described}; name {' and '.join(apart) or 'another cell'} too")
+        else:
+            found.append({"cell": matches[0]["id"], "metric": item["metric"]})
+            wrong += [f"{where}.metric: {problem}" for problem in _direction_problem(item["metric"], matches[0])]
+    return found, wrong
+
+
+def _direction_problem(metric: str, cell: Cell) -> list[str]:
+    absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
+    direction = metric.split("_", 1)[0]
+    return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent.get(direction) else []
+
+
+def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> int:
+    """The ActiveRange on a drive, in whole logical blocks."""
+    block = identity["logical_block_size_bytes"]
+    return identity["size_bytes"] * test["active_range_pct"] // 100 // block * block
+
+
+def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[list[Cell], list[dict[str, str]], list[str]]:
+    """What of a test a drive can do: (cells, not_applicable: [{id, reason}], problems).
+
+    A cell that the logical block size forbids is not applicable in a shipped test (the PTS matrix holds 512 B), and an
+    error in a test whose cells the site chose, and where it is tracked.
+    """
+    block, active = identity["logical_block_size_bytes"], active_range_bytes(test, identity)
+    tracked = {item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])}
+    cells, left_out, wrong = [], [], []
+    for cell in test["cells"]:
+        size = cell["block_size_bytes"]
+        reason = ""
+        if size < block:
+            reason = f"block size {size} B is below the drive's logical block size of {block} B"
+        elif size % block:
+            reason = f"block size {size} B is not a multiple of the drive's logical block size of {block} B"
+        if size * cell["threads"] > active:
+            wrong.append(f"cell {cell['id']}: {cell['threads']} x {size} B do not fit into the ActiveRange of {active} B")
+        elif not reason:
+            cells.append(cell)
+        elif test["own_cells"]:
+            wrong.append(f"cell {cell['id']}: {reason}; take it out of the test")
+        elif cell["id"] in tracked:
+            wrong.append(f"cell {cell['id']}: {reason}, and it is tracked for steady state; use a test of your own that tracks another cell")
+        else:
+            left_out.append({"id": cell["id"], "reason": reason})
+    precondition = test["precondition"]
+    if precondition and precondition["block_size_bytes"] % block:
+        wrong.append(f"precondition.block_size: {precondition['block_size_bytes']} B is not a multiple of the drive's logical block size of {block} B")
+    if precondition and precondition["block_size_bytes"] > active:
+        wrong.append(f"precondition.block_size: {precondition['block_size_bytes']} B is more than the ActiveRange of {active} B")
+    if test["cells"] and not cells and not wrong:
+        wrong.append("none of the test's cells can run on this drive")
+    return cells, left_out, wrong
