@@ -33,7 +33,7 @@ BOOT_TIMEOUT_S = 60
 DRIVE_SIZE_BYTES = 64 * 2**20 + 90112
 # Settings as a host has them before it is tuned: none of them is what tuning wants.
 GOVERNOR_BEFORE = "powersave"
-QUEUE_BEFORE = {"scheduler": "mq-deadline", "nomerges": "0", "rq_affinity": "1"}
+QUEUE_BEFORE = {"scheduler": "mq-deadline", "nomerges": "0", "rq_affinity": "1", "add_random": "1"}
 
 
 @dataclass
@@ -68,20 +68,22 @@ class Bed:
         self.known_hosts = self.folder / "known_hosts"
         self.inventory = self.folder / "inventory.json"
         self.servers: list[Server] = []
+        self.systemd = True
 
     def up(self, servers: int = 3, drives: int = 2, systemd: bool = True) -> Bed:
         """Make the bed anew; without systemd, sshd runs below a bare init. What was made goes away on a failure."""
         image = ensure_image()
         self.down()
+        self.systemd = systemd
         try:
             self.files.mkdir(mode=0o700)
             self.folder.mkdir(parents=True)
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", str(self.key)])
             (self.files / "cp").mkdir()
             for number in range(1, servers + 1):
-                self.servers.append(self._make(image, number, drives, systemd))
+                self.servers.append(self._make(image, number, drives))
             for server in self.servers:
-                self._open_ssh(server, systemd)
+                self._open_ssh(server)
             self.inventory.write_text(json.dumps(self._inventory(), indent=2) + "\n")
         except BaseException:
             self.down()
@@ -105,7 +107,7 @@ class Bed:
         """Run a command as root in a server."""
         return podman("exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs)
 
-    def _make(self, image: str, number: int, drives: int, systemd: bool) -> Server:
+    def _make(self, image: str, number: int, drives: int) -> Server:
         server = Server(f"server{number}", f"{self.name}-{number}")
         for index in range(drives):
             server.drives.append(attach(self.files / f"{server.name}-drive{index + 1}.img"))
@@ -114,7 +116,7 @@ class Bed:
         # A container's /sys is read-only; its own drives' queue attributes are not, as on a server.
         queues = [arg for drive in server.drives for arg in ("--volume", sysfs_volume(drive.device))]
         init = ["--systemd=always", image, "/sbin/init"]
-        if not systemd:
+        if not self.systemd:
             init = ["--systemd=false", "--init", "--tmpfs", "/run/sshd:mode=0755", image, "/usr/sbin/sshd", "-D"]
         podman(
             "run", "--detach", "--name", server.container, "--hostname", server.name, "--label", f"{LABEL}={self.name}",
@@ -124,7 +126,7 @@ class Bed:
         )
         return server
 
-    def _open_ssh(self, server: Server, systemd: bool) -> None:
+    def _open_ssh(self, server: Server) -> None:
         """Give the server our public key and take its host key, once it has booted."""
         home = f"/home/{USER}/.ssh"
         self.exec(server, "install", "-d", "-m", "0700", "-o", USER, "-g", USER, home)
@@ -132,7 +134,7 @@ class Bed:
             server, "install", "-m", "0600", "-o", USER, "-g", USER, "/dev/stdin", f"{home}/authorized_keys",
             input=self.key.with_suffix(".pub").read_text(),
         )
-        if systemd:
+        if self.systemd:
             self._wait_for_boot(server)
         server.address = podman("inspect", "--format", "{{.NetworkSettings.IPAddress}}", server.container).stdout.strip()
         host_key = self.exec(server, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout
