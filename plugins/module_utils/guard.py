@@ -28,8 +28,14 @@ class _Text(NamedTuple):
 _KEEP_OUT = "or take the drive out of ssd_drives."
 
 REFUSALS: Dict[str, _Text] = {
-    "bad_selector": _Text("this entry of ssd_drives names no drive: {detail}", 'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".'),
-    "not_found": _Text("this host has no such drive{detail}", "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive that dropped out."),
+    "bad_selector": _Text(
+        "this entry of ssd_drives names no drive: {detail}",
+        'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".',
+    ),
+    "not_found": _Text(
+        "this host has no such drive{detail}",
+        "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive that dropped out.",
+    ),
     "ambiguous": _Text("several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."),
     "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep one of them."),
     "no_identity": _Text("it has neither serial, wwn, by_id nor backing_file of its own{detail}", "It cannot be named safely, so it cannot be qualified."),
@@ -38,7 +44,7 @@ REFUSALS: Dict[str, _Text] = {
     "read_only": _Text("it is read-only{detail}", "Find out why (worn out, write-protected); if only the kernel's flag is set, blockdev --setrw lifts it."),
     "mounted": _Text("it is mounted: {detail}", "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT),
     "swap": _Text("it is used as swap: {detail}", "swapoff it if the host can do without, " + _KEEP_OUT),
-    "held": _Text("another device is built on it: {detail}", "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d …), " + _KEEP_OUT),
+    "held": _Text("another device is built on it: {detail}", "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT),
     "partition_table": _Text("it has a partition table: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), " + _KEEP_OUT),
     "signature": _Text("it holds data: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), " + _KEEP_OUT),
     "busy": _Text("another process holds it exclusively{detail}", "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT),

@@ -1,0 +1,199 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: drive_facts
+short_description: Find the drives that the inventory names, and tell whether they may be erased
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Finds each drive by what stays with it, tells who it is, and lists every reason why it may not be erased.
+  - What cannot be found out is such a reason too. A drive is eligible only when every probe succeeded and none objected.
+  - It only reads. A drive that must not be erased is no error of this module; look at RV(drives[].eligible).
+  - Needs root, and C(wipefs) and C(blkid) of util-linux.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  drives:
+    description:
+      - The drives, as in the inventory's C(ssd_drives). Each is a mapping with exactly one of the keys C(serial), C(wwn), C(by_id)
+        (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
+      - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as something else.
+    type: list
+    elements: raw
+    default: []
+  discover:
+    description: Also return every other whole drive of the host, each with the selector that names it best.
+    type: bool
+    default: false
+seealso:
+  - module: ssdlab.fleet.host_facts
+"""
+
+EXAMPLES = r"""
+- name: Look at the drives of the inventory
+  ssdlab.fleet.drive_facts:
+    drives: "{{ ssd_drives }}"
+  become: true
+  register: seen
+
+- name: Stop if one of them may not be erased
+  ansible.builtin.assert:
+    that: seen.drives | rejectattr('eligible') | length == 0
+    fail_msg: "{{ seen.drives | map(attribute='refusals') | flatten | map(attribute='message') | join(' ') }}"
+
+- name: Look at every drive of the host
+  ssdlab.fleet.drive_facts:
+    discover: true
+  become: true
+  register: seen
+"""
+
+RETURN = r"""
+drives:
+  description: One entry a drive, in the order given; with O(discover=true) those not named follow.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    selector:
+      description: The selector as given, or the one proposed; null where nothing names the drive.
+      type: dict
+      sample: {serial: 22123A4F5B6C}
+    drive:
+      description: The selector's value, the drive's name in every record.
+      type: str
+      sample: 22123A4F5B6C
+    path:
+      description: The device node now; null where no single drive matches.
+      type: str
+      sample: /dev/nvme0n1
+    identity:
+      description: Who the drive is; null where no single drive matches. A key is null where the value is unknown.
+      type: dict
+      contains:
+        serial:
+          description: Serial number.
+          type: str
+          sample: 22123A4F5B6C
+        wwn:
+          description: World wide name, as the kernel writes it.
+          type: str
+          sample: eui.000000000000000100a0752234f5b6c0
+        model:
+          description: Model.
+          type: str
+          sample: Micron_7450_MTFDKCC3T2TFS
+        firmware:
+          description: Firmware revision.
+          type: str
+          sample: E2MU110
+        size_bytes:
+          description: Capacity.
+          type: int
+          sample: 3200631791616
+        logical_block_size_bytes:
+          description: Logical block size.
+          type: int
+          sample: 512
+        physical_block_size_bytes:
+          description: Physical block size.
+          type: int
+          sample: 4096
+        transport:
+          description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop).
+          type: str
+          sample: nvme
+        numa_node:
+          description: The NUMA node that it is attached to.
+          type: int
+          sample: 1
+        diskseq:
+          description: The kernel's sequence number of this attachment; another one means that the drive was exchanged or attached anew.
+          type: int
+          sample: 12
+        kernel_name:
+          description: The kernel's name now.
+          type: str
+          sample: nvme0n1
+        path:
+          description: The device node now.
+          type: str
+          sample: /dev/nvme0n1
+        major_minor:
+          description: The device number now.
+          type: str
+          sample: "259:0"
+        backing_file:
+          description: The file behind a loop device.
+          type: str
+          sample: null
+        max_discard_bytes:
+          description: The most that one discard covers; 0 when it takes none.
+          type: int
+          sample: 2199023255040
+        queue_depth:
+          description: Commands that one queue of the drive takes at a time.
+          type: int
+          sample: 1023
+        rotational:
+          description: Whether it is said to have platters.
+          type: bool
+          sample: false
+    eligible:
+      description: Whether it may be erased.
+      type: bool
+      sample: false
+    refusals:
+      description: Every reason why not.
+      type: list
+      elements: dict
+      contains:
+        code:
+          description: The kind of reason.
+          type: str
+          sample: mounted
+        message:
+          description: What was found, and what to do.
+          type: str
+          sample: "22123A4F5B6C (/dev/nvme0n1): it is mounted: /dev/nvme0n1p1 on /srv. Unmount it everywhere, containers included, ..."
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.guard import discover, inspect
+from ..module_utils.host import Host
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "drives": {"type": "list", "elements": "raw", "default": []},
+            "discover": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    host = Host()
+    drives = inspect(host, module.params["drives"])
+    if module.params["discover"]:
+        named = {entry["path"] for entry in drives}
+        drives += [entry for entry in discover(host) if entry["path"] not in named]
+    module.exit_json(changed=False, drives=drives)
+
+
+if __name__ == "__main__":
+    main()

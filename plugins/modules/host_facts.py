@@ -1,0 +1,107 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_facts
+short_description: Tell which boot, service manager, size and tools a host has
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Returns the few facts of a host that a qualification depends on. It is quicker than gathering all facts, and needs no privilege.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  tools:
+    description: Commands to look for, by name or by absolute path.
+    type: list
+    elements: str
+    default: [fio, wipefs, blkid, blkdiscard, setpriv, systemd-run]
+seealso:
+  - module: ssdlab.fleet.drive_facts
+"""
+
+EXAMPLES = r"""
+- name: Look at the host
+  ssdlab.fleet.host_facts:
+  register: seen
+
+- name: Stop without fio
+  ansible.builtin.assert:
+    that: seen.host_facts.tools.fio is not none
+    fail_msg: "{{ inventory_hostname }}: install fio"
+"""
+
+RETURN = r"""
+host_facts:
+  description: The facts; null stands for what could not be read.
+  returned: always
+  type: dict
+  contains:
+    boot_id:
+      description: The kernel's id of this boot.
+      type: str
+      sample: 0d9e3c5e-6d3b-4b6c-9d0f-0f5a3d1c9f11
+    machine_id:
+      description: The id of the installation; clones of a virtual machine may share one.
+      type: str
+      sample: 9a3b7c1d5e8f4a2b9c6d7e8f0a1b2c3d
+    hostname:
+      description: The kernel's host name.
+      type: str
+      sample: rack1-07
+    kernel:
+      description: The kernel's release.
+      type: str
+      sample: 6.1.0-31-amd64
+    service_manager:
+      description: V(systemd) where systemd is PID 1, else null.
+      type: str
+      sample: systemd
+    cpus:
+      description: Number of logical CPUs.
+      type: int
+      sample: 64
+    memory_bytes:
+      description: Size of the memory.
+      type: int
+      sample: 540817391616
+    python_version:
+      description: Version of the Python that ran this module.
+      type: str
+      sample: 3.11.2
+    tools:
+      description: For each tool asked for, its C(path) and C(version) (null when it states none); null when it is missing.
+      type: dict
+      sample: {fio: {path: /usr/bin/fio, version: "3.33"}, systemd-run: null}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host import Host
+from ..module_utils.host_facts import TOOLS, gather
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}},
+        supports_check_mode=True,
+    )
+    module.exit_json(changed=False, host_facts=gather(Host(), module.params["tools"]))
+
+
+if __name__ == "__main__":
+    main()
