@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import typing as t
 
+BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
@@ -19,11 +21,11 @@ Test = t.Dict[str, t.Any]
 
 
 def size_bytes(text: str | int) -> int:
-    """Bytes of a block size that fits the schema: 512B, 4KiB, 1MiB, or a number."""
-    if isinstance(text, int):
-        return text
-    unit = next(unit for unit in UNIT_BYTES if text.endswith(unit))
-    return int(text[: -len(unit)]) * UNIT_BYTES[unit]
+    """Bytes of a block size: 512B, 4KiB, 1MiB, or a number. Raises ValueError."""
+    match = BLOCK_SIZE.fullmatch(str(text))
+    if match is None:
+        raise ValueError(f"{text!r} is no block size: write 512B, 4KiB, 1MiB, or a number of bytes")
+    return int(match["number"]) * UNIT_BYTES[match["unit"] or "B"]
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:

@@ -12,6 +12,7 @@ import typing as t
 import jinja2
 import yaml
 
+from ..module_utils.drive import label as selector_label
 from . import cells as celling
 from . import schema as schemas
 from .testfiles import PlanError, Test, load_plan
@@ -50,7 +51,7 @@ def render(
         problems.append(f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(IOENGINES)}")
     for drive in drives:
         selector = schemas.plain(drive["selector"])
-        label = next(iter(selector.values()))
+        label = selector_label(selector)
         fitted = [_fit_test(test, drive["identity"], settings) for test in tests]
         problems += [f"{host}: drive {label}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
         rendered.append(
@@ -79,12 +80,12 @@ def render(
 def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list[Test]:
     """The tests of a plan of one step without a measurement: purge, precondition or tune.
 
-    variables: purge_method, precondition_passes and precondition_block_size_bytes, where they are set.
+    variables: precondition_passes and precondition_block_size, where they are set (purge_method counts in `render`).
     """
     given = variables or {}
     fill = {
         "passes": int(given.get("precondition_passes", 2)),
-        "block_size_bytes": int(given.get("precondition_block_size_bytes", 131_072)),
+        "block_size_bytes": celling.size_bytes(given.get("precondition_block_size", "128KiB")),
     }
     steps: dict[str, dict[str, t.Any]] = {
         "purge": {"title": "Purge", "purge": {"method": "auto"}, "precondition": None},
