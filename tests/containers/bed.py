@@ -107,6 +107,10 @@ class Bed:
         """Run a command as root in a server."""
         return podman("exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs)
 
+    def kill(self, server: Server) -> None:
+        """The server is gone at once, as in a power loss."""
+        podman("kill", server.container)
+
     def _make(self, image: str, number: int, drives: int) -> Server:
         server = Server(f"server{number}", f"{self.name}-{number}")
         for index in range(drives):

@@ -42,6 +42,12 @@ class Fleet:
         )
         self.inventory.write_text(json.dumps(inventory, indent=2))
 
+    def set_host(self, name: str, **values: Any) -> None:
+        """Change variables of one host in the run's inventory."""
+        inventory = json.loads(self.inventory.read_text())
+        inventory["all"]["children"]["ssd_servers"]["hosts"][name].update(values)
+        self.inventory.write_text(json.dumps(inventory, indent=2))
+
     def start(self, playbook: str = "qualify", *args: str) -> subprocess.Popen:
         """Start a playbook in a process group of its own; its output goes to a file in the folder."""
         log = (self.folder / f"{playbook}-{time.monotonic_ns()}.log").open("w")

@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run survives: a killed playbook, a killed host job, a stop, servers that go away. Real servers, real fio."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "containers"))
+
+from bed import Bed, why_not  # noqa: E402  # pylint: disable=import-error,wrong-import-position
+from play import Fleet, held_locks, kill_group, left_behind, processes, wait_for  # noqa: E402  # pylint: disable=import-error,wrong-import-position
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+def short_test(name: str, runtime_s: int, rounds: int = 3) -> dict:
+    """A test that is steady as soon as it can be: its rate is well below what a loop device can do."""
+    cell = {"access": "random", "block_size": "4KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": runtime_s, "rate_iops": 1000}
+    tracked = {"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}
+    return {
+        "name": name,
+        "purge": {"method": "deallocate"},
+        "precondition": False,
+        "cells": [cell],
+        "steady_state": {"tracked": [tracked], "window": rounds},
+        "rounds": {"max": rounds + 3},
+    }
+
+
+# The second test is long enough to be killed in the middle of a round.
+PLAN = [short_test("first", runtime_s=1), short_test("second", runtime_s=4)]
+
+
+@pytest.fixture(scope="module", params=["systemd", "session"])
+def bed(request):
+    """One server with one drive: where the host job is a systemd unit, and where it is a session of its own."""
+    made = Bed(f"kill-{request.param}")
+    try:
+        yield made.up(servers=1, drives=1, systemd=request.param == "systemd")
+    finally:
+        made.down()
+
+
+@pytest.fixture(scope="module")
+def three_servers():
+    """Three servers with one drive each."""
+    made = Bed("fleet")
+    try:
+        yield made.up(servers=3, drives=1)
+    finally:
+        made.down()
+
+
+@pytest.fixture
+def fleet(bed, tmp_path, request):
+    """A run of its own for each test, on the one server."""
+    return Fleet(bed, tmp_path, run_id(request), PLAN)
+
+
+def run_id(request) -> str:
+    """A run id that tells the test."""
+    return request.node.originalname.replace("_", "-")
+
+
+def in_round(fleet: Fleet, server, test: str, number: int = 2):
+    """The server's status once this test is in the middle of this round, else False."""
+    drive = fleet.status(server).get("drives", [{}])[0]
+    measuring = drive.get("phase") == "measure" and drive["test"] == test and drive["round"] >= number
+    return measuring and processes(fleet.bed, server, "fio") and fleet.status(server)
+
+
+def purged_tests(fleet: Fleet, server) -> list[tuple[str, int]]:
+    """Test and attempt of every purge, in order."""
+    return [(record["test"], record["attempt"]) for record in fleet.journal(server, "purge")]
+
+
+def test_killed_playbook_is_attached_to(fleet):
+    """SIGKILL of ansible-playbook in the middle of a round: the job goes on by itself, a second play reports."""
+    server = fleet.bed.servers[0]
+    play = fleet.start()
+    try:
+        wait_for("second test", lambda: in_round(fleet, server, "second"))
+    finally:
+        kill_group(play)
+    assert fleet.status(server)["state"] == "running"
+    code, output = fleet.play()
+    assert code == 0, output
+    assert fleet.verdicts() == {server.name: ["pass"]}
+    assert left_behind(fleet.bed, server) == []
+    assert purged_tests(fleet, server) == [("first", 1), ("second", 1)]
+    assert len(fleet.journal(server, "job_started")) == 1
+
+
+def test_job_finishes_and_restores_without_a_controller(fleet):
+    """After the playbook's death nobody asks, and the host still gets its settings back."""
+    server = fleet.bed.servers[0]
+    play = fleet.start()
+    try:
+        wait_for("first test", lambda: in_round(fleet, server, "first", 1))
+    finally:
+        kill_group(play)
+    wait_for("end of the job", lambda: fleet.status(server)["state"] == "finished", timeout_s=90)
+    assert fleet.status(server)["restored"] is True
+    wait_for("clean server", lambda: not left_behind(fleet.bed, server), timeout_s=10)
+    code, output = fleet.play()
+    assert code == 0, output
+    assert fleet.verdicts() == {server.name: ["pass"]}
+
+
+def test_killed_host_job_starts_its_test_again(fleet):
+    """SIGKILL of the host job: no fio survives, locks are free, settings come back, only the broken test is done again."""
+    server = fleet.bed.servers[0]
+    play = fleet.start()
+    try:
+        status = wait_for("second test", lambda: in_round(fleet, server, "second"))
+        fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
+        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=10)
+        wait_for("free locks", lambda: not held_locks(fleet.bed, server), timeout_s=10)
+        if fleet.bed.systemd:
+            wait_for("restored server", lambda: not left_behind(fleet.bed, server), timeout_s=15)
+        # The play that watched must not take a dead job for a good one.
+        assert play.wait(timeout=120) != 0
+    finally:
+        kill_group(play)
+    code, output = fleet.play()
+    assert code == 0, output
+    assert fleet.verdicts() == {server.name: ["pass"]}
+    assert purged_tests(fleet, server) == [("first", 1), ("second", 1), ("second", 2)]
+    assert left_behind(fleet.bed, server) == []
+
+
+def test_restore_puts_a_dead_jobs_host_back(fleet):
+    """restore.yml refuses while the job lives; once it is dead, the settings are back after it."""
+    server = fleet.bed.servers[0]
+    play = fleet.start()
+    try:
+        status = wait_for("first test", lambda: in_round(fleet, server, "first", 1))
+        code, output = fleet.play("restore")
+        assert code != 0, output
+        fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
+        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=10)
+    finally:
+        kill_group(play)
+    code, output = fleet.play("restore")
+    assert code == 0, output
+    assert left_behind(fleet.bed, server) == []
+    assert fleet.status(server)["restored"] is True
+
+
+def test_stop_ends_cleanly(fleet):
+    """stop.yml: fio gone, host restored, the unfinished test counts as invalid: interrupted."""
+    server = fleet.bed.servers[0]
+    play = fleet.start()
+    try:
+        wait_for("second test", lambda: in_round(fleet, server, "second"))
+        code, output = fleet.play("stop")
+        assert code == 0, output
+        assert left_behind(fleet.bed, server) == []
+        assert fleet.status(server)["state"] == "stopped"
+        assert play.wait(timeout=120) != 0
+    finally:
+        kill_group(play)
+    drive = fleet.summary()["drives"][0]
+    tests = {test["test"]: test for test in drive["tests"]}
+    assert drive["verdict"] == "invalid"
+    assert tests["first"]["verdict"] == "pass"
+    assert tests["second"]["verdict"] == "invalid"
+    assert "interrupted" in " ".join(tests["second"]["reasons"])
+
+
+def test_host_that_goes_away(three_servers, tmp_path, request):
+    """One server dies in the middle: the others finish, its drive is not tested, the play fails. Last user of that server."""
+    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN)
+    lost = three_servers.servers[2]
+    play = fleet.start()
+    try:
+        wait_for("second test", lambda: in_round(fleet, lost, "second", 1))
+        three_servers.kill(lost)
+        assert play.wait(timeout=180) != 0
+    finally:
+        kill_group(play)
+    assert fleet.verdicts() == {"server1": ["pass"], "server2": ["pass"], "server3": ["not_tested"]}
+    assert left_behind(three_servers, three_servers.servers[0]) == []
+
+
+def test_first_host_unreachable(three_servers, tmp_path, request):
+    """The judge runs once and elsewhere, so it does not need the first host; what was asked for still counts."""
+    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
+    fleet.set_host("server1", ansible_host="192.0.2.1", ansible_ssh_timeout=3)
+    code, output = fleet.play("qualify", "--limit", "server1,server2")
+    assert code != 0, output
+    # Without ssd_mode or hosts to spare nothing may have been measured by a play that could not ask every host; a report exists.
+    assert set(fleet.verdicts()["server1"]) == {"not_tested"}
+
+
+def test_all_hosts_unreachable(three_servers, tmp_path, request):
+    """Nobody answers: the play fails, and report.yml says so for every drive."""
+    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
+    for name in ("server1", "server2", "server3"):
+        fleet.set_host(name, ansible_host="192.0.2.1", ansible_ssh_timeout=3)
+    code, output = fleet.play()
+    assert code != 0, output
+    code, output = fleet.play("report")
+    assert code != 0, output
+    assert fleet.verdicts() == {name: ["not_tested"] for name in ("server1", "server2", "server3")}
+
+
+def test_limit_asks_only_for_what_it_names(three_servers, tmp_path, request):
+    """With --limit the run is about these hosts, and passes when they do."""
+    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
+    code, output = fleet.play("qualify", "--limit", "server2")
+    assert code == 0, output
+    assert fleet.verdicts() == {"server2": ["pass"]}
