@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Renders a host's whole plan in one task and carries it, with the engine, to the host."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, zipapp
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import PlanError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.version import collection_version
+
+MODULE = "ssdlab.fleet.campaign"
+# Arguments that only the controller needs.
+OWN_ARGUMENTS = ("step", "run_name", "boot_id", "drives")
+
+
+class ActionModule(ActionBase):
+    """See the module of the same name."""
+
+    TRANSFERS_FILES = True
+    _requires_connection = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        result = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        arguments = dict(self._task.args)
+        own = {name: arguments.pop(name, None) for name in OWN_ARGUMENTS}
+        if arguments.get("state", "present") == "present":
+            engine = zipapp.build(collection_version())
+            plan = self._plan(own, str(arguments.get("run_id", "")), variables)
+            arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
+            arguments["engine"] = self._carry(engine.name, engine.data)
+        result.update(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables))
+        self._remove_tmp_path(self._connection._shell.tmpdir)
+        return result
+
+    def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
+        host = variables["inventory_hostname"]
+        missing = [name for name in hostplan.VARIABLES if name not in variables]
+        if missing:
+            raise AnsibleActionFail(
+                "{0}: no variable {1}; call this through a role of ssdlab.fleet, which has the defaults".format(host, ", ".join(missing))
+            )
+        values = {name: self._templar.template(variables[name]) for name in hostplan.VARIABLES}
+        try:
+            return hostplan.build(
+                own["step"] or "qualify",
+                values,
+                run={"id": run_id, "name": str(own["run_name"])},
+                host=host,
+                boot_id=str(own["boot_id"]),
+                drives=own["drives"] or [],
+                engine_version=collection_version(),
+            )
+        except PlanError as error:
+            raise AnsibleActionFail("{0}: {1}".format(host, error)) from error
+
+    def _carry(self, name: str, data: bytes) -> str:
+        """Put a file into the task's temporary folder on the host, readable by the user that the module runs as."""
+        if not self._connection._shell.tmpdir:
+            self._make_tmp_path()
+        remote = self._connection._shell.join_path(self._connection._shell.tmpdir, name)
+        with tempfile.TemporaryDirectory() as folder:
+            local = os.path.join(folder, name)
+            with open(local, "wb") as out:
+                out.write(data)
+            self._transfer_file(local, remote)
+        self._fixup_perms2((self._connection._shell.tmpdir, remote))
+        return remote

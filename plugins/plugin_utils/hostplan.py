@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a host's Ansible variables to its plan: which variables count, and what tuning they mean."""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import plan as planning
+from . import schema as schemas
+
+# The variables that shape a host's plan, each owned by the role of its prefix.
+VARIABLES = (
+    "ssd_parallel_drives",
+    "ssd_plan",
+    "ssd_tests_dirs",
+    "tune_cpu_dma_latency_us",
+    "tune_governor",
+    "tune_queue",
+    "tune_services_stopped",
+    "purge_method",
+    "precondition_block_size",
+    "precondition_passes",
+    "workload_ioengine",
+)
+GOVERNOR_PATH = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
+QUEUE_PATH = "/sys/block/@ssd_name@/queue/"
+
+
+def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str, t.Any]:
+    """The plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held open then."""
+    sysfs = []
+    if variables["tune_governor"]:
+        sysfs.append({"name": "governor", "path": GOVERNOR_PATH, "value": str(variables["tune_governor"])})
+    for name, value in variables["tune_queue"].items():
+        sysfs.append({"name": name, "path": QUEUE_PATH + name, "value": str(value)})
+    return {
+        "cpu_dma_latency_us": None if keep else variables["tune_cpu_dma_latency_us"],
+        "services_stopped": list(variables["tune_services_stopped"]),
+        "sysfs": sysfs,
+        "keep": keep,
+    }
+
+
+def build(
+    step: str,
+    variables: t.Mapping[str, t.Any],
+    *,
+    run: t.Mapping[str, str],
+    host: str,
+    boot_id: str,
+    drives: t.Sequence[t.Mapping[str, t.Any]],
+    engine_version: str,
+) -> dict[str, t.Any]:
+    """plan.json of a host. step: qualify (ssd_plan), purge, precondition or tune. Raises PlanError."""
+    values = schemas.plain({name: variables[name] for name in VARIABLES})
+    if step == "qualify":
+        tests = planning.load_plan(values["ssd_plan"], values["ssd_tests_dirs"])
+    else:
+        tests = planning.step_plan(step, values)
+    return planning.render(
+        tests,
+        run=run,
+        host=host,
+        boot_id=boot_id,
+        drives=drives,
+        engine_version=engine_version,
+        variables=values,
+        tune=tune_spec(values, keep=step == "tune"),
+    )
