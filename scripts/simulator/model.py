@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How fast a simulated SSD is: a pure model without I/O, so that tests can drive it with their own clock.
+
+It runs inside nbdkit in the system's Python, so it keeps to plain syntax and the standard library.
+"""
+from __future__ import annotations
+
+import random
+
+PAGE_BYTES = 4096
+# From here on a write counts as a stream: it costs by its bytes and never by the random write rate.
+STREAM_BYTES = 65536
+# The noise holds for this share of the capacity, so that it shows in a round's average.
+NOISE_STEPS_PER_CAPACITY = 64
+# A request that comes this late after the one before it may catch up: the scheduler's jitter does not lower the rate.
+# A longer pause is idling; it saves nothing up, so a round does not start with a burst.
+CATCH_UP_S = 0.1
+
+
+class Pacer:
+    """Deadlines of one direction (read or write), in seconds of the caller's clock. Not thread-safe."""
+
+    def __init__(self):
+        self.next_s = float("-inf")
+
+    def admit(self, now_s, cost_s):
+        """Take a request that costs ``cost_s`` of the drive's time; return when it may complete."""
+        idle = now_s - self.next_s > CATCH_UP_S
+        self.next_s = (now_s if idle else self.next_s) + cost_s
+        return self.next_s
+
+
+class Wear:
+    """Which pages hold data, and how much was written since the drive was last empty."""
+
+    def __init__(self, size_bytes):
+        self.size_bytes = size_bytes
+        self.written_bytes = 0
+        self._mapped = bytearray(size_bytes // PAGE_BYTES)
+
+    def write(self, offset, length):
+        first, last = offset // PAGE_BYTES, -(-(offset + length) // PAGE_BYTES)
+        self._mapped[first:last] = b"\1" * (last - first)
+        self.written_bytes += length
+
+    def discard(self, offset, length):
+        """Only whole pages become free. With no page left in use the drive is as new."""
+        first, last = -(-offset // PAGE_BYTES), (offset + length) // PAGE_BYTES
+        if last > first:
+            self._mapped[first:last] = bytes(last - first)
+        if not any(self._mapped):
+            self.written_bytes = 0
+
+
+class Model:
+    """Rates of the drive: fresh for one capacity of writes, falling over the next one, then steady.
+
+    ``fresh_iops``, ``steady_iops``: small writes per second. ``read_iops``: small reads per second.
+    ``write_bandwidth``, ``read_bandwidth``: bytes per second, for large requests.
+    ``noise_pct``: how far the steady rate strays, in percent; the same for the same ``seed``.
+    Raises ValueError for a figure that makes no drive.
+    """
+
+    def __init__(self, size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth, read_bandwidth, noise_pct=2.0, seed=1):
+        if size_bytes <= 0 or size_bytes % PAGE_BYTES:
+            raise ValueError(f"size_bytes must be a positive multiple of {PAGE_BYTES}, not {size_bytes}")
+        rates = {"fresh_iops": fresh_iops, "steady_iops": steady_iops, "read_iops": read_iops,
+                 "write_bandwidth": write_bandwidth, "read_bandwidth": read_bandwidth}
+        for name, value in rates.items():
+            if not value > 0:
+                raise ValueError(f"{name} must be above 0, not {value}")
+        if not 0 <= noise_pct < 100:
+            raise ValueError(f"noise_pct must be from 0 to below 100, not {noise_pct}")
+        self.wear = Wear(size_bytes)
+        self.reads, self.writes = Pacer(), Pacer()
+        self.fresh_iops, self.steady_iops, self.read_iops = fresh_iops, steady_iops, read_iops
+        self.write_bandwidth, self.read_bandwidth = write_bandwidth, read_bandwidth
+        self.noise_pct, self.seed = noise_pct, seed
+        self._noise_step, self._noise = -1, 1.0
+
+    def write_iops(self):
+        """Small writes per second at the present wear."""
+        size = self.wear.size_bytes
+        decline = min(1.0, max(0.0, self.wear.written_bytes / size - 1.0))
+        iops = self.fresh_iops * (self.steady_iops / self.fresh_iops) ** decline
+        return iops if decline < 1.0 else iops * self._steady_noise()
+
+    def _steady_noise(self):
+        step = self.wear.written_bytes * NOISE_STEPS_PER_CAPACITY // self.wear.size_bytes
+        if step != self._noise_step:
+            spread = self.noise_pct / 100
+            self._noise_step = step
+            self._noise = 1.0 + random.Random(f"{self.seed}:{step}").uniform(-spread, spread)
+        return self._noise
+
+    def write(self, now_s, offset, length):
+        """Account for a write; return when it may complete."""
+        cost_s = length / self.write_bandwidth
+        if length < STREAM_BYTES:
+            cost_s = max(cost_s, 1 / self.write_iops())
+        self.wear.write(offset, length)
+        return self.writes.admit(now_s, cost_s)
+
+    def read(self, now_s, length):
+        """Account for a read; return when it may complete."""
+        return self.reads.admit(now_s, max(1 / self.read_iops, length / self.read_bandwidth))
+
+    def discard(self, offset, length):
+        self.wear.discard(offset, length)

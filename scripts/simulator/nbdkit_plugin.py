@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""nbdkit plugin: memory that is as slow as the model says. Started by simulated_ssd.py.
+
+The callbacks run in nbdkit's threads. A request sleeps until its deadline, so waiting costs no CPU.
+"""
+from __future__ import annotations
+
+import threading
+import time
+
+import nbdkit
+from model import Model
+
+API_VERSION = 2
+
+_settings = {}
+_lock = threading.Lock()
+_model = None
+_memory = None
+
+
+def config(key, value):
+    _settings[key] = value
+
+
+def config_complete():
+    global _model, _memory
+    numbers = {key: float(value) for key, value in _settings.items()}
+    size = int(numbers.pop("size_bytes"))
+    _model = Model(size_bytes=size, seed=int(numbers.pop("seed")), **numbers)
+    _memory = bytearray(size)
+
+
+def thread_model():
+    return nbdkit.THREAD_MODEL_PARALLEL
+
+
+def open(readonly):
+    return 1
+
+
+def get_size(handle):
+    return len(_memory)
+
+
+def can_multi_conn(handle):
+    return True
+
+
+def can_trim(handle):
+    return True
+
+
+def can_zero(handle):
+    return True
+
+
+def can_fast_zero(handle):
+    return False
+
+
+def can_fua(handle):
+    return nbdkit.FUA_NATIVE
+
+
+def _sleep_until(deadline_s):
+    delay_s = deadline_s - time.monotonic()
+    if delay_s > 0:
+        time.sleep(delay_s)
+
+
+def pread(handle, buffer, offset, flags):
+    with _lock:
+        deadline_s = _model.read(time.monotonic(), len(buffer))
+    buffer[:] = _memory[offset:offset + len(buffer)]
+    _sleep_until(deadline_s)
+
+
+def _write(data, offset):
+    with _lock:
+        deadline_s = _model.write(time.monotonic(), offset, len(data))
+        _memory[offset:offset + len(data)] = data
+    _sleep_until(deadline_s)
+
+
+def pwrite(handle, buffer, offset, flags):
+    _write(buffer, offset)
+
+
+def zero(handle, count, offset, flags):
+    """Writes zeros, at the cost of a write: unlike a discard it does not empty the drive."""
+    _write(bytes(count), offset)
+
+
+def trim(handle, count, offset, flags):
+    with _lock:
+        _memory[offset:offset + count] = bytes(count)
+        _model.discard(offset, count)
+
+
+def flush(handle, flags):
+    """Nothing to do: what was acknowledged is in memory."""

@@ -1,0 +1,286 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create and destroy simulated SSDs: nbdkit (model.py) -> nbdfuse (a file) -> a loop device with direct I/O.
+
+Below one directory each drive NAME has:
+  NAME/drive   the FUSE file behind the loop device: the drive's `backing_file`
+  NAME.json    the record: written before anything is started, so that destroy finds what a killed creator left
+  NAME.log     what nbdfuse and nbdkit said
+  NAME.pid     nbdkit's pid file
+Standard library only: it runs before there is a virtual environment.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TOOLS = {"nbdfuse": "libnbd-bin (RHEL: libnbd)", "nbdkit": "nbdkit and nbdkit-plugin-python (RHEL: nbdkit-python-plugin)",
+         "fusermount3": "fuse3", "losetup": "util-linux", "umount": "util-linux", "blockdev": "util-linux"}
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+TIMEOUT_S = 15
+END_TIMEOUT_S = 5
+# nbdkit's worker threads: a sleeping request holds one, so this is the queue depth that the drive sees.
+THREADS = 64
+# The mounts' name in /proc/self/mountinfo: nobody else's mount is ever taken down.
+FILE_SYSTEM = "simulated-ssd"
+HERE = Path(__file__).resolve().parent
+
+
+class SimulatorError(Exception):
+    """A drive could not be made or taken down; the message says which and what to do."""
+
+
+def parse_size(text):
+    """Bytes of '64MiB', '1GiB', '512K' or '67108864'. Raises ValueError."""
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:i?B)?", str(text).strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a size like 64MiB")
+    return int(match[1]) * UNITS[match[2]]
+
+
+def model_plugin(size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth=64e6, read_bandwidth=128e6, noise_pct=2.0, seed=1):
+    """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second)."""
+    settings = {"size_bytes": size_bytes, "fresh_iops": fresh_iops, "steady_iops": steady_iops, "read_iops": read_iops,
+                "write_bandwidth": write_bandwidth, "read_bandwidth": read_bandwidth, "noise_pct": noise_pct, "seed": seed}
+    return ["python", str(HERE / "nbdkit_plugin.py"), *(f"{key}={value}" for key, value in settings.items())]
+
+
+def create(directory, name, plugin, sector_size=512):
+    """Make one drive and return its record: name, device, backing_file, pid.
+
+    ``plugin``: nbdkit's arguments, usually from model_plugin(). Nothing is left behind when it fails.
+    Raises SimulatorError.
+    """
+    _check_machine()
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise SimulatorError(f"drive name {name!r}: use letters, digits, '.', '_' and '-'")
+    directory = Path(directory).resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    record_path = directory / f"{name}.json"
+    if record_path.exists():
+        raise SimulatorError(f"{record_path} exists: there is such a drive already; destroy it first")
+    record = {"name": name, "device": None, "backing_file": str(directory / name / "drive"), "pid": None}
+    try:
+        _save(record_path, record)
+        (directory / name).mkdir(exist_ok=True)
+        _start(directory, record, plugin)
+        _attach(record, sector_size)
+        _save(record_path, record)
+    except BaseException:
+        destroy(directory, name)
+        raise
+    return record
+
+
+def destroy(directory, name=None):
+    """Take down the drive ``name``, or all below ``directory``, also what a killed creator left. Idempotent.
+
+    Raises SimulatorError when something stays, for example since a program still holds the device.
+    """
+    directory = Path(directory).resolve()
+    # A mount without its record is ours too; another file system's mount is not.
+    names = {path.stem for path in directory.glob("*.json")} | {path.parent.name for path in _mounted_files(directory)}
+    problems = []
+    for each in sorted(names):
+        if name in (None, each):
+            try:
+                _destroy_one(directory, each)
+            except SimulatorError as error:
+                problems.append(f"drive {each}: {error}")
+    if problems:
+        raise SimulatorError("; ".join(problems))
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+@contextlib.contextmanager
+def simulated_ssd(directory, name, plugin, sector_size=512):
+    """create() and, whatever happens in the block, destroy()."""
+    record = create(directory, name, plugin, sector_size)
+    try:
+        yield record
+    finally:
+        destroy(directory, name)
+
+
+def _start(directory, record, plugin):
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONHOME"}
+    environment.update(PYTHONPATH=str(HERE), PYTHONDONTWRITEBYTECODE="1")
+    stem = str(directory / record["name"])
+    argv = ["nbdfuse", "-o", f"fsname={FILE_SYSTEM}", record["backing_file"], "[",
+            "nbdkit", "--exit-with-parent", "--pidfile", f"{stem}.pid", "--threads", str(THREADS), *plugin, "]"]
+    with open(f"{stem}.log", "wb") as log:
+        # A session of its own: Ctrl-C must reach the campaign first, not pull the drive from under it.
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment)
+    record["pid"] = process.pid
+    _save(f"{stem}.json", record)
+    if not _poll(lambda: os.path.isfile(record["backing_file"]) or process.poll() is not None, TIMEOUT_S) or process.returncode is not None:
+        said = Path(f"{stem}.log").read_text(errors="replace")[-500:]
+        raise SimulatorError(f"drive {record['name']}: nbdfuse did not start: {said}")
+
+
+def _attach(record, sector_size):
+    record["device"] = _run("losetup", "--find", "--show", "--direct-io=on", f"--sector-size={sector_size}", record["backing_file"])
+    _run("blockdev", "--setrw", record["device"])
+    if Path("/sys/block", Path(record["device"]).name, "loop/dio").read_text().strip() != "1":
+        raise SimulatorError(f"drive {record['name']}: the kernel refused direct I/O for {record['device']}; the page cache would hide the drive")
+
+
+def _destroy_one(directory, name):
+    stem, mount = directory / name, directory / name
+    backing_file, pid_file = f"{mount}/drive", f"{stem}.pid"
+    for device in _loops(backing_file):
+        _run("losetup", "--detach", device)
+    if not _poll(lambda: not _loops(backing_file), TIMEOUT_S):
+        raise SimulatorError(f"{', '.join(_loops(backing_file))} is still held by a program: end it and destroy again")
+    # With the loop device gone nothing of ours uses the file; udev or a scan may, for a moment.
+    if not _poll(lambda: Path(backing_file) not in _mounted_files(directory) or _unmount(mount), TIMEOUT_S):
+        raise SimulatorError(f"{mount} can't be unmounted: it is in use")
+    for kill, patience_s in ((None, 1), (signal.SIGTERM, END_TIMEOUT_S), (signal.SIGKILL, END_TIMEOUT_S)):
+        for pid in _processes(backing_file, pid_file) if kill else []:
+            _signal(pid, kill, backing_file, pid_file)
+        if _poll(lambda: not _processes(backing_file, pid_file), patience_s):
+            break
+    else:
+        raise SimulatorError(f"processes {_processes(backing_file, pid_file)} do not end")
+    with contextlib.suppress(FileNotFoundError):
+        mount.rmdir()
+    # The record goes last: while anything is left, destroy finds the drive again.
+    for suffix in (".log", ".pid", ".json.new", ".json"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{stem}{suffix}")
+
+
+def _processes(backing_file, pid_file):
+    """Living nbdfuse and nbdkit of one drive: those whose own arguments name its file."""
+    pids = (int(entry.name) for entry in Path("/proc").glob("[0-9]*"))
+    return [pid for pid in pids if _is_ours(pid, backing_file, pid_file)]
+
+
+def _is_ours(pid, backing_file, pid_file):
+    try:
+        program, *arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return False
+    return os.path.basename(program) in ("nbdfuse", "nbdkit") and (backing_file in arguments or pid_file in arguments)
+
+
+def _signal(pid, number, backing_file, pid_file):
+    """Signal the process, by a handle opened before the last look: a pid used again by another process is safe."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        try:
+            if _is_ours(pid, backing_file, pid_file):
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def _loops(backing_file):
+    found = []
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            if path.read_text().rstrip("\n").removesuffix(" (deleted)") == backing_file:
+                found.append(f"/dev/{path.parts[3]}")
+    return found
+
+
+def _mounted_files(directory):
+    """The files that nbdfuse shows right below the directory."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
+        if point.parent == directory and FILE_SYSTEM in line.partition(" - ")[2].split():
+            found.append(point / "drive")
+    return found
+
+
+def _unmount(mount):
+    return subprocess.run(["umount", str(mount)], capture_output=True, check=False).returncode == 0
+
+
+def _poll(condition, timeout_s):
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _run(*argv):
+    result = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SimulatorError(f"{' '.join(argv)}: {result.stderr.strip() or result.returncode}")
+    return result.stdout.strip()
+
+
+def _check_machine():
+    # A login shell of a plain user lacks sbin, sudo may keep that.
+    os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    missing = [f"{tool} (package {package})" for tool, package in TOOLS.items() if not shutil.which(tool)]
+    if missing:
+        raise SimulatorError(f"missing: {', '.join(missing)}; scripts/setup demo installs them")
+    if os.geteuid() != 0:
+        raise SimulatorError("loop devices need root: run it with sudo")
+    if not os.path.exists("/dev/fuse"):
+        raise SimulatorError("/dev/fuse is missing: load the kernel's fuse module (modprobe fuse)")
+
+
+def _save(path, record):
+    aside = Path(f"{path}.new")
+    aside.write_text(json.dumps(record))
+    aside.replace(path)
+
+
+def _arguments(argv):
+    parser = argparse.ArgumentParser(prog="simulated-ssd", description="Simulated SSDs as loop devices: fresh, then worn in, fresh again after a discard.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    make = commands.add_parser("create", help="make a drive and print its record as JSON")
+    make.add_argument("name")
+    make.add_argument("--size", type=parse_size, default="64MiB", dest="size_bytes", metavar="64MiB")
+    make.add_argument("--fresh-iops", type=float, default=4000, help="4 KiB writes a second up to one capacity written")
+    make.add_argument("--steady-iops", type=float, default=700, help="4 KiB writes a second from two capacities written")
+    make.add_argument("--read-iops", type=float, default=3000)
+    make.add_argument("--write-bandwidth", type=float, default=64e6, help="bytes a second")
+    make.add_argument("--read-bandwidth", type=float, default=128e6, help="bytes a second")
+    make.add_argument("--noise-pct", type=float, default=2.0)
+    make.add_argument("--seed", type=int, default=1)
+    make.add_argument("--sector-size", type=int, choices=(512, 4096), default=512)
+    take = commands.add_parser("destroy", help="take down one drive or all of a directory")
+    take.add_argument("name", nargs="?")
+    for command in (make, take):
+        command.add_argument("--dir", required=True, dest="directory", help="where the drives live")
+    return vars(parser.parse_args(argv))
+
+
+def main(argv=None):
+    arguments = _arguments(argv)
+    command, directory, name = (arguments.pop(key) for key in ("command", "directory", "name"))
+    try:
+        if command == "destroy":
+            destroy(directory, name)
+        else:
+            sector_size = arguments.pop("sector_size")
+            print(json.dumps(create(directory, name, model_plugin(**arguments), sector_size)))
+    except SimulatorError as error:
+        print(f"simulated-ssd: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    # SIGTERM takes the same way out as Ctrl-C, so that a drive half made is taken down.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())

@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The simulated SSD: its model with a clock of the test's own, then the block device with real fio (root, loop, FUSE)."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import simulated_ssd as simulator
+from model import PAGE_BYTES, Model
+
+MIB = 2**20
+SIZE = 16 * MIB
+FIGURES = {"fresh_iops": 2500, "steady_iops": 500, "read_iops": 1000, "write_bandwidth": 32e6, "read_bandwidth": 64e6}
+NULL_PLUGIN = ["null", f"size={SIZE}"]
+
+
+# --- the model -------------------------------------------------------------------------------------------------------------------------
+
+def model(**changes):
+    return Model(**{"size_bytes": SIZE, "noise_pct": 0, **FIGURES, **changes})
+
+
+def write_all(drive, capacities=1.0):
+    """Write every page in turn; the time at which the last one completes, at queue depth 1."""
+    now_s = 0.0
+    for page in range(int(SIZE / PAGE_BYTES * capacities)):
+        now_s = drive.write(now_s, page * PAGE_BYTES % SIZE, PAGE_BYTES)
+    return now_s
+
+
+@pytest.mark.parametrize("capacities, iops", [(0, 2500), (0.5, 2500), (1, 2500), (1.5, (2500 * 500) ** 0.5), (2, 500), (3, 500)])
+def test_rate_falls_over_the_second_capacity(capacities, iops):
+    drive = model()
+    write_all(drive, capacities)
+    assert drive.write_iops() == pytest.approx(iops)
+
+
+def test_discard_of_all_pages_in_pieces_makes_it_fresh_and_not_before():
+    drive = model()
+    write_all(drive, 2)
+    half = SIZE // 2
+    drive.discard(0, half)
+    drive.discard(0, half)
+    assert drive.write_iops() == pytest.approx(500), "the same half twice is not the whole drive"
+    drive.discard(half, half - 1)
+    assert drive.write_iops() == pytest.approx(500), "a page that is discarded in part still holds data"
+    drive.discard(SIZE - PAGE_BYTES, PAGE_BYTES)
+    assert drive.write_iops() == pytest.approx(2500)
+
+
+def test_noise_is_bounded_seen_and_the_same_for_a_seed():
+    def rates(seed):
+        drive = model(noise_pct=2, seed=seed)
+        write_all(drive, 2)
+        found = []
+        for _ in range(64):
+            found.append(drive.write_iops())
+            drive.wear.write(0, SIZE // 64)
+        return found
+
+    assert rates(1) == rates(1) != rates(2)
+    assert 490 <= min(rates(1)) < 495 and 505 < max(rates(1)) <= 510
+
+
+def test_large_writes_cost_their_bytes_even_when_worn():
+    drive = model(steady_iops=10)
+    write_all(drive, 3)
+    now_s = 1e6
+    assert drive.write(now_s, 0, MIB) - now_s == pytest.approx(MIB / 32e6)
+
+
+def test_no_burst_after_idling_and_no_loss_by_a_late_caller():
+    drive = model()
+    first_s = drive.read(100.0, PAGE_BYTES)
+    assert first_s == pytest.approx(100.001)
+    # The caller comes 0.3 ms late each time, as a sleep that overshoots does: the rate stays 1000 a second.
+    last_s = first_s
+    for _ in range(1000):
+        last_s = drive.read(last_s + 0.0003, PAGE_BYTES)
+    assert last_s - first_s == pytest.approx(1.0)
+    assert drive.read(last_s + 1, PAGE_BYTES) == pytest.approx(last_s + 1.001), "a pause saves nothing up"
+
+
+@pytest.mark.parametrize("change", [{"size_bytes": 0}, {"size_bytes": 4097}, {"fresh_iops": 0}, {"read_bandwidth": -1}, {"noise_pct": 100},
+                                    {"steady_iops": float("nan")}])
+def test_impossible_figures_are_refused_by_name(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        model(**change)
+
+
+# --- the block device ------------------------------------------------------------------------------------------------------------------
+
+def fio(device, *options):
+    """Run fio; its one job's read and write figures."""
+    argv = ["fio", "--name=job", f"--filename={device}", "--direct=1", "--thread", "--ioengine=libaio", "--output-format=json",
+            "--randrepeat=0", *options]
+    result = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout)["jobs"][0]
+
+
+def rounds(device, rw, count, queue_depth=16, seconds=1):
+    options = [f"--rw={rw}", "--bs=4k", f"--iodepth={queue_depth}", "--time_based", f"--runtime={seconds}", "--norandommap"]
+    return [fio(device, *options)["read" if rw == "randread" else "write"]["iops"] for _ in range(count)]
+
+
+def overwrite(device, times):
+    return fio(device, "--rw=write", "--bs=128k", "--iodepth=8", f"--loops={times}")["write"]
+
+
+def leftovers(directory):
+    """Whatever still refers to the directory: loop devices, mounts, living processes' arguments."""
+    text = str(directory)
+    found = [str(path) for path in Path("/sys/block").glob("loop*/loop/backing_file") if path.read_text().startswith(text)]
+    found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if text in line]
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = entry.read_bytes().decode(errors="replace").replace("\0", " ")
+        except OSError:
+            continue
+        if command.startswith("nbd") and text in command:
+            found.append(command)
+    return found
+
+
+def plugin(**changes):
+    return simulator.model_plugin(size_bytes=SIZE, **{**FIGURES, **changes})
+
+
+@pytest.fixture(name="drive")
+def fixture_drive(tmp_path):
+    directory = tmp_path / "drives"
+    with simulator.simulated_ssd(directory, "drive", plugin()) as record:
+        yield record
+    assert not leftovers(directory) and not directory.exists()
+
+
+def test_fresh_then_worn_then_fresh_after_a_discard(drive):
+    device = drive["device"]
+    assert rounds(device, "randwrite", 1)[0] == pytest.approx(2500, rel=0.05)
+    taken = overwrite(device, 2)
+    assert taken["bw_bytes"] == pytest.approx(32e6, rel=0.05)
+    assert taken["runtime"] < 2000, "two passes over a small drive take a second or so"
+    worn = rounds(device, "randwrite", 6)
+    assert worn == pytest.approx([500] * 6, rel=0.03)
+    assert rounds(device, "randwrite", 1, queue_depth=1)[0] == pytest.approx(500, rel=0.04)
+    subprocess.run(["blkdiscard", device], check=True)
+    assert Path(device).read_bytes() == bytes(SIZE), "discarded blocks read zeros"
+    assert rounds(device, "randwrite", 1)[0] == pytest.approx(2500, rel=0.05)
+
+
+def test_zeros_written_are_no_discard(drive):
+    device = drive["device"]
+    overwrite(device, 2)
+    subprocess.run(["blkdiscard", "--zeroout", device], check=True)
+    assert Path(device).read_bytes() == bytes(SIZE)
+    assert rounds(device, "randwrite", 1)[0] == pytest.approx(500, rel=0.05)
+
+
+def test_read_limit_is_the_drives_and_not_this_machines(drive, tmp_path):
+    with simulator.simulated_ssd(tmp_path / "null", "null", NULL_PLUGIN) as unlimited:
+        ceiling = rounds(unlimited["device"], "randread", 1)[0]
+        limited = rounds(drive["device"], "randread", 3)
+    assert limited == pytest.approx([1000] * 3, rel=0.03)
+    assert ceiling > 4 * 1000
+
+
+def test_waiting_costs_no_cpu(drive):
+    def cpu_s():
+        pids = {drive["pid"], int(Path(drive["backing_file"]).parent.with_suffix(".pid").read_text())}
+        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+        return sum(int(field[11]) + int(field[12]) for field in fields) / os.sysconf("SC_CLK_TCK")
+
+    overwrite(drive["device"], 2)
+    before_s = cpu_s()
+    rounds(drive["device"], "randwrite", 1, seconds=2)
+    assert cpu_s() - before_s < 0.8, "of the 4 seconds that two busy processes would take"
+
+
+def test_data_survives_on_4096_byte_sectors(tmp_path):
+    fast = plugin(fresh_iops=8000, steady_iops=8000, read_iops=8000)
+    with simulator.simulated_ssd(tmp_path / "drives", "drive", fast, sector_size=4096) as record:
+        size = Path("/sys/block", Path(record["device"]).name, "queue/logical_block_size").read_text()
+        assert int(size) == 4096
+        done = fio(record["device"], "--rw=randwrite", "--bs=4k,4k,4k", "--iodepth=16", "--verify=crc32c", "--verify_fatal=1")
+    assert done["read"]["io_bytes"] == SIZE and done["error"] == 0
+
+
+def test_a_killed_creators_drive_is_found_and_destroyed(tmp_path):
+    directory = tmp_path / "drives"
+    script = ("import os, signal, sys, simulated_ssd as s\n"
+              f"with s.simulated_ssd(sys.argv[1], 'drive', {NULL_PLUGIN!r}):\n"
+              "    os.kill(os.getpid(), signal.SIGKILL)\n")
+    child = subprocess.run([sys.executable, "-c", script, str(directory)], env={**os.environ, "PYTHONPATH": str(simulator.HERE)}, check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert leftovers(directory)
+    simulator.destroy(directory)
+    assert not leftovers(directory) and not directory.exists()
+
+
+@pytest.mark.parametrize("lost", ["drive.json", "drive.pid"])
+def test_destroy_without_its_files(tmp_path, lost):
+    simulator.create(tmp_path, "drive", NULL_PLUGIN)
+    (tmp_path / lost).unlink()
+    simulator.destroy(tmp_path)
+    assert not leftovers(tmp_path)
+
+
+def test_destroy_after_the_server_was_killed(tmp_path):
+    record = simulator.create(tmp_path, "drive", NULL_PLUGIN)
+    os.kill(record["pid"], signal.SIGKILL)
+    simulator.destroy(tmp_path)
+    assert not leftovers(tmp_path)
+
+
+def test_failed_creation_leaves_nothing(tmp_path):
+    with pytest.raises(simulator.SimulatorError, match="drive bad: nbdfuse did not start"):
+        simulator.create(tmp_path / "drives", "bad", plugin(fresh_iops=0))
+    assert not leftovers(tmp_path) and not (tmp_path / "drives").exists()
+
+
+def test_device_in_use_is_named_and_kept_until_released(tmp_path, monkeypatch):
+    monkeypatch.setattr(simulator, "TIMEOUT_S", 0.3)
+    record = simulator.create(tmp_path, "drive", NULL_PLUGIN)
+    with open(record["device"], "rb"):
+        with pytest.raises(simulator.SimulatorError, match=f"drive drive: {record['device']} is still held"):
+            simulator.destroy(tmp_path)
+    monkeypatch.undo()
+    simulator.destroy(tmp_path)
+    assert not leftovers(tmp_path)
+
+
+def test_command_line(tmp_path):
+    command = [str(simulator.HERE.parent / "simulated-ssd")]
+    directory = str(tmp_path / "drives")
+    made = subprocess.run([*command, "create", "one", "--size", "8MiB", "--dir", directory], capture_output=True, text=True, check=True)
+    record = json.loads(made.stdout)
+    assert os.path.getsize(record["backing_file"]) == 8 * MIB and Path(record["device"]).is_block_device()
+    again = subprocess.run([*command, "create", "one", "--dir", directory], capture_output=True, text=True, check=False)
+    assert again.returncode == 1 and "destroy it first" in again.stderr
+    for _ in range(2):
+        subprocess.run([*command, "destroy", "--dir", directory], check=True)
+    assert not leftovers(tmp_path)
+
+
+def test_sigterm_during_creation_leaves_nothing(tmp_path):
+    directory = tmp_path / "drives"
+    for delay_s in (0.05, 0.1, 0.15):
+        child = subprocess.Popen([sys.executable, str(simulator.HERE / "simulated_ssd.py"), "create", "one", "--dir", str(directory)])
+        time.sleep(delay_s)
+        child.terminate()
+        child.wait(timeout=30)
+        simulator.destroy(directory)
+        assert not leftovers(directory)
