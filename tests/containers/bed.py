@@ -223,7 +223,7 @@ def fake_cpu_tree(folder: Path) -> Path:
 def settings_before(server: Server) -> dict[str, str]:
     """Path and value, inside the server, of every setting that tuning may change and has to put back."""
     governors = {
-        f"/sys/devices/system/cpu/cpufreq/policy{number}/scaling_governor": GOVERNOR_BEFORE
+        f"/sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor": GOVERNOR_BEFORE
         for number in range(os.cpu_count() or 1)
     }
     queues = {
