@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the harness costs: a host job of 20 cells of 5 s against the same fio commands run bare, in turn, on a loop device of its own.
+
+Prints the wall times, the ratio of each pair, and the largest time without I/O between two cells. Run as root from the
+repository's root:  .venv/bin/python tests/bench/harness.py [--pairs 3] [--cells 20] [--seconds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
+
+# pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils import guard, rundir, tuning  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import zipapp  # noqa: E402
+
+RATIO_LIMIT = 1.03
+GAP_LIMIT_S = 0.5
+
+
+def make_plan(run_id, backing, cells, seconds):
+    """A plan without purge and preconditioning, so that both sides do exactly the same fio runs."""
+    host = Host()
+    cell = {"access": "random", "block_size": "4KiB", "threads": 1, "queue_depth": 4, "runtime_s": seconds, "rate_iops": 2000}
+    test = {
+        "name": "bench",
+        "title": "Harness",
+        "purge": {"method": "none"},
+        "precondition": False,
+        "cells": [dict(cell, read_pct=share) for share in range(0, 100, 100 // cells)][:cells],
+        "rounds": {"max": 1},
+    }
+    drives = guard.inspect(host, [{"backing_file": backing}])
+    assert drives[0]["eligible"], drives[0]["refusals"]
+    return planning.render(
+        planning.load_plan([test]),
+        run={"id": run_id, "name": "bench"},
+        host="bench",
+        boot_id=tuning.boot_id(host),
+        drives=drives,
+        engine_version="bench",
+        variables={},
+        tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
+    )
+
+
+def harness(folder, number, backing, options):
+    """Wall time of the host job, the largest gap, and the fio jobs that it ran, in order."""
+    engine = zipapp.build("bench")
+    path = os.path.join(folder, engine.name)
+    with open(path, "wb") as out:
+        out.write(engine.data)
+    run = rundir.RunDir(folder, "bench{0}".format(number))
+    os.makedirs(run.path)
+    rundir.write_atomic(run.plan, json.dumps(make_plan(run.run_id, backing, options.cells, options.seconds)))
+    began = time.monotonic()
+    subprocess.run([sys.executable, path, "run", run.path], check=True)
+    wall = time.monotonic() - began
+    cells = [record for record in rundir.read_journal(run.journal) if record["event"] == "cell"]
+    assert len(cells) == options.cells and all(record["accepted"] for record in cells)
+    gap = max(record["gap_s"] for record in cells if record["gap_s"] is not None)
+    jobs = [os.path.join(run.path, record["raw"][: -len(".json.gz")] + ".fio") for record in cells]
+    return wall, gap, jobs
+
+
+def bare(jobs, folder):
+    """Wall time of the same jobs, one fio after the other."""
+    began = time.monotonic()
+    for job in jobs:
+        output = os.path.join(folder, "bare.json")
+        subprocess.run(["fio", "--output=" + output, "--output-format=json", "--eta=never", job], check=True)
+    return time.monotonic() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--cells", type=int, default=20)
+    parser.add_argument("--seconds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
+        backing = os.path.join(folder, "drive.img")
+        with open(backing, "wb") as out:
+            out.truncate(256 << 20)
+        device = subprocess.run(
+            ["losetup", "--find", "--show", "--direct-io=on", backing], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        try:
+            ratios, gaps = [], []
+            for number in range(options.pairs):
+                wall, gap, jobs = harness(folder, number, backing, options)
+                plain = bare(jobs, folder)
+                ratios.append(wall / plain)
+                gaps.append(gap)
+                print("harness {0:.2f} s, bare {1:.2f} s, ratio {2:.4f}, largest gap {3:.3f} s".format(wall, plain, ratios[-1], gap))
+        finally:
+            subprocess.run(["losetup", "--detach", device], check=True)
+    print("median ratio {0:.4f} (limit {1}), largest gap {2:.3f} s (limit {3})".format(
+        statistics.median(ratios), RATIO_LIMIT, max(gaps), GAP_LIMIT_S))
+    return 0 if statistics.median(ratios) <= RATIO_LIMIT and max(gaps) <= GAP_LIMIT_S else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
