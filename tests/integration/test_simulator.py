@@ -189,7 +189,7 @@ def test_data_survives_on_4096_byte_sectors(tmp_path):
     with simulator.simulated_ssd(tmp_path / "drives", "drive", fast, sector_size=4096) as record:
         size = Path("/sys/block", Path(record["device"]).name, "queue/logical_block_size").read_text()
         assert int(size) == 4096
-        done = fio(record["device"], "--rw=randwrite", "--bs=4k,4k,4k", "--iodepth=16", "--verify=crc32c", "--verify_fatal=1")
+        done = fio(record["device"], "--rw=randwrite", "--bs=4k,4k,4k", "--iodepth=16", "--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0")
     assert done["read"]["io_bytes"] == SIZE and done["error"] == 0
 
 
