@@ -1,0 +1,38 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge a run and write its report, on the controller. Documented in plugins/modules/report.py."""
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+try:
+    from ..plugin_utils import report
+except ImportError as error:
+    MISSING: ImportError | None = error
+else:
+    MISSING = None
+
+
+class ActionModule(ActionBase):
+    """Thin: arguments in, plugin_utils.report.make, judgement out."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        if MISSING:
+            raise AnsibleActionFail(f"{MISSING}: run pip install -r requirements.txt in the environment of ansible-playbook")
+        spec = {"results_dir": {"type": "path", "required": True}, "run_id": {"type": "str", "required": True}}
+        _result, arguments = self.validate_argument_spec(argument_spec=spec)
+        try:
+            made = report.make(arguments["results_dir"], arguments["run_id"], write=not self._task.check_mode)
+        except report.ReportError as error:
+            raise AnsibleActionFail(str(error)) from error
+        except OSError as error:
+            raise AnsibleActionFail(f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk") from error
+        return dict(report.outcome(made), changed=made.changed)

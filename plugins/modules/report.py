@@ -1,0 +1,102 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: report
+short_description: Judge a run and write its report
+version_added: 0.1.0
+description:
+  - Reads the folder of a run on the controller, judges every drive that was asked for against the run's criteria, and writes
+    C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml).
+  - A drive without a record is C(not_tested), never a pass.
+  - It does not fail for a bad verdict, so that the play can say more first. Fail on RV(all_passed) being false, as the role
+    P(ssdlab.fleet.report#role) does.
+  - An action that runs on the controller. Use it with C(run_once).
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+options:
+  results_dir:
+    description: The folder that holds the folders of runs.
+    type: path
+    required: true
+  run_id:
+    description: The id of the run, which is the name of its folder.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    description: Judges and returns the verdicts, and writes nothing.
+    support: full
+  diff_mode:
+    description: Shows what would change.
+    support: none
+seealso:
+  - module: ssdlab.fleet.steady_state
+"""
+
+EXAMPLES = r"""
+- name: Judge a run again, for example after its criteria were changed in run.json
+  ssdlab.fleet.report:
+    results_dir: "{{ playbook_dir }}/ssd-results"
+    run_id: 20261121T130000Z-qualify
+  delegate_to: localhost
+  run_once: true
+  register: report
+
+- name: Fail unless every drive passed
+  ansible.builtin.assert:
+    that: report.all_passed
+    fail_msg: "{{ report.failures }}"
+  run_once: true
+"""
+
+RETURN = r"""
+report:
+  description: Path of the report's first page.
+  returned: always
+  type: str
+  sample: /srv/ssd-results/20261121T130000Z-qualify/report/index.html
+all_passed:
+  description: Whether every drive passed. False when no drive was asked for.
+  returned: always
+  type: bool
+  sample: false
+verdicts:
+  description: Number of drives of each verdict.
+  returned: always
+  type: dict
+  sample: {pass: 2, not_tested: 0, invalid: 0, error: 0, fail: 1}
+drives:
+  description: One entry for each drive, in the order asked.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    host:
+      description: Inventory name.
+      type: str
+    drive:
+      description: The identity that the inventory used.
+      type: str
+    model:
+      description: Model, or null when the drive was never identified.
+      type: str
+    verdict:
+      description: One of pass, fail, error, invalid, not_tested.
+      type: str
+    reason:
+      description: The reason that decided.
+      type: str
+  sample:
+    - {host: rack1-07, drive: 22123A4F5B6C, model: MTFDDAK960TDS, verdict: fail, reason: "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"}
+failures:
+  description: One line for each drive that did not pass, or one that says that no drive was asked for.
+  returned: always
+  type: list
+  elements: str
+  sample: ["rack1-07 22123A4F5B6C: fail: wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"]
+"""

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Curves for the report: phases of a write-saturation curve, thinning, medians, sparklines. Pure, for display only: no verdict."""
+from __future__ import annotations
+
+import math
+import statistics
+import typing as t
+
+Values = t.Sequence[t.Optional[float]]
+
+
+def significant(value: t.Any, digits: int = 5) -> float | int | None:
+    """A figure short enough for a page that carries many; what is not a finite number is None (a gap in the curve)."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    if value == 0:
+        return 0
+    short = round(value, digits - 1 - math.floor(math.log10(abs(value))))
+    return int(short) if short == int(short) else short
+
+
+def thin(xs: Values, ys: Values, most: int) -> tuple[list[float | None], list[float | None]]:
+    """At most `most` points that keep each stretch's lowest and highest value, so that dips stay visible."""
+    if len(ys) <= most:
+        return list(xs), list(ys)
+    buckets = max(1, most // 2)
+    kept: list[int] = []
+    for bucket in range(buckets):
+        part = [i for i in range(bucket * len(ys) // buckets, (bucket + 1) * len(ys) // buckets) if ys[i] is not None]
+        if part:
+            kept += sorted({min(part, key=lambda i: ys[i]), max(part, key=lambda i: ys[i])})  # type: ignore[arg-type,return-value]
+    return [xs[i] for i in kept], [ys[i] for i in kept]
+
+
+def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
+    """Where a curve from a fresh drive leaves its fresh level and where its steady window is, as indexes into `values`.
+
+    `window`: indexes of the steady window. Returns {fresh_end, steady_start, steady_end}; fresh_end 0 when the curve shows
+    no fresh level that is clearly (20 %) above the steady one. None when the window is unknown.
+    """
+    known = [value for value in values if value is not None]
+    if not window or not known or window[-1] >= len(values):
+        return None
+    steady = statistics.fmean(values[i] or 0.0 for i in window)
+    level = statistics.median([value for value in values[:3] if value is not None] or [0.0])
+    fresh_end = 0
+    if level > 1.2 * steady:
+        # Two rounds in a row below: a single dip is noise.
+        threshold = level - 0.15 * (level - steady)
+        below = [value is not None and value < threshold for value in values]
+        fresh_end = next((i for i in range(1, len(below)) if below[i] and (i + 1 == len(below) or below[i + 1])), 0)
+    return {"fresh_end": min(fresh_end, window[0]), "steady_start": window[0], "steady_end": window[-1]}
+
+
+def median_curve(curves: t.Sequence[tuple[Values, Values, Values]]) -> tuple[list[float | None], list[float | None], list[float | None]]:
+    """The median of several curves round by round, as long as at least half of them go on. A curve: three series of one length."""
+    lengths = sorted((len(curve[2]) for curve in curves), reverse=True)
+    length = lengths[(len(lengths) - 1) // 2] if lengths else 0
+    columns: tuple[list[float | None], list[float | None], list[float | None]] = ([], [], [])
+    for index in range(length):
+        for series, column in enumerate(columns):
+            present = [curve[series][index] for curve in curves if index < len(curve[series])]
+            numbers = [value for value in present if value is not None]
+            column.append(statistics.median(numbers) if numbers else None)
+    return columns
+
+
+def sparkline(xs: Values, ys: Values, x_most: float, y_most: float, width: int = 120, height: int = 28) -> str:
+    """The path data of an SVG polyline of at most 60 points, from 0 to the given maxima; "" when there is nothing to draw."""
+    xs, ys = thin(xs, ys, 60)
+    points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
+    if len(points) < 2 or x_most <= 0 or y_most <= 0:
+        return ""
+    return " ".join(f"{x / x_most * width:.1f},{1 + (height - 2) * (1 - y / y_most):.1f}" for x, y in points)
+
+
+def log_share(value: float, low: float, high: float) -> float:
+    """Where a positive value lies between two others on a log scale: 0 at `low`, 1 at `high`."""
+    return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low)) if high > low else 0.5

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""results.jsonl of a run on the controller: append records, read the newest of each (shapes: docs/internals.md)."""
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+SCHEMA_VERSION = 1
+KEY_FIELDS = ("kind", "host", "drive", "test")
+
+Record = t.Dict[str, t.Any]
+
+
+class Loaded(t.NamedTuple):
+    """`records`: the newest of each key, in the order in which the keys first came; `damaged_lines`: numbers of unreadable lines."""
+
+    records: list[Record]
+    damaged_lines: list[int]
+
+
+def key(record: Record) -> tuple[t.Any, ...]:
+    """What a newer record replaces: kind, host, drive and test."""
+    return tuple(record.get(field) for field in KEY_FIELDS)
+
+
+def append(path: str, records: t.Iterable[Record]) -> None:
+    """Add records and wait until they are on the disk: one write, so that two writers do not mix their lines.
+
+    A line that a killed writer left torn is ended first. Raises OSError.
+    """
+    data = b"".join(json.dumps(record, sort_keys=True).encode() + b"\n" for record in records)
+    if not data:
+        return
+    with open(path, "a+b", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(size - 1)
+            if file.read(1) != b"\n":
+                data = b"\n" + data
+        view = memoryview(data)
+        while view:  # one write, except where the disk takes only a part
+            view = view[file.write(view) :]
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def load(path: str) -> list[Record]:
+    """The newest record of each key; see `load_all`."""
+    return load_all(path).records
+
+
+def load_all(path: str) -> Loaded:
+    """Read results.jsonl; no file means no records. A torn line is left out and its number given.
+
+    Raises OSError, and ValueError for a record of a newer schema, which this version could misread.
+    """
+    newest: dict[tuple[t.Any, ...], Record] = {}
+    damaged = []
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                record = _parse(line)
+                if record is None:
+                    damaged.append(number)
+                    continue
+                _check_version(record, path, number)
+                newest[key(record)] = record
+    except FileNotFoundError:
+        pass
+    return Loaded(list(newest.values()), damaged)
+
+
+def _parse(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and "kind" in record else None
+
+
+def _check_version(record: Record, path: str, number: int) -> None:
+    version = record.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise ValueError(
+            f"{path}, line {number}: schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}:"
+            " use the version of the collection that made the run"
+        )

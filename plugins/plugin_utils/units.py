@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures for people: thousands separators, and the unit that a metric's name implies."""
+from __future__ import annotations
+
+import typing as t
+
+# (end of the metric's name, unit, divisor)
+UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0))
+
+
+def unit(metric: str) -> tuple[str, float]:
+    """The unit to show a metric in, and what to divide its value by."""
+    return next(((name, divisor) for end, name, divisor in UNITS if metric.endswith(end)), ("", 1.0))
+
+
+def rounded(value: float, digits: int = 4) -> str:
+    """A figure with about `digits` significant ones and thousands separators: 41,201 · 352.4 · 0.0713."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    decimals = 0
+    while magnitude < 10 ** (digits - 1) and decimals < 9:
+        magnitude *= 10
+        decimals += 1
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def plain(value: t.Any) -> str:
+    """A limit as the user wrote it: 500.0 is 500."""
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def show(metric: str, value: float, digits: int = 4) -> str:
+    """A metric's value with its unit: "41,201 IOPS", "512.3 MB/s", "89.1 µs"."""
+    name, divisor = unit(metric)
+    return f"{rounded(value / divisor, digits)} {name}".strip()
+
+
+def apart(metric: str, value: float, limit: float) -> tuple[str, str]:
+    """Both figures with their unit, in as many digits as it takes to tell different ones apart."""
+    texts = show(metric, value), show(metric, limit)
+    for digits in range(5, 18):
+        if texts[0] != texts[1] or value == limit:
+            break
+        texts = show(metric, value, digits), show(metric, limit, digits)
+    return texts
+
+
+def data_size(size_bytes: float) -> str:
+    """Bytes in the decimal units of drives: 960.2 GB."""
+    for name, divisor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= divisor:
+            return f"{rounded(size_bytes / divisor)} {name}"
+    return f"{size_bytes:g} B"
+
+
+def duration(seconds: float) -> str:
+    """Time for people: 1.2 s, 4 min 10 s, 7 h 5 min."""
+    if seconds < 60:
+        return f"{rounded(seconds, 2)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
