@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Watch the host jobs of a run until all have ended; its documentation is in plugins/modules/watch.py."""
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import progress, remote_status
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.connections import HostConnection
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.sweep import Sweep, Watched
+
+display = Display()
+
+ARGUMENTS = dict(
+    run_id=dict(type="str", required=True),
+    state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
+    hosts=dict(type="list", elements="str"),
+    interval_s=dict(type="float"),
+    host_timeout_s=dict(type="float", default=20),
+    give_up_s=dict(type="float", default=600),
+)
+SHORTEST_INTERVAL_S, INTERVAL_PER_HOST_S = 30.0, 0.2
+SILENT, UNKNOWN = "silent", ""
+
+
+class ActionModule(ActionBase):
+    """Asks every host through its own connection; the host that the task happens to run on plays no part."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        variables = task_vars or {}
+        _result, args = self.validate_argument_spec(ARGUMENTS)
+        names = args["hosts"] if args["hosts"] is not None else variables.get("ansible_play_hosts_all", [])
+        try:
+            RunDir(args["state_dir"], args["run_id"])
+        except ValueError as error:
+            raise AnsibleError(str(error)) from error
+        command = remote_status.command(args["state_dir"], args["run_id"])
+        asks = {name: self._asker(variables, name, command) for name in dict.fromkeys(names)}
+        sweep = Sweep(asks, lambda seen: seen.state in progress.ENDED_STATES, args["host_timeout_s"])
+        interval_s = args["interval_s"]
+        if interval_s is None:
+            interval_s = max(SHORTEST_INTERVAL_S, INTERVAL_PER_HOST_S * len(asks))
+        try:
+            _watch(sweep, interval_s, args["give_up_s"])
+        finally:
+            sweep.close()
+        return dict(_result_of(sweep), changed=False)
+
+    def _asker(self, variables: dict[str, t.Any], name: str, command: str) -> t.Callable[[], remote_status.Seen]:
+        try:
+            connection = HostConnection(self, variables, name)
+        except Exception as error:  # One host's variables must not keep the others from being watched.
+            return _raiser(AnsibleError(f"cannot connect: {error}"))
+        return lambda: remote_status.parse(*connection.run(command))
+
+
+def _raiser(error: Exception) -> t.Callable[[], remote_status.Seen]:
+    def ask() -> remote_status.Seen:
+        raise error
+
+    return ask
+
+
+def _watch(sweep: Sweep, interval_s: float, give_up_s: float) -> None:
+    """Look and print until every host has ended, or all that are left have been silent for too long."""
+    while True:
+        began = time.monotonic()
+        sweep.round()
+        for line in progress.lines(_views(sweep), time.strftime("%H:%M:%S")):
+            display.display(line)
+        if sweep.all_ended():
+            return
+        left = [host for host in sweep.hosts.values() if not host.ended]
+        if give_up_s and all((sweep.silent_s(host) or 0) >= give_up_s for host in left):
+            display.warning(f"no answer from {', '.join(host.name for host in left)}: no longer waiting")
+            return
+        sweep.pause(max(0.0, began + interval_s - time.monotonic()))
+
+
+def _views(sweep: Sweep) -> list[progress.HostView]:
+    return [_view(sweep, host) for host in sweep.hosts.values()]
+
+
+def _view(sweep: Sweep, host: Watched) -> progress.HostView:
+    seen = host.answer or remote_status.Seen(UNKNOWN, {})
+    return progress.HostView(host.name, seen.state, seen.status, sweep.silent_s(host), host.problem)
+
+
+def _result_of(sweep: Sweep) -> dict[str, t.Any]:
+    states = {name: host.answer.state if host.ended else SILENT for name, host in sweep.hosts.items()}
+    return {
+        "hosts": states,
+        "ended": sweep.all_ended(),
+        "silent": [name for name, state in states.items() if state == SILENT],
+        "dead": [name for name, state in states.items() if state == "dead"],
+    }

@@ -1,0 +1,131 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: campaign_info
+short_description: Tell which qualification runs a host knows, and what one of them gave
+version_added: 0.1.0
+description:
+  - Lists the runs whose folders are on this host, with their state.
+  - For one run also tells its status and the records of its drives and tests. Figures of single rounds stay in the run's folder,
+    which O(archive) packs into one file.
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+options:
+  state_dir:
+    description: Where runs are kept on the host.
+    type: path
+    default: /var/lib/ssdlab-fleet
+  run_id:
+    description: The run to tell more about.
+    type: str
+  run_name:
+    description: List only runs of this name.
+    type: str
+  archive:
+    description:
+      - Pack the folder of O(run_id) into C(<state_dir>/<run_id>.tar.gz), readable for everyone.
+      - Not done in check mode.
+    type: bool
+    default: false
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: ssdlab.fleet.campaign
+  - module: ssdlab.fleet.collect
+"""
+
+EXAMPLES = r"""
+- name: Ask which runs this host knows
+  ssdlab.fleet.campaign_info:
+    run_name: qualify
+  register: known
+
+- name: Read the results of one run
+  ssdlab.fleet.campaign_info:
+    run_id: 20261121T130000Z-qualify
+  register: campaign
+"""
+
+RETURN = r"""
+runs:
+  description:
+    - The runs on this host, oldest id first.
+    - "C(state) is C(starting), C(running), C(finished), C(stopped), C(failed), or C(dead): its job is gone without having said so."
+  returned: success
+  type: list
+  elements: dict
+  sample: [{run_id: 20261121T130000Z-qualify, run_name: qualify, state: running, drives: 2, updated: "2026-11-21T13:07:31.120Z"}]
+state:
+  description: The state of O(run_id), C(absent) when this host does not know it.
+  returned: when O(run_id) is given
+  type: str
+  sample: finished
+status:
+  description: The run's C(status.json), empty when there is none.
+  returned: when O(run_id) is given
+  type: dict
+unfinished:
+  description: Drives that the host job still has to finish.
+  returned: when O(run_id) is given
+  type: list
+  elements: str
+  sample: [22123A4F5B6C]
+records:
+  description: A record for each drive and test that is finished, or was cut short in a run that no job works on any more.
+  returned: when O(run_id) is given
+  type: list
+  elements: dict
+packed:
+  description: The archive of the run's folder.
+  returned: when O(archive) is true, the host knows the run, and not in check mode
+  type: dict
+  sample: {path: /var/lib/ssdlab-fleet/20261121T130000Z-qualify.tar.gz, size_bytes: 183422, sha256: 9f86d081884c7d65}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import archive, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir
+
+
+def main():
+    module = AnsibleModule(
+        argument_spec=dict(
+            state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
+            run_id=dict(type="str"),
+            run_name=dict(type="str"),
+            archive=dict(type="bool", default=False),
+        ),
+        required_if=[("archive", True, ["run_id"])],
+        supports_check_mode=True,
+    )
+    host, args = Host(), module.params
+    try:
+        result = {"runs": summary.runs(host, args["state_dir"], args["run_name"])}
+        if args["run_id"]:
+            run_dir = RunDir(args["state_dir"], args["run_id"])
+            run = summary.read(host, run_dir)
+            # Packed after the state was read: a run told as ended is packed whole.
+            if args["archive"] and run.state != summary.ABSENT and not module.check_mode:
+                result["packed"] = archive.pack(run_dir)
+            result.update(state=run.state, status=run.status, unfinished=summary.unfinished(run), records=summary.records(run))
+        module.exit_json(changed=False, **result)
+    except (ValueError, OSError) as error:
+        module.fail_json(msg="cannot read the runs in {0}: {1}".format(args["state_dir"], error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One command that shows how a run stands on a host, for a plain user and without Python there; and what its output says. Pure."""
+from __future__ import annotations
+
+import json
+import posixpath
+import shlex
+import typing as t
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.liveness import BOOT_ID, state_of
+
+_MARK = "--- ssdlab.fleet "
+# What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.
+_SCRIPT = f"""
+export LC_ALL=C
+echo '{_MARK}status'
+cat "$1" || exit 0
+echo
+echo '{_MARK}boot'
+cat {BOOT_ID}
+echo '{_MARK}init'
+cat /proc/1/stat
+echo '{_MARK}stat'
+pid=$(sed -n 's/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p' "$1" | sed 1q)
+cat "/proc/${{pid:-0}}/stat"
+echo '{_MARK}end'
+"""
+ABSENT = "absent"
+
+
+class Seen(t.NamedTuple):
+    """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`: status.json or {}."""
+
+    state: str
+    status: dict[str, t.Any]
+
+
+class Unreadable(Exception):
+    """The host answered, but not with a status; the message says with what."""
+
+
+def command(state_dir: str, run_id: str) -> str:
+    """The shell command for a connection's exec_command; the path travels as an argument of its own."""
+    path = posixpath.join(state_dir, "runs", run_id, "status.json")
+    return " ".join(["/bin/sh", "-c", shlex.quote(_SCRIPT), "ssdlab-fleet-watch", shlex.quote(path)])
+
+
+def parse(stdout: str, stderr: str) -> Seen:
+    """What the command's output says. Raises Unreadable."""
+    parts = _sections(stdout)
+    text = parts.get("status", "").strip()
+    if "end" not in parts or not text:
+        if "No such file" in stderr and not text:
+            return Seen(ABSENT, {})
+        raise Unreadable(_last_line(stderr) or _last_line(stdout) or "no output")
+    try:
+        status = json.loads(text)
+    except ValueError as error:
+        raise Unreadable(f"status.json is not JSON: {error}") from error
+    if not isinstance(status, dict) or not isinstance(status.get("drives"), list) or "state" not in status:
+        raise Unreadable("status.json is not the status of a run")
+    return Seen(_state(status, parts), status)
+
+
+class _SeenFiles:
+    """The files that the command showed, as `liveness` asks a host for them."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
+
+    def get(self, path: str) -> str | None:
+        return self._files.get(path, "").strip() or None
+
+
+def _state(status: dict[str, t.Any], parts: dict[str, str]) -> str:
+    boot_id, stat = parts["boot"].strip(), parts["stat"].strip()
+    hidden = not parts["init"].strip() and not stat  # /proc mounted with hidepid: no process of others shows
+    if hidden and boot_id == status.get("boot_id"):
+        return status["state"]
+    files = {BOOT_ID: boot_id, "/proc/{0}/stat".format(status.get("pid")): stat}
+    return state_of(_SeenFiles(files), status)  # type: ignore[arg-type]
+
+
+def _sections(stdout: str) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for part in ("\n" + stdout.replace("\r\n", "\n")).split("\n" + _MARK)[1:]:
+        name, _newline, text = part.partition("\n")
+        parts[name.strip()] = text
+    return parts
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
