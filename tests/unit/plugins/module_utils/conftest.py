@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host made of files: sysfs, procfs and udev as a server with several drives has them."""
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
+
+GIB = 1 << 30
+BOOT_DISK = "254:9"
+
+
+class FakeHost(Host):
+    """A host under a temporary folder; `answers` maps a command's name to (rc, stdout, stderr)."""
+
+    def __init__(self, root):
+        super().__init__(str(root))
+        # No signature, and util-linux's answers for it.
+        self.answers = {"wipefs": (0, '{"signatures": []}', ""), "blkid": (2, "", "")}
+        self.commands = []
+        self.put("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
+        self.mount("/dev/root", BOOT_DISK, "/")
+
+    def run(self, argv, timeout_s=60, stdin=None):
+        self.commands.append(list(argv))
+        return Result(list(argv), *self.answers.get(argv[0], (127, "", "cannot run " + argv[0])))
+
+    def put(self, path, content):
+        file = self.path(path)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "wb") as stream:
+            stream.write(content if isinstance(content, bytes) else content.encode())
+
+    def link(self, path, target):
+        file = self.path(path)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        os.symlink(os.path.relpath(self.path(target), os.path.dirname(file)), file)
+
+    def mount(self, source, major_minor, where, process="self"):
+        path = self.path("/proc/%s/mountinfo" % process)
+        before = open(path).read() if os.path.exists(path) else ""
+        self.put("/proc/%s/mountinfo" % process, before + "36 35 %s / %s rw,noatime shared:1 - ext4 %s rw\n" % (major_minor, where, source))
+
+    def disk(self, name, number, device="/sys/devices/pci0000:00/0000:00:03.0", size=GIB, **files):
+        """A whole disk: its folder lies below `device`; `files` are further files of it, with __ for /."""
+        block = "%s/block/%s" % (device, name)
+        self.link("/sys/block/" + name, block)
+        self.link("/sys/class/block/" + name, block)
+        facts = {
+            "dev": number,
+            "size": str(size // 512),
+            "ro": "0",
+            "diskseq": number.split(":")[1],
+            "queue__logical_block_size": "512",
+            "queue__physical_block_size": "4096",
+            "queue__discard_max_bytes": "2147450880",
+            "queue__nr_requests": "64",
+            "queue__rotational": "0",
+        }
+        for path, content in dict(facts, **files).items():
+            self.put("%s/%s" % (block, path.replace("__", "/")), content if isinstance(content, bytes) else content + "\n")
+        os.makedirs(self.path(block + "/holders"), exist_ok=True)
+        self.put("/dev/" + name, "")
+        return block
+
+    def partition(self, block, name, number):
+        for path, content in (("partition", "1"), ("dev", number)):
+            self.put("%s/%s/%s" % (block, name, path), content)
+        os.makedirs(self.path("%s/%s/holders" % (block, name)), exist_ok=True)
+        self.link("/sys/class/block/" + name, "%s/%s" % (block, name))
+        self.put("/dev/" + name, "")
+
+    def nvme(self, name, number, serial, **files):
+        """A local NVMe drive on node 1 with one controller."""
+        controller = "/sys/devices/pci0000:80/0000:80:01.0/nvme/" + name.rsplit("n", 1)[0]
+        for file, content in (("transport", "pcie"), ("serial", serial), ("model", "EXAMPLE 9000   "), ("firmware_rev", "FW1"), ("sqsize", "1023")):
+            self.put("%s/%s" % (controller, file), content + "\n")
+        self.put("/sys/devices/pci0000:80/0000:80:01.0/numa_node", "1\n")
+        block = self.disk(name, number, controller, **files)
+        self.link(block + "/device", controller)
+        return block
+
+    def loop(self, number, backing_file=None, size=GIB):
+        files = {"loop__backing_file": backing_file} if backing_file else {}
+        return self.disk("loop%d" % number, "7:%d" % number, "/sys/devices/virtual", size=size if backing_file else 0, **files)
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """A FakeHost without drives."""
+    return FakeHost(tmp_path)
