@@ -10,7 +10,6 @@ import functools
 import typing as t
 
 import jinja2
-import yaml
 
 from ..module_utils.drive import label as selector_label
 from . import cells as celling
@@ -45,13 +44,16 @@ def render(
     variables: the host's, of which workload_ioengine, purge_method and ssd_parallel_drives count here.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
-    settings = {"workload_ioengine": _default("workload_ioengine"), "purge_method": "auto", "ssd_parallel_drives": 1, **variables}
+    settings = {"workload_ioengine": schemas.role_default("workload_ioengine"), "purge_method": "auto", "ssd_parallel_drives": 1, **variables}
     rendered, problems = [], []
     if settings["workload_ioengine"] not in IOENGINES:
         problems.append(f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(IOENGINES)}")
     for drive in drives:
         selector = schemas.plain(drive["selector"])
         label = selector_label(selector)
+        if not drive.get("identity"):
+            problems.append(f"{host}: drive {label}: is not there, so nothing can be planned for it")
+            continue
         fitted = [_fit_test(test, drive["identity"], settings) for test in tests]
         problems += [f"{host}: drive {label}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
         rendered.append(
@@ -177,9 +179,3 @@ def _job(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string((WORKLOAD_ROLE / "templates" / "job.fio.j2").read_text(encoding="utf-8"))
-
-
-@functools.lru_cache(maxsize=None)
-def _default(name: str) -> t.Any:
-    """A default of the role workload, for callers outside of it."""
-    return yaml.safe_load((WORKLOAD_ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))[name]

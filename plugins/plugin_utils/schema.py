@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import copy
 import difflib
+import functools
 import json
 import typing as t
 from pathlib import Path
+
+import yaml
 
 try:
     import jsonschema
@@ -71,6 +74,13 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
     if isinstance(data, list):
         return [with_defaults(item, schema.get("items", {}), root) for item in data]
     return data
+
+
+@functools.lru_cache(maxsize=None)
+def role_default(variable: str) -> t.Any:
+    """A variable's default in the role that its prefix names, for code that runs outside of that role. Raises KeyError."""
+    path = COLLECTION / "roles" / variable.split("_", 1)[0] / "defaults" / "main.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))[variable]
 
 
 def suggestion(word: str, known: t.Iterable[str]) -> str:

@@ -1,0 +1,81 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: preflight
+short_description: Decide over a whole fleet whether its qualification may start
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Looks at what the role C(ssdlab.fleet.preflight) noted and registered for every host of the play, and fails with everything that is
+    wrong at once, naming host, drive and variable.
+  - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the hosts, else a new one.
+  - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should take.
+    Otherwise writes C(run.json) into the run's folder on the controller.
+  - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and the others go on.
+  - Runs on the controller, once for the play. It has no options; call it through the role.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options: {}
+seealso:
+  - module: ssdlab.fleet.drive_facts
+  - module: ssdlab.fleet.host_facts
+  - module: ssdlab.fleet.campaign
+"""
+
+EXAMPLES = r"""
+- name: Decide over the whole fleet
+  ssdlab.fleet.preflight:
+  register: decision
+  run_once: true
+  delegate_to: localhost
+  become: false
+"""
+
+RETURN = r"""
+ssd_run:
+  description: The run. C(results_dir) is the absolute path of the folder that holds its folder, C(destructive) whether drives may be erased.
+  returned: when the run could be chosen
+  type: dict
+  sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /home/lab/ssd-results, destructive: true}
+attach:
+  description: The run's state on the hosts that know it already.
+  returned: success
+  type: dict
+  sample: {rack1-07: running}
+plan_text:
+  description: What would be done, line by line.
+  returned: always
+  type: list
+  elements: str
+  sample: ["rack1-07: 1 drive, 1 at a time"]
+findings:
+  description: Everything that is wrong.
+  returned: failure
+  type: list
+  elements: str
+  sample: ["rack1-07: ssd_drives: no drive is named"]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main():
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    module.fail_json(msg="ssdlab.fleet.preflight runs on the controller, as an action; its plugin was not found there")
+
+
+if __name__ == "__main__":
+    main()

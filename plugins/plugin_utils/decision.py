@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All of preflight's checks together, and what follows from them: the run, its record, the plan as text."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import typing as t
+
+from ansible.release import __version__ as ansible_version
+
+from . import controller, describe, findings, hostplan
+from . import plan as planning
+from . import schema as schemas
+from .findings import Finding, Run, View
+from .testfiles import PlanError
+from .version import collection_version
+
+SCHEMA_VERSION = 1
+
+
+class Decision(t.NamedTuple):
+    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them."""
+
+    findings: list[str]
+    run: Run | None
+    shows_plan: bool
+    destructive: bool
+    plan_text: list[str]
+    run_folder: str
+    results_dir: str
+    record: dict[str, t.Any]
+
+    def result(self) -> dict[str, t.Any]:
+        """What the action returns."""
+        run: dict[str, t.Any] = {}
+        if self.run:
+            run = {"id": self.run.id, "name": self.run.name, "results_dir": self.results_dir, "destructive": self.destructive}
+        return {"ssd_run": run, "attach": dict(self.run.attach) if self.run else {}, "plan_text": self.plan_text, "changed": False}
+
+
+def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) -> Decision:
+    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else."""
+    found = findings.settings(views)
+    destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
+    run: Run | None = None
+    if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
+        run, wrong = findings.choose_run(views, now)
+        found += wrong
+    for view in views:
+        found += findings.answers(view, unreachable_counts=not destructive)
+        found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
+    found += findings.same_drives(views)
+    plans, wrong = _plans(views, run)
+    found += wrong
+    results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
+    problem = controller.folder_problem(results_dir, keep=destructive)
+    found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
+    return Decision(
+        findings=_lines(found),
+        run=run,
+        shows_plan=not destructive,
+        destructive=destructive,
+        plan_text=_plan_text(views, run, plans),
+        run_folder=os.path.join(results_dir, run.id) if run else "",
+        results_dir=results_dir,
+        record=_record(views, run, now) if run and not found else {},
+    )
+
+
+def _lines(found: t.Sequence[Finding]) -> list[str]:
+    """The findings in their order; one that several hosts share is told once, with the hosts."""
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for finding in found:
+        hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
+    return [
+        Finding(message, findings.host_list(names), drive).text() if any(names) else Finding(message, "", drive).text()
+        for (drive, message), names in hosts.items()
+    ]
+
+
+def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
+    """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
+    plans, found = {}, []
+    for view in views:
+        if view.asked is None:
+            continue
+        drives = [entry for entry in view.drives or () if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")]
+        try:
+            plans[view.name] = hostplan.build(
+                _step(view.asked),
+                host_variables(view.asked),
+                run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
+                host=view.name,
+                boot_id=(view.facts or {}).get("boot_id", ""),
+                drives=drives,
+                engine_version=collection_version(),
+            )
+        except PlanError as error:
+            found += [_plan_finding(problem, view.name) for problem in error.problems]
+    return plans, found
+
+
+def _plan_finding(problem: str, host: str) -> Finding:
+    own, prefix = problem.startswith(f"{host}: "), f"{host}: "
+    return Finding(problem[len(prefix):] if own else problem, host)
+
+
+def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The variables of a plan; those of roles that are not part of the play from the roles' defaults."""
+    return {name: schemas.role_default(name) if asked.get(name) is None else asked[name] for name in hostplan.VARIABLES}
+
+
+def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+    if run is None:
+        return []
+    lines = [f"Run {run.id}"]
+    for view in views:
+        state = run.attach.get(view.name)
+        if view.unreachable:
+            lines.append(f"{view.name}: unreachable; its drives would count as not tested")
+        elif state in findings.DRIVES_SETTLED:
+            lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
+        elif view.name in plans and view.asked:
+            eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry["eligible"]}
+            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked))
+    return lines
+
+
+def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
+    """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
+    given = findings.judge.number(asked.get("ssd_assumed_write_mib_s"))
+    return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
+
+
+def _record(views: t.Sequence[View], run: Run, now: datetime.datetime) -> dict[str, t.Any]:
+    """run.json (docs/internals.md)."""
+    asked, tests = [], {}
+    for view in views:
+        if view.asked is None:
+            continue
+        loaded = _tests(view.asked)
+        names = [test["name"] for test in loaded]
+        asked += [{"host": view.name, "drive": findings.drives_util.label(selector), "tests": names} for selector in view.asked["ssd_drives"]]
+        tests.update({test["name"]: _about(test) for test in loaded})
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {"id": run.id, "name": run.name},
+        "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
+        "asked": asked,
+        "criteria": findings.shared_value(views, "ssd_criteria") or [],
+        "tests": tests,
+        "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
+    }
+
+
+def _step(asked: t.Mapping[str, t.Any]) -> str:
+    return asked.get("workload_step") or "qualify"
+
+
+def _tests(asked: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """The tests of a host, as its plan has them. Raises PlanError."""
+    if _step(asked) == "qualify":
+        return planning.load_plan(asked["ssd_plan"], asked.get("ssd_tests_dirs") or [])
+    return planning.step_plan(_step(asked), host_variables(asked))
+
+
+def _about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    keys = ("title", "source", "origin", "purge", "precondition", "active_range_pct", "rounds", "steady_state")
+    return {
+        **{key: test[key] for key in keys},
+        "tracked": (test["steady_state"] or {}).get("tracked", []),
+        "cells": [cell["id"] for cell in test["cells"]],
+    }
