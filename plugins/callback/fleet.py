@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fleet
+type: aggregate
+short_description: Collect the results of a qualification run across hosts
+version_added: 0.1.0
+description:
+  - Appends the records that M(ssdlab.fleet.collect) returns to the run's C(results.jsonl) on the controller, host by host as they arrive.
+  - Records hosts that failed or were unreachable, so that the report counts their drives as not tested.
+  - At the end prints one table of the run's drives, and where the report is.
+  - It says nothing in a play that has no part in a qualification run.
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+requirements:
+  - enable it in C(ansible.cfg), C([defaults] callbacks_enabled = ssdlab.fleet.fleet)
+"""
+
+import functools
+import json
+import os
+import typing as t
+
+from ansible.plugins.callback import CallbackBase
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import closing, store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.ledger import Ledger, host_record
+
+COLLECT = "ssdlab.fleet.collect"
+REPORT = "ssdlab.fleet.report"
+HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id={0}"
+
+
+class Outcome(t.NamedTuple):
+    """One result of a task on a host, whatever version of ansible-core it comes from. `results`: of a loop, each; else the one."""
+
+    host: str
+    action: str
+    for_all: bool
+    check: bool
+    results: list[dict[str, t.Any]]
+
+
+def _outcome(result: t.Any) -> Outcome:
+    # Public names since ansible-core 2.19, which deprecates the others.
+    public = hasattr(type(result), "result")
+    host, task, content = (getattr(result, name if public else "_" + name) for name in ("host", "task", "result"))
+    items = [item for item in content.get("results") or [] if isinstance(item, dict)] if "results" in content else [content]
+    return Outcome(host.get_name(), task.resolved_action or task.action, bool(task.run_once), bool(task.check_mode), items)
+
+
+def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:
+    """Ansible shows a callback's exception as a warning and may lose what else was to be done; ours is an error that says where."""
+
+    @functools.wraps(method)
+    def guarded(self: CallbackModule, *args: t.Any, **kwargs: t.Any) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:
+            where = self._ledger.path or "results.jsonl"
+            self._display.error(
+                f"ssdlab.fleet: results are not in {where}: {type(error).__name__}: {error}. The hosts still have them: mend this, then run collect.yml"
+            )
+
+    return guarded
+
+
+class CallbackModule(CallbackBase):
+    """Right under any strategy: every result is taken for itself, in the main process."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "ssdlab.fleet.fleet"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self, *args: t.Any, **kwargs: t.Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._ledger = Ledger()
+        self._collected: set[str] = set()
+        self._report = ""
+
+    @_never_raises
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        outcome = _outcome(result)
+        self._learn(outcome)
+        if outcome.action == COLLECT and not outcome.check:
+            self._collected.add(outcome.host)
+            self._ledger.add(record for item in outcome.results for record in item.get("records", []))
+
+    @_never_raises
+    def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
+        outcome = _outcome(result)
+        self._learn(outcome)
+        if not ignore_errors:
+            self._lost(outcome, "failed")
+
+    @_never_raises
+    def v2_runner_on_unreachable(self, result: t.Any) -> None:
+        # Also where it is ignored: a host that comes back is collected, which replaces this record.
+        self._lost(_outcome(result), "unreachable")
+
+    @_never_raises
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        try:
+            self._ledger.flush()
+        finally:
+            if self._ledger.folder and (self._collected or self._report):
+                self._show_table()
+
+    def _learn(self, outcome: Outcome) -> None:
+        """Which run this is about, and whether its report was written."""
+        for item in outcome.results:
+            run = item.get("ssd_run")
+            if isinstance(run, dict) and run.get("id") and run.get("results_dir"):
+                self._ledger.open(run["results_dir"], run["id"])
+                self._ledger.flush()
+            if outcome.action == REPORT and item.get("report"):
+                self._report = os.path.abspath(item["report"])
+                run_folder = os.path.dirname(os.path.dirname(self._report))
+                self._ledger.open(*os.path.split(run_folder))
+
+    def _lost(self, outcome: Outcome, state: str) -> None:
+        """A host that fails before it was collected. Afterwards, or in a task for the whole fleet, it says nothing of its drives."""
+        if outcome.check or outcome.host in self._collected or (outcome.for_all and state == "failed"):
+            return
+        messages = [str(item["msg"]) for item in outcome.results if item.get("msg")]
+        self._ledger.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
+
+    def _show_table(self) -> None:
+        run = _read_json(os.path.join(self._ledger.folder, "run.json")) or {}
+        summary = _read_json(os.path.join(os.path.dirname(self._report), "summary.json")) if self._report else None
+        run_id = os.path.basename(self._ledger.folder)
+        self._display.banner(f"SSD QUALIFICATION {run_id}")
+        for line in closing.lines(run, store.load(self._ledger.path), summary):
+            self._display.display(line)
+        self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
+
+
+def _read_json(path: str) -> dict[str, t.Any] | None:
+    try:
+        with open(path, encoding="utf-8") as source:
+            return json.load(source)
+    except (FileNotFoundError, ValueError):
+        return None

@@ -1,0 +1,88 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: collect
+short_description: Bring a host's part of a qualification run to the controller
+version_added: 0.1.0
+description:
+  - Reads the run's summary on the host, and fetches the run's folder (journal, fio's results) as one file into
+    C(<results_dir>/<run_id>/raw/<inventory name>/), which it replaces.
+  - The records that it returns are appended to C(<results_dir>/<run_id>/results.jsonl) by the callback P(ssdlab.fleet.fleet#callback),
+    which has to be enabled.
+  - Where the run has not ended it collects what is finished, and says what is not. It may be run again at any time.
+  - Does not fail on a host without such a run. It returns a record that says so, and the report judges.
+  - In check mode nothing is fetched and no record is returned.
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+options:
+  results_dir:
+    description: Folder of all runs on the controller. A relative path starts where C(ansible-playbook) was called.
+    type: path
+    required: true
+  run_id:
+    description: The run.
+    type: str
+    required: true
+  state_dir:
+    description: Where runs are kept on the host.
+    type: path
+    default: /var/lib/ssdlab-fleet
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: partial
+    details: Asks the host, but collects nothing.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: ssdlab.fleet.campaign_info
+  - module: ssdlab.fleet.watch
+"""
+
+EXAMPLES = r"""
+- name: Collect what every host has
+  ssdlab.fleet.collect:
+    run_id: 20261121T130000Z-qualify
+    results_dir: "{{ playbook_dir }}/ssd-results"
+"""
+
+RETURN = r"""
+run_id:
+  description: The run.
+  returned: success
+  type: str
+  sample: 20261121T130000Z-qualify
+results_dir:
+  description: Folder of all runs on the controller, as an absolute path.
+  returned: success
+  type: str
+  sample: /srv/ssd-results
+ssd_run:
+  description: The run, as the callback looks for it in every result.
+  returned: success
+  type: dict
+  sample: {id: 20261121T130000Z-qualify, results_dir: /srv/ssd-results}
+state:
+  description: The run's state on this host, C(absent) when the host does not know it.
+  returned: always
+  type: str
+  sample: finished
+unfinished:
+  description: Drives that the host job still has to finish.
+  returned: success
+  type: list
+  elements: str
+records:
+  description: The records of this host, its drives and tests.
+  returned: success
+  type: list
+  elements: dict
+"""
