@@ -48,15 +48,14 @@ class ActionModule(ActionBase):
             findings = decided.findings
             if decided.shows_plan:
                 self._show(decided.plan_text)
-            result.update(decided.result())
         if not findings and decided.destructive:
             try:
                 controller.write_run(decided.run_folder, decided.record)
             except OSError as error:
                 findings = [f"ssd_results_dir: {decided.run_folder}/run.json cannot be written: {error.strerror}"]
         if findings:
-            result.update(failed=True, findings=findings, msg=_message(findings))
-        return result
+            return {**result, "failed": True, "msg": _message(findings)}
+        return {**result, **decided.result()}
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:

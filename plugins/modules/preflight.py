@@ -47,7 +47,7 @@ EXAMPLES = r"""
 RETURN = r"""
 ssd_run:
   description: The run. C(results_dir) is the absolute path of the folder that holds its folder, C(destructive) whether drives may be erased.
-  returned: when the run could be chosen
+  returned: success
   type: dict
   sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /home/lab/ssd-results, destructive: true}
 attach:
@@ -57,16 +57,10 @@ attach:
   sample: {rack1-07: running}
 plan_text:
   description: What would be done, line by line.
-  returned: always
+  returned: success
   type: list
   elements: str
   sample: ["rack1-07: 1 drive, 1 at a time"]
-findings:
-  description: Everything that is wrong.
-  returned: failure
-  type: list
-  elements: str
-  sample: ["rack1-07: ssd_drives: no drive is named"]
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -116,29 +116,36 @@ def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[l
     """
     block, active = identity["logical_block_size_bytes"], active_range_bytes(test, identity)
     tracked = {item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])}
-    cells, left_out, wrong = [], [], []
+    cells, left_out = [], []
+    wrong: dict[str, list[str]] = {}
     for cell in test["cells"]:
-        size = cell["block_size_bytes"]
-        reason = ""
-        if size < block:
-            reason = f"block size {size} B is below the drive's logical block size of {block} B"
-        elif size % block:
-            reason = f"block size {size} B is not a multiple of the drive's logical block size of {block} B"
+        size, reason = cell["block_size_bytes"], _block_problem(cell["block_size_bytes"], block)
         if size * cell["threads"] > active:
-            wrong.append(f"cell {cell['id']}: {cell['threads']} x {size} B do not fit into the ActiveRange of {active} B")
+            wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(cell["id"])
         elif not reason:
             cells.append(cell)
         elif test["own_cells"]:
-            wrong.append(f"cell {cell['id']}: {reason}; take it out of the test")
+            wrong.setdefault(f"{reason}; take it out of the test", []).append(cell["id"])
         elif cell["id"] in tracked:
-            wrong.append(f"cell {cell['id']}: {reason}, and it is tracked for steady state; use a test of your own that tracks another cell")
+            message = f"{reason}, and it is tracked for steady state; use a test of your own that tracks another cell"
+            wrong.setdefault(message, []).append(cell["id"])
         else:
             left_out.append({"id": cell["id"], "reason": reason})
-    precondition = test["precondition"]
-    if precondition and precondition["block_size_bytes"] % block:
-        wrong.append(f"precondition.block_size: {precondition['block_size_bytes']} B is not a multiple of the drive's logical block size of {block} B")
-    if precondition and precondition["block_size_bytes"] > active:
-        wrong.append(f"precondition.block_size: {precondition['block_size_bytes']} B is more than the ActiveRange of {active} B")
-    if test["cells"] and not cells and not wrong:
-        wrong.append("none of the test's cells can run on this drive")
-    return cells, left_out, wrong
+    problems = [f"cell {', '.join(ids)}: {message}" for message, ids in wrong.items()] + _fill_problems(test["precondition"], block, active)
+    if test["cells"] and not cells and not problems:
+        problems.append("none of the test's cells can run on this drive")
+    return cells, left_out, problems
+
+
+def _block_problem(size: int, logical: int) -> str:
+    if size < logical:
+        return f"block size {size} B is below the drive's logical block size of {logical} B"
+    return f"block size {size} B is not a multiple of the drive's logical block size of {logical} B" if size % logical else ""
+
+
+def _fill_problems(precondition: t.Mapping[str, t.Any] | None, logical: int, active: int) -> list[str]:
+    if not precondition:
+        return []
+    size = precondition["block_size_bytes"]
+    problem = _block_problem(size, logical) or (f"{size} B is more than the ActiveRange of {active} B" if size > active else "")
+    return [f"precondition.block_size: {problem}"] if problem else []

@@ -72,9 +72,8 @@ def shared_value(views: t.Sequence[View], name: str) -> t.Any:
 def settings(views: t.Sequence[View]) -> list[Finding]:
     """Wrong values of variables, and different ones where the fleet needs the same."""
     found = [finding for name in FLEET_WIDE for finding in _differing(views, name)]
-    mode, name, run_id = (shared_value(views, key) for key in ("ssd_mode", "ssd_run_name", "ssd_run_id"))
-    if mode not in MODES or isinstance(mode, bool):
-        found.append(Finding(f"ssd_mode: {mode!r} must be one of the words: {', '.join(MODES)}{suggestion(mode, MODES)}"))
+    name, run_id = (shared_value(views, key) for key in ("ssd_run_name", "ssd_run_id"))
+    found += [finding for view in views for finding in _mode(view)]
     if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
         found.append(Finding(f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"))
     if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
@@ -96,6 +95,13 @@ def _differing(views: t.Sequence[View], name: str) -> list[Finding]:
         return []
     shown = "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in by_value.items())
     return [Finding(f"{name}: has to be the same for all hosts of a run, but is {shown}")]
+
+
+def _mode(view: View) -> list[Finding]:
+    mode = plain((view.asked or {}).get("ssd_mode", "plan"))
+    if mode in MODES:
+        return []
+    return [Finding(f"ssd_mode: {mode!r} must be one of the words: {', '.join(MODES)}{suggestion(mode, MODES)}", view.name)]
 
 
 def _host_settings(view: View) -> list[Finding]:
