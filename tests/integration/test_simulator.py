@@ -61,7 +61,7 @@ def test_noise_is_bounded_seen_and_the_same_for_a_seed():
         drive = model(noise_pct=2, seed=seed)
         write_all(drive, 2)
         found = []
-        for _ in range(64):
+        for _step in range(64):
             found.append(drive.write_iops())
             drive.wear.write(0, SIZE // 64)
         return found
@@ -83,7 +83,7 @@ def test_no_burst_after_idling_and_no_loss_by_a_late_caller():
     assert first_s == pytest.approx(100.001)
     # The caller comes 0.3 ms late each time, as a sleep that overshoots does: the rate stays 1000 a second.
     last_s = first_s
-    for _ in range(1000):
+    for _request in range(1000):
         last_s = drive.read(last_s + 0.0003, PAGE_BYTES)
     assert last_s - first_s == pytest.approx(1.0)
     assert drive.read(last_s + 1, PAGE_BYTES) == pytest.approx(last_s + 1.001), "a pause saves nothing up"
@@ -108,7 +108,7 @@ def fio(device, *options):
 
 def rounds(device, rw, count, queue_depth=16, seconds=1):
     options = [f"--rw={rw}", "--bs=4k", f"--iodepth={queue_depth}", "--time_based", f"--runtime={seconds}", "--norandommap"]
-    return [fio(device, *options)["read" if rw == "randread" else "write"]["iops"] for _ in range(count)]
+    return [fio(device, *options)["read" if rw == "randread" else "write"]["iops"] for _round in range(count)]
 
 
 def overwrite(device, times):
@@ -245,7 +245,7 @@ def test_command_line(tmp_path):
     assert os.path.getsize(record["backing_file"]) == 8 * MIB and Path(record["device"]).is_block_device()
     again = subprocess.run([*command, "create", "one", "--dir", directory], capture_output=True, text=True, check=False)
     assert again.returncode == 1 and "destroy it first" in again.stderr
-    for _ in range(2):
+    for _time in range(2):
         subprocess.run([*command, "destroy", "--dir", directory], check=True)
     assert not leftovers(tmp_path)
 
