@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.version import collec
 
 MODULE = "ssdlab.fleet.campaign"
 # Arguments that only the controller needs.
-OWN_ARGUMENTS = ("step", "run_name", "boot_id", "drives")
+OWN_ARGUMENTS = ("run_name", "boot_id", "drives")
 
 
 class ActionModule(ActionBase):
@@ -52,7 +52,6 @@ class ActionModule(ActionBase):
         values = {name: self._templar.template(variables[name]) for name in hostplan.VARIABLES}
         try:
             return hostplan.build(
-                own["step"] or "qualify",
                 values,
                 run={"id": run_id, "name": str(own["run_name"])},
                 host=host,

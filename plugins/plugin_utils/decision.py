@@ -13,7 +13,6 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from . import controller, describe, findings, hostplan
-from . import plan as planning
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -91,7 +90,6 @@ def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str
         drives = [entry for entry in view.drives or () if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")]
         try:
             plans[view.name] = hostplan.build(
-                _step(view.asked),
                 host_variables(view.asked),
                 run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
                 host=view.name,
@@ -142,7 +140,7 @@ def _record(views: t.Sequence[View], run: Run, now: datetime.datetime) -> dict[s
     for view in views:
         if view.asked is None:
             continue
-        loaded = _tests(view.asked)
+        loaded = hostplan.tests(host_variables(view.asked))
         names = [test["name"] for test in loaded]
         asked += [{"host": view.name, "drive": findings.drives_util.label(selector), "tests": names} for selector in view.asked["ssd_drives"]]
         tests.update({test["name"]: _about(test) for test in loaded})
@@ -155,17 +153,6 @@ def _record(views: t.Sequence[View], run: Run, now: datetime.datetime) -> dict[s
         "tests": tests,
         "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
     }
-
-
-def _step(asked: t.Mapping[str, t.Any]) -> str:
-    return asked.get("workload_step") or "qualify"
-
-
-def _tests(asked: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """The tests of a host, as its plan has them. Raises PlanError."""
-    if _step(asked) == "qualify":
-        return planning.load_plan(asked["ssd_plan"], asked.get("ssd_tests_dirs") or [])
-    return planning.step_plan(_step(asked), host_variables(asked))
 
 
 def _about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

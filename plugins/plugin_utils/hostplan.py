@@ -14,6 +14,7 @@ from . import schema as schemas
 VARIABLES = (
     "ssd_parallel_drives",
     "ssd_plan",
+    "ssd_step",
     "ssd_tests_dirs",
     "tune_cpu_dma_latency_us",
     "tune_governor",
@@ -43,8 +44,15 @@ def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str,
     }
 
 
+def tests(variables: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """The tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises PlanError."""
+    step = variables["ssd_step"]
+    if step == "qualify":
+        return planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
+    return [] if step == "tune" else planning.step_plan(step, variables)
+
+
 def build(
-    step: str,
     variables: t.Mapping[str, t.Any],
     *,
     run: t.Mapping[str, str],
@@ -53,19 +61,15 @@ def build(
     drives: t.Sequence[t.Mapping[str, t.Any]],
     engine_version: str,
 ) -> dict[str, t.Any]:
-    """plan.json of a host. step: qualify (ssd_plan), purge, precondition or tune. Raises PlanError."""
+    """plan.json of a host, from its VARIABLES. Raises PlanError."""
     values = schemas.plain({name: variables[name] for name in VARIABLES})
-    if step == "qualify":
-        tests = planning.load_plan(values["ssd_plan"], values["ssd_tests_dirs"])
-    else:
-        tests = planning.step_plan(step, values)
     return planning.render(
-        tests,
+        tests(values),
         run=run,
         host=host,
         boot_id=boot_id,
         drives=drives,
         engine_version=engine_version,
         variables=values,
-        tune=tune_spec(values, keep=step == "tune"),
+        tune=tune_spec(values, keep=values["ssd_step"] == "tune"),
     )

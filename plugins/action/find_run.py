@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Finds the run that a play is about; its documentation is in plugins/modules/find_run.py."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import runs
+
+ARGUMENTS = dict(
+    run_id=dict(type="str", default=""),
+    run_name=dict(type="str", required=True),
+    results_dir=dict(type="path", required=True),
+    answers=dict(type="dict", default={}),
+)
+
+
+class ActionModule(ActionBase):
+    """Thin: arguments in, plugin_utils.runs.choose, the run out."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, args = self.validate_argument_spec(ARGUMENTS)
+        results_dir = os.path.abspath(args["results_dir"])
+        answered = {host: answer["runs"] for host, answer in args["answers"].items() if answer and answer.get("runs")}
+        try:
+            run = runs.choose(args["run_id"], args["run_name"], runs.on_hosts(answered) + runs.on_controller(results_dir))
+        except runs.RunError as error:
+            raise AnsibleActionFail(str(error)) from error
+        # Whoever asks for an existing run wants to see it; nothing here erases.
+        return {"changed": False, "ssd_run": {"id": run.id, "name": run.name, "results_dir": results_dir, "destructive": True}}

@@ -1,0 +1,65 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: find_run
+short_description: Find the qualification run that a play is about
+version_added: 0.1.0
+description:
+  - For plays that take up a run that exists, such as C(watch.yml), C(collect.yml) and C(report.yml). It starts nothing.
+  - Takes the run given by O(run_id), else the one unfinished run of O(run_name), else the newest of that name.
+  - Fails when several runs of that name are unfinished, naming them, and when there is none.
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+options:
+  run_id:
+    description: The run's id. It does not need to be known to anyone.
+    type: str
+    default: ""
+  run_name:
+    description: The run's name.
+    type: str
+    required: true
+  results_dir:
+    description: The folder on the controller that holds the folders of runs.
+    type: path
+    required: true
+  answers:
+    description: What M(ssdlab.fleet.campaign_info) returned on each host, by inventory name.
+    type: dict
+    default: {}
+notes:
+  - Use it with C(run_once). It runs on the controller.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: ssdlab.fleet.campaign_info
+"""
+
+EXAMPLES = r"""
+- name: Find the run
+  ssdlab.fleet.find_run:
+    run_name: qualify
+    results_dir: ssd-results
+  run_once: true
+  register: found
+"""
+
+RETURN = r"""
+ssd_run:
+  description: The run. C(destructive) is true, as it is for a run that was started.
+  returned: success
+  type: dict
+  sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /srv/ssd-results, destructive: true}
+"""
