@@ -4,6 +4,7 @@
 """Judge a run and write its report, on the controller. Documented in plugins/modules/report.py."""
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible.errors import AnsibleActionFail
@@ -22,6 +23,8 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
     _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
@@ -29,8 +32,10 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(f"{MISSING}: run pip install -r requirements.txt in the environment of ansible-playbook")
         spec = {"results_dir": {"type": "path", "required": True}, "run_id": {"type": "str", "required": True}}
         _result, arguments = self.validate_argument_spec(argument_spec=spec)
+        # Like collect: relative to where ansible-playbook was started.
+        results_dir = os.path.abspath(self._loader.path_dwim(arguments["results_dir"]))
         try:
-            made = report.make(arguments["results_dir"], arguments["run_id"], write=not self._task.check_mode)
+            made = report.make(results_dir, arguments["run_id"], write=not self._task.check_mode)
         except report.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:

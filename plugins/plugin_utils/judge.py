@@ -12,6 +12,7 @@ from . import units
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
+NO_CRITERION = "no criterion applied"
 CRITERION_KEYS = ("test", "metric", "min", "max", "model", "cell")
 
 Mapping = t.Dict[str, t.Any]
@@ -102,17 +103,16 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     model = identity.get("model") or ""
     measured = facts.test_records.get((host, drive), {})
     criteria = [c for c in facts.criteria if not criterion_problems(c) and fnmatch.fnmatchcase(model, str(c.get("model", "*")))]
-    tests = []
-    findings = []
-    for name in facts.tests_of(host, drive):
-        tests.append(_judge_test(facts, host, drive, name, measured.get(name), criteria))
-        findings += [Finding(tests[-1]["verdict"], f"{name}: {reason}") for reason in tests[-1]["reasons"]]
-    findings += _drive_findings(facts, host, drive, record, tests)
+    tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
+    findings = _drive_findings(facts, host, drive, record, tests)
+    # What the whole campaign says, each test without a record would only repeat.
+    told = [test for test in tests if test["test"] in measured or not findings]
+    findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
     findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
     findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests)]
     verdict = worst([finding.verdict for finding in findings])
-    # Why the drive did not pass comes first; what holds is only worth saying of a drive that passed.
-    shown = [f for v in VERDICTS for f in findings if f.verdict == v and (v != "pass" or verdict == "pass")]
+    # The worst first; what holds is only worth saying of a drive that passed.
+    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
     return {
         "host": host,
         "drive": drive,
@@ -123,6 +123,12 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         "reasons": list(dict.fromkeys(finding.reason for finding in shown)),
         "tests": tests,
     }
+
+
+def _pass_findings(tests: list[Mapping]) -> list[Finding]:
+    """The criteria that a drive met, or that there was none."""
+    met = [Finding("pass", f"{test['test']}: {comparison(check)}") for test in tests for check in test["criteria"]]
+    return met or [Finding("pass", NO_CRITERION)]
 
 
 def worst(verdicts: t.Iterable[str]) -> str:
@@ -187,7 +193,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     missed = [check for check in result["criteria"] if not check["met"]]
     if missed:
         return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
-    reasons = [comparison(check) for check in result["criteria"]] or ["no criterion applied"]
+    reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
 
 
@@ -200,7 +206,7 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
     if outcome == "error":
         return Finding("error", f"the test ended with an error{rounds}" + _colon(said))
     if outcome == "interrupted":
-        return Finding("invalid", f"interrupted{rounds}" + _colon(said))
+        return Finding("invalid", f"interrupted{rounds}" + _colon(said.replace("interrupted: ", "", 1)))
     if outcome == "invalid":
         return Finding("invalid", said or "the measurement is not valid and the host gave no reason")
     # "steady" is believed only when every tracked variable's own figures say so too.
@@ -235,7 +241,7 @@ def _check(criterion: Mapping, record: Mapping) -> Mapping | None:
 
 
 def comparison(check: Mapping) -> str:
-    """The figure against its limits, as a sentence with units: "write_iops 352 IOPS < 500 IOPS (criterion …)"."""
+    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min 500)"."""
     value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
     if low is not None and (value < low or high is None or value <= high):
         sign, limit = ("<" if value < low else ">="), low

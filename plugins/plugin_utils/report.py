@@ -58,7 +58,8 @@ def make(results_dir: str, run_id: str, write: bool = True) -> Report:
 
 def _load_run(results_dir: str, run_id: str) -> Mapping:
     if not rundir.RUN_ID_PATTERN.fullmatch(run_id):
-        raise ReportError(f"ssd_run_id {run_id!r} is not a run id; give one of: {_known(results_dir)}")
+        what = f"ssd_run_id {run_id!r} is not a run id" if run_id else "ssd_run_id is empty"
+        raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
     path = os.path.join(results_dir, run_id, "run.json")
     try:
         run = rundir.read_json(path)

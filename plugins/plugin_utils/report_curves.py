@@ -35,10 +35,11 @@ def thin(xs: Values, ys: Values, most: int) -> tuple[list[float | None], list[fl
 
 
 def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
-    """Where a curve from a fresh drive leaves its fresh level and where its steady window is, as indexes into `values`.
+    """Where a curve from a fresh drive leaves its fresh level, reaches the steady one, and has its steady window: indexes into `values`.
 
-    `window`: indexes of the steady window. Returns {fresh_end, steady_start, steady_end}; fresh_end 0 when the curve shows
-    no fresh level that is clearly (20 %) above the steady one. None when the window is unknown.
+    `window`: indexes of the steady window. Returns {fresh_end, level_start, window_start, window_end}. fresh_end is 0 when
+    the curve shows no fresh level that is clearly (20 %) above the steady one; from level_start on, up to the window, every
+    value lies within 10 % of the window's average. None when the window is unknown.
     """
     known = [value for value in values if value is not None]
     if not window or not known or window[-1] >= len(values):
@@ -51,7 +52,10 @@ def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
         threshold = level - 0.15 * (level - steady)
         below = [value is not None and value < threshold for value in values]
         fresh_end = next((i for i in range(1, len(below)) if below[i] and (i + 1 == len(below) or below[i + 1])), 0)
-    return {"fresh_end": min(fresh_end, window[0]), "steady_start": window[0], "steady_end": window[-1]}
+    level_start = window[0]
+    while level_start > fresh_end and abs((values[level_start - 1] or 0.0) - steady) <= 0.1 * steady:
+        level_start -= 1
+    return {"fresh_end": min(fresh_end, window[0]), "level_start": level_start, "window_start": window[0], "window_end": window[-1]}
 
 
 def median_curve(curves: t.Sequence[tuple[Values, Values, Values]]) -> tuple[list[float | None], list[float | None], list[float | None]]:

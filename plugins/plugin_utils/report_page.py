@@ -16,6 +16,7 @@ Mapping = t.Dict[str, t.Any]
 Records = t.Dict[t.Tuple[str, str, str], Mapping]
 
 LATENCY_ROWS = ("mean", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999", "max")
+SHOWN_DRIVES = 24  # in a larger fleet the first table shows those that passed only when asked
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 
 
@@ -61,6 +62,7 @@ def view(sources: Sources) -> Mapping:
         "tests": sources.run.get("tests") or {},
         "verdicts": sources.judgement["verdicts"],
         "total": len(drives),
+        "collapse_passed": len(drives) > SHOWN_DRIVES and sources.judgement["verdicts"]["pass"] > 0,
         "headline": _headline(drives),
         "drives": drives,
         "fleet": report_series.fleet_charts(entries),
@@ -89,6 +91,7 @@ def _drive(sources: Sources, index: int, judged: Mapping) -> Mapping:
     tests = [_test(sources, raw, judged, test, identity) for test in judged["tests"]]
     return {
         **{name: judged[name] for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")},
+        "own_reasons": _own_reasons(judged),
         "index": index,
         "path": record.get("path"),
         "size_bytes": identity.get("size_bytes"),
@@ -98,15 +101,22 @@ def _drive(sources: Sources, index: int, judged: Mapping) -> Mapping:
     }
 
 
+def _own_reasons(judged: Mapping) -> list[str]:
+    """The reasons that no test of the drive says itself."""
+    said = {f"{test['test']}: {reason}" for test in judged["tests"] for reason in test["reasons"]}
+    return [reason for reason in judged["reasons"] if reason not in said]
+
+
 def _figure(judged: Mapping, tests: list[Mapping]) -> Mapping | None:
     """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was tracked."""
-    checks = [(check["met"], test["test"], check) for test in judged["tests"] for check in test["criteria"]]
-    for _met, name, check in sorted(checks, key=lambda item: item[0]):
-        return {**{key: check[key] for key in ("metric", "value", "min", "max", "met")}, "test": name}
+    checks = [(check["met"], test, check) for test in judged["tests"] for check in test["criteria"]]
+    for met, test, check in sorted(checks, key=lambda item: item[0]):
+        valid = test["verdict"] in ("pass", "fail")
+        return {**{key: check[key] for key in ("metric", "value", "min", "max")}, "test": test["test"], "met": met if valid else None, "valid": valid}
     for test in tests:
         for window in test["windows"]:
             if window.get("average") is not None:
-                return {"test": test["test"], "metric": window["metric"], "value": window["average"], "min": None, "max": None, "met": None}
+                return {"test": test["test"], "metric": window["metric"], "value": window["average"], "min": None, "max": None, "met": None, "valid": test["verdict"] in ("pass", "fail")}
     return None
 
 

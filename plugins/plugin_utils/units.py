@@ -40,12 +40,14 @@ def show(metric: str, value: float, digits: int = 4) -> str:
 
 
 def apart(metric: str, value: float, limit: float) -> tuple[str, str]:
-    """Both figures with their unit, in as many digits as it takes to tell different ones apart."""
-    texts = show(metric, value), show(metric, limit)
-    for digits in range(5, 18):
+    """Both figures with their unit (IOPS go without: the metric's name says it), in the digits it takes to tell different ones apart."""
+    name, divisor = unit(metric)
+    mark = "" if name in ("", "IOPS") else " " + name
+    texts = ("", "")
+    for digits in range(4, 18):
+        texts = rounded(value / divisor, digits) + mark, rounded(limit / divisor, digits) + mark
         if texts[0] != texts[1] or value == limit:
             break
-        texts = show(metric, value, digits), show(metric, limit, digits)
     return texts
 
 
