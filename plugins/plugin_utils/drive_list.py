@@ -4,7 +4,6 @@
 """The drives of a fleet as an inventory to copy from: those that may be erased as entries, all others as comments."""
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 import typing as t
@@ -64,9 +63,9 @@ def _message(answer: t.Any) -> str:
 
 
 def _entry(drive: t.Mapping[str, t.Any]) -> str:
-    """`- serial: "0123"`: always in quotes; a JSON text is a YAML text."""
+    """`- serial: "0123"`: always in quotes."""
     key, value = next(iter(drive["selector"].items()))
-    return f"- {key}: {json.dumps(str(value))}"
+    return f"- {key}: {_quoted(str(value))}"
 
 
 def _about(drive: t.Mapping[str, t.Any]) -> str:
@@ -96,4 +95,10 @@ def _one_line(text: str) -> str:
 
 
 def _name(name: str) -> str:
-    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)
+    return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted YAML text; JSON's would not do, since it writes rare letters as surrogate pairs."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in escaped) + '"'

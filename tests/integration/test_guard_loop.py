@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop d
 
 MIB = 1 << 20
 SIZE = 128 * MIB
-READ_ONLY_COMMANDS = (["wipefs", "-n", "--json"], ["blkid", "-p", "-o"])
+READ_ONLY_COMMANDS = (["wipefs", "-n", "--json"], ["wipefs", "--version"], ["blkid", "-p", "-o"])
 
 
 def run(*argv, **kwargs):
