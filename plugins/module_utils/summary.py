@@ -40,16 +40,25 @@ def runs(host: Host, state_dir: str, run_name: str | None = None) -> list[Record
 
 
 def _brief(host: Host, run_dir: RunDir) -> Record:
-    status = run_dir.read_status()
-    known: Record = status or {}
+    state, known = _state(host, run_dir)
     name = known.get("run_name") or ((read_json(run_dir.plan) or {}).get("run") or {}).get("name")
     return {
         "run_id": run_dir.run_id,
         "run_name": name,
-        "state": state_of(host, status),
+        "state": state,
         "drives": len(known.get("drives") or []),
         "updated": known.get("updated"),
     }
+
+
+def _state(host: Host, run_dir: RunDir) -> tuple[str, Record]:
+    """The run's state and its status. A job that ended while we looked had written its last status by then, so look again."""
+    status = run_dir.read_status()
+    state = state_of(host, status)
+    if state == "dead":
+        status = run_dir.read_status()
+        state = state_of(host, status)
+    return state, status or {}
 
 
 def read(host: Host, run_dir: RunDir) -> Run:
@@ -57,9 +66,8 @@ def read(host: Host, run_dir: RunDir) -> Run:
     if run_dir.run_id not in run_ids(run_dir.state_dir):
         return Run(run_dir.run_id, ABSENT, {}, [], {})
     # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
-    status = run_dir.read_status()
-    state = state_of(host, status)
-    return Run(run_dir.run_id, state, status or {}, read_journal(run_dir.journal), read_json(run_dir.plan) or {})
+    state, status = _state(host, run_dir)
+    return Run(run_dir.run_id, state, status, read_journal(run_dir.journal), read_json(run_dir.plan) or {})
 
 
 def unfinished(run: Run) -> list[str]:

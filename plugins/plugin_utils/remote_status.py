@@ -13,18 +13,21 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.liveness import BOOT_
 
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.
+# The status comes after the process that it names: a job that ends in between has then written its last state.
 _SCRIPT = f"""
 export LC_ALL=C
+echo '{_MARK}pid'
+pid=$(sed -n 's/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p' "$1" 2>/dev/null | sed 1q)
+echo "$pid"
+echo '{_MARK}stat'
+cat "/proc/${{pid:-0}}/stat" 2>/dev/null
+echo '{_MARK}init'
+cat /proc/1/stat 2>/dev/null
+echo '{_MARK}boot'
+cat {BOOT_ID}
 echo '{_MARK}status'
 cat "$1" || exit 0
 echo
-echo '{_MARK}boot'
-cat {BOOT_ID}
-echo '{_MARK}init'
-cat /proc/1/stat
-echo '{_MARK}stat'
-pid=$(sed -n 's/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p' "$1" | sed 1q)
-cat "/proc/${{pid:-0}}/stat"
 echo '{_MARK}end'
 """
 ABSENT = "absent"
@@ -75,12 +78,12 @@ class _SeenFiles:
 
 
 def _state(status: dict[str, t.Any], parts: dict[str, str]) -> str:
-    boot_id, stat = parts["boot"].strip(), parts["stat"].strip()
+    pid, stat, boot_id = str(status.get("pid")), parts["stat"].strip(), parts["boot"].strip()
+    another_job = parts["pid"].strip() != pid  # started just now
     hidden = not parts["init"].strip() and not stat  # /proc mounted with hidepid: no process of others shows
-    if hidden and boot_id == status.get("boot_id"):
+    if (another_job or hidden) and boot_id == status.get("boot_id"):
         return status["state"]
-    files = {BOOT_ID: boot_id, "/proc/{0}/stat".format(status.get("pid")): stat}
-    return state_of(_SeenFiles(files), status)  # type: ignore[arg-type]
+    return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)  # type: ignore[arg-type]
 
 
 def _sections(stdout: str) -> dict[str, str]:
