@@ -129,6 +129,7 @@ def test_each_use_is_refused(drive_of, stage, expected):
     [
         says(wipefs=(127, "", "cannot run wipefs")),
         says(wipefs=(1, "", "I/O error")),
+        says(wipefs=(1, SIGNATURES % "", "I/O error")),
         says(wipefs=(0, "", "")),
         says(wipefs=(0, "[]", "")),
         says(wipefs=(0, "{}", "")),

@@ -45,6 +45,7 @@ def oracle(window, range_limit=Fraction(1, 5), slope_limit=Fraction(1, 10)):
         ([90, 110, 100, 110, 90], True),  # the range is exactly 20 %
         ([0.9, 1.1, 1.0, 1.1, 0.9], True),  # 1.1 - 0.9 > 0.2 in binary floats
         ([0.095, 0.0975, 0.1, 0.1025, 0.105], True),
+        ([90, 110, 100, 110, 89.99999999999999], False),  # the nearest float below 90
         (["90", "110", "1e2", "110.0", "90"], True),
         ([90, 110, 100, 110, "89.99999999999999999999"], False),
         ([Decimal("90"), 110, 100, 110, 90], True),
