@@ -62,7 +62,7 @@ def folder_problem(path: str, keep: bool) -> str:
 def _make(path: str, made: list[str]) -> None:
     """Make a folder and its parents; `made` gets those that were not there."""
     missing = []
-    while not os.path.isdir(path):
+    while not os.path.lexists(path):
         missing.append(path)
         path = os.path.dirname(path)
     for folder in reversed(missing):

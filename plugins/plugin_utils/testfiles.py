@@ -115,11 +115,9 @@ def _load_test(entry: Source, library: Library) -> Test:
     """One entry of a plan as a checked test. Raises PlanError."""
     source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
     data, own_cells = _flatten(source, library, ())
-    data.setdefault("title", data.get("name"))
     schema = schemas.load("test")
-    _raise_for(source.origin, schemas.problems(data, schema))
-    test = schemas.with_defaults(data, schema)
-    _raise_for(source.origin, [] if "name" in test else ["name: is missing"])
+    _raise_for(source.origin, schemas.problems(data, schema) + ([] if "name" in data else ["name: is missing"]))
+    test = schemas.with_defaults({"title": data["name"], **data}, schema)
     return _normalised(test, source.origin, own_cells)
 
 

@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.findings import View
+
+NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
+FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    """A factory of views with good answers, unless told otherwise."""
+
+    def make(name="h1", drives=("S1",), refusals=(), runs=(), **variables):
+        unreachable = variables.pop("unreachable", "")
+        asked = {
+            "ssd_drives": [{"serial": serial} for serial in drives],
+            "ssd_plan": "demo",
+            "ssd_mode": "destructive",
+            "ssd_run_name": "qualify",
+            "ssd_run_id": "",
+            "ssd_results_dir": str(tmp_path / "results"),
+            "ssd_criteria": [{"metric": "write_iops", "min": 5}],
+            "ssd_tests_dirs": [],
+            "ssd_parallel_drives": 1,
+            "ssd_assumed_write_mib_s": 500,
+            "ssd_fio_min_version": "3.28",
+            **variables,
+        }
+        if unreachable:
+            return View(name, asked, unreachable=unreachable)
+        entries = [
+            {
+                "selector": {"serial": serial},
+                "drive": serial,
+                "path": "/dev/x" + serial,
+                "identity": {"serial": serial, "size_bytes": 64 << 20, "logical_block_size_bytes": 512},
+                "eligible": not refusals,
+                "refusals": [{"code": code, "message": "no"} for code in refusals],
+            }
+            for serial in drives
+        ]
+        return View(name, asked, list(runs), FACTS, entries)
+
+    return make
+
+
+def decide(*views, check=False):
+    return decision.decide(views, check, NOW)
+
+
+def test_a_good_fleet_may_start(fleet, tmp_path):
+    decided = decide(fleet(), fleet("h2", ["S2", "S3"]))
+    assert decided.findings == [] and decided.destructive and not decided.shows_plan
+    assert decided.run_folder == str(tmp_path / "results" / "20261121T130000Z-qualify")
+    expected = {"id": "20261121T130000Z-qualify", "name": "qualify", "results_dir": str(tmp_path / "results"), "destructive": True}
+    assert decided.result()["ssd_run"] == expected and decided.result()["attach"] == {}
+    assert [(entry["host"], entry["drive"]) for entry in decided.record["asked"]] == [("h1", "S1"), ("h2", "S2"), ("h2", "S3")]
+    assert {entry["host"]: entry["tests"] for entry in decided.record["asked"]} == {"h1": ["wsat", "iops"], "h2": ["wsat", "iops"]}
+    assert decided.record["tests"]["wsat"]["tracked"] == [{"cell": "rand-4k-w100-tc1-qd32", "metric": "write_iops"}]
+    assert decided.record["criteria"] == [{"metric": "write_iops", "min": 5}] and decided.record["started"] == "2026-11-21T13:00:00Z"
+
+
+@pytest.mark.parametrize(("mode", "check"), [("plan", False), ("plan", True), ("destructive", True)])
+def test_plan_and_check_mode_show_and_keep_nothing(fleet, tmp_path, mode, check):
+    decided = decide(fleet(ssd_mode=mode), check=check)
+    assert decided.shows_plan and not decided.destructive and decided.findings == []
+    assert "  S1: would erase /dev/xS1 (serial S1, 64 MiB, 512 B blocks)" in decided.plan_text
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("mode", ["plan", "destructive"])
+def test_a_refused_drive_is_a_finding_in_both_modes(fleet, mode):
+    decided = decide(fleet(ssd_mode=mode), fleet("h2", ["S2"], refusals=["mounted"], ssd_mode=mode))
+    assert decided.findings == ["h2: drive S2: mounted: no"] and decided.record == {}
+
+
+def test_an_unreachable_host_is_asked_for_and_stops_nobody(fleet):
+    decided = decide(fleet(), fleet("h2", ["S2"], unreachable="no route"))
+    assert decided.findings == [] and ("h2", "S2") in [(entry["host"], entry["drive"]) for entry in decided.record["asked"]]
+    assert "unreachable" in decide(fleet(ssd_mode="plan"), fleet("h2", ["S2"], unreachable="x", ssd_mode="plan")).findings[0]
+
+
+def test_a_live_run_is_attached_in_spite_of_held_drives(fleet):
+    runs = [{"run_id": "r1", "run_name": "qualify", "state": "running"}]
+    decided = decide(fleet(refusals=["busy", "held"], runs=runs), fleet("h2", ["S2"]))
+    assert decided.findings == [] and decided.run.id == "r1" and decided.result()["attach"] == {"h1": "running"}
+
+
+def test_everything_is_told_at_once(fleet):
+    decided = decide(
+        fleet(drives=[], ssd_plan=["wsat", "ipos"]),
+        fleet("h2", ["S1"], refusals=["swap"], ssd_plan=["wsat", "ipos"], ssd_results_dir="/proc/x"),
+        fleet("h3", ["S1"], ssd_mode=True),
+        View("h4", None),
+    )
+    text = "\n".join(decided.findings)
+    for expected in ("h1: ssd_drives: no drive", "h2: drive S1: swap", "ssd_mode: True", "h2: drive S1: is the same drive as that of h3", "h4: could not"):
+        assert expected in text
+    assert "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text and "ssd_results_dir: has to be the same" in text
+
+
+def test_an_impossible_cell_names_host_drive_and_cell(fleet):
+    plan = [{"name": "big", "cells": [{"block_size": "128MiB", "read_pct": 0}], "precondition": False}]
+    (found,) = decide(fleet(ssd_plan=plan)).findings
+    assert found == "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 134217728 B do not fit into the ActiveRange of 67108864 B"
+
+
+@pytest.mark.parametrize(("step", "tests"), [("purge", ["purge"]), ("precondition", ["precondition"]), ("tune", [])])
+def test_a_single_step_needs_no_plan(fleet, step, tests):
+    decided = decide(fleet(ssd_plan=[], ssd_step=step))
+    assert decided.findings == [] and list(decided.record["tests"]) == tests
+
+
+def test_hosts_may_have_different_plans(fleet):
+    decided = decide(fleet(ssd_plan=["wsat"]), fleet("h2", ["S2"], ssd_plan=["iops"]))
+    assert [entry["tests"] for entry in decided.record["asked"]] == [["wsat"], ["iops"]] and sorted(decided.record["tests"]) == ["iops", "wsat"]
+
+
+def test_a_results_folder_that_cannot_be_written_is_found_before_hours_are_spent(fleet):
+    (found,) = decide(fleet(ssd_results_dir="/proc/results")).findings
+    assert found.startswith("ssd_results_dir: /proc/results cannot be written on the controller")

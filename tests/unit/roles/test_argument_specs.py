@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.ssdlab.fleet.plugins.action import preflight
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan
+
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
+TYPES = {"str": str, "path": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict, "raw": object}
+
+
+def load(role, path):
+    file = ROLES / role / path
+    return (yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None) or {}
+
+
+def specs(role):
+    return load(role, "meta/argument_specs.yml").get("argument_specs", {})
+
+
+def test_there_are_roles():
+    assert {"ssd", "preflight", "tune", "purge", "precondition", "workload"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_every_role_has_specs(role):
+    assert specs(role).get("main", {}).get("short_description")
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_defaults_and_specs_agree(role):
+    defaults = load(role, "defaults/main.yml")
+    for entry, spec in specs(role).items():
+        options = spec.get("options", {})
+        assert {name: option.get("default") for name, option in options.items() if not option.get("required")} == defaults, entry
+        for name, option in options.items():
+            assert option.get("description"), name
+            value = option.get("default")
+            assert value is None or isinstance(value, TYPES[option.get("type", "str")]), name
+            assert not (option.get("type") == "int" and isinstance(value, bool)), name
+            assert value in option.get("choices", [value]), name
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_variables_have_their_roles_prefix(role):
+    for name in load(role, "defaults/main.yml"):
+        assert name.startswith(f"{role}_"), name
+    for name in load(role, "vars/main.yml"):
+        assert name.startswith(f"__{role}_"), name
+
+
+def test_preflight_notes_every_variable_that_counts():
+    noted = load("preflight", "vars/main.yml")["__preflight_variables"]
+    controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_host_timeout_s", "ssd_watch_interval_s"}
+    wanted = {*load("ssd", "defaults/main.yml"), *hostplan.VARIABLES, "preflight_tools", "ssd_step"} - controller_only
+    assert sorted(noted) == noted and set(noted) == wanted
+    assert load("preflight", "vars/main.yml")["__preflight_unset"] == preflight.UNSET
