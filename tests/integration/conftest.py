@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loop devices of a test's own, and the project's playbooks run against this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+MIB = 1 << 20
+PLAY_TIMEOUT_S = 300
+
+SHORT_TEST = {
+    "name": "short",
+    "title": "Short",
+    "purge": {"method": "auto"},
+    "precondition": {"passes": 2},
+    "cells": [
+        {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1, "rate_iops": 200}
+    ],
+    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "rounds": {"max": 8},
+}
+
+
+class LoopDrive:
+    """A loop device that the test made; its backing file is its stable name."""
+
+    def __init__(self, folder, name, size_bytes, sector_bytes):
+        self.file = Path(folder) / (name + ".img")
+        with open(self.file, "wb") as out:
+            out.truncate(size_bytes)
+        argv = ["losetup", "--find", "--show", "--direct-io=on", "--sector-size", str(sector_bytes), str(self.file)]
+        self.path = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+        self.selector = {"backing_file": str(self.file)}
+
+    @property
+    def name(self):
+        return os.path.basename(self.path)
+
+    def digest(self):
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    def detach(self):
+        behind = Path("/sys/block") / self.name / "loop" / "backing_file"
+        if behind.exists() and behind.read_text().strip() == str(self.file):
+            subprocess.run(["losetup", "--detach", self.path], check=True)
+
+
+@pytest.fixture
+def loop_drive():
+    """Make loop drives: loop_drive(name, size_bytes=64 MiB, sector_bytes=512)."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for loop devices")
+    folder = tempfile.mkdtemp(dir="/dev/shm", prefix="ssdlab-test-")
+    made = []
+
+    def make(name="drive", size_bytes=64 * MIB, sector_bytes=512):
+        made.append(LoopDrive(folder, name, size_bytes, sector_bytes))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for drive in made:
+            drive.detach()
+        shutil.rmtree(folder)
+
+
+class Site:
+    """An inventory with this machine as its servers, a state folder and a results folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.state = folder / "state"
+        self.results = folder / "results"
+        self.hosts = {}
+        self.vars = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": sys.executable,
+            "ssd_become": False,
+            "ssd_mode": "destructive",
+            "ssd_state_dir": str(self.state),
+            "ssd_results_dir": str(self.results),
+            "ssd_watch_interval_s": 1,
+            "ssd_plan": [SHORT_TEST],
+        }
+
+    def play(self, playbook, *args, env=None, group="ssd_servers"):
+        """Run a playbook to its end: (exit code, output)."""
+        inventory = self.folder / "inventory.json"
+        inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
+        argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook")]
+        argv += [str(REPO / "playbooks" / (playbook + ".yml")), "-i", str(inventory), *args]
+        environment = dict({k: v for k, v in os.environ.items() if not k.startswith("ANSIBLE_")}, ANSIBLE_NOCOLOR="1", **(env or {}))
+        done = subprocess.run(
+            argv, cwd=REPO, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_TIMEOUT_S, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def run_folders(self):
+        return sorted((self.state / "runs").glob("*")) if self.state.exists() else []
+
+    def journal(self, event=""):
+        (run,) = self.run_folders()
+        records = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
+        return [record for record in records if event in ("", record["event"])]
+
+    def summary(self):
+        (path,) = self.results.glob("*/report/summary.json")
+        return json.loads(path.read_text())
+
+    def end_jobs(self):
+        """End, by its pid, every host job that a failed test left."""
+        for path in self.run_folders():
+            try:
+                status = json.loads((path / "status.json").read_text())
+                if status["state"] in ("starting", "running") and str(path) in open("/proc/%d/cmdline" % status["pid"]).read():
+                    os.kill(status["pid"], signal.SIGTERM)
+            except (OSError, ValueError):
+                continue
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site on this machine; no host job of it survives the test."""
+    place = Site(tmp_path)
+    try:
+        yield place
+    finally:
+        place.end_jobs()

@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What bad input gets: a message that names host, drive and key, an exit code, and nothing erased."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+
+@pytest.fixture
+def fleet(site, loop_drive):
+    """Two drives of one server, with data that nothing may touch."""
+    drives = [loop_drive("one"), loop_drive("two", sector_bytes=4096)]
+    for drive in drives:
+        with open(drive.file, "r+b") as out:
+            out.seek(1 << 20)
+            out.write(b"somebody's data" * 1000)
+    site.hosts = {"rack1-07": {"ssd_drives": [drive.selector for drive in drives]}}
+    site.drives = drives
+    return site
+
+
+def plan(site, **changes):
+    test = dict(copy.deepcopy(site.vars["ssd_plan"][0]), **changes)
+    return [{key: value for key, value in test.items() if value is not None}]
+
+
+def cell(site, **changes):
+    """The plan with another cell, which is then the tracked one."""
+    made = dict(site.vars["ssd_plan"][0]["cells"][0], **changes)
+    tracked = {"block_size": made["block_size"], "read_pct": made["read_pct"], "metric": "iops"}
+    return plan(site, cells=[made], steady_state={"tracked": [tracked]})
+
+
+def set_var(**values):
+    return lambda site: site.vars.update(values)
+
+
+def set_drives(*drives):
+    return lambda site: site.hosts["rack1-07"].update(ssd_drives=list(drives))
+
+
+CASES = {
+    "no drives named": (set_drives(), ["rack1-07", "ssd_drives"]),
+    "a drive that is not there": (set_drives({"serial": "NOSUCH1"}), ["rack1-07", "NOSUCH1", "not_found"]),
+    "an unknown selector": (set_drives({"path": "/dev/sda"}), ["rack1-07", "ssd_drives[0]", "path"]),
+    "a serial that YAML read as a number": (set_drives({"serial": 123}), ["rack1-07", "123", "quote"]),
+    "mode: a boolean": (set_var(ssd_mode=True), ["ssd_mode", "plan, destructive"]),
+    "mode: another word": (set_var(ssd_mode="Destructive"), ["ssd_mode", "'Destructive'"]),
+    "a wrong key": (lambda s: s.vars.update(ssd_plan=plan(s, raunds={"max": 3})), ["ssd_plan[0]", "raunds", "rounds"]),
+    "an unknown test": (set_var(ssd_plan=["wsatt"]), ["wsatt", "wsat"]),
+    "an unknown plan": (set_var(ssd_plan="demonstration"), ["demonstration", "demo"]),
+    "no plan": (set_var(ssd_plan=[]), ["ssd_plan"]),
+    "a cell below the block size": (
+        lambda s: s.vars.update(ssd_plan=cell(s, block_size="512B"), ssd_criteria=[]),
+        ["rack1-07", "two.img", "512"],
+    ),
+    "an impossible mix": (lambda s: s.vars.update(ssd_plan=cell(s, read_pct=101)), ["ssd_plan[0]", "read_pct", "101"]),
+    "fio too old": (set_var(ssd_fio_min_version="99.1"), ["rack1-07", "fio", "99.1"]),
+    "a tool missing": (set_var(preflight_tools=["fio", "no-such-tool"]), ["rack1-07", "no-such-tool"]),
+    "a folder that can't be written": (set_var(ssd_results_dir="/proc/ssd-results"), ["ssd_results_dir", "/proc/ssd-results"]),
+    "a run id that leaves its folder": (set_var(ssd_run_id="../../etc"), ["ssd_run_id", "../../etc"]),
+    "a criterion without a limit": (set_var(ssd_criteria=[{"metric": "write_iops"}]), ["ssd_criteria", "write_iops"]),
+    "one drive named twice": (
+        lambda s: set_drives(s.drives[0].selector, s.drives[0].selector)(s),
+        ["rack1-07", "one.img", "duplicate"],
+    ),
+    "one machine under two names": (
+        lambda s: s.hosts.update({"alias": {"ssd_drives": [s.drives[0].selector]}}),
+        ["rack1-07", "alias", "one.img", "same drive"],
+    ),
+}
+
+
+# The checks are the same code in check mode; three of them show that it runs.
+IN_CHECK_MODE = ("no drives named", "a drive that is not there", "one machine under two names")
+
+
+@pytest.mark.parametrize("case, arguments", [(case, []) for case in CASES] + [(case, ["--check"]) for case in IN_CHECK_MODE])
+def test_bad_input_stops_everything_before_anything(fleet, case, arguments):
+    change, words = CASES[case]
+    before = [drive.digest() for drive in fleet.drives]
+    change(fleet)
+    code, output = fleet.play("qualify", *arguments)
+    assert code != 0, output
+    flat = " ".join(output.split())
+    for word in words:
+        assert word in flat, "{0!r} is not in:\n{1}".format(word, output)
+    assert [drive.digest() for drive in fleet.drives] == before
+    assert fleet.run_folders() == []
+
+
+def test_a_missing_group_is_no_success(fleet):
+    code, output = fleet.play("qualify", group="web_servers")
+    assert code != 0 and "ssd_servers" in output
+
+
+def test_plan_mode_shows_all_and_changes_nothing(fleet):
+    before = [drive.digest() for drive in fleet.drives]
+    code, output = fleet.play("qualify", "-e", "ssd_mode=plan")
+    assert code == 0, output
+    for word in ("would erase", "one.img", "two.img", "purge", "rounds"):
+        assert word in output
+    assert [drive.digest() for drive in fleet.drives] == before
+    assert fleet.run_folders() == [] and not fleet.results.exists()
+
+
+def test_a_shipped_suite_lists_what_a_drive_cannot_do(fleet):
+    fleet.vars["ssd_plan"] = ["iops"]
+    code, output = fleet.play("qualify", "-e", "ssd_mode=plan")
+    assert code == 0, output
+    assert "not applicable" in output.replace("_", " ")
