@@ -278,5 +278,3 @@ def _unreadable(handle: int, facts: Facts) -> List[str]:
         if got != wanted:
             return ["%s gave %d of %d bytes at byte %d" % (facts.path, got, wanted, offset)]
     return []
-
-

@@ -85,7 +85,8 @@ def _comments(indent: str, texts: t.Iterable[str]) -> list[str]:
     for text in texts:
         body = _one_line(text)
         lead = body[: len(body) - len(body.lstrip())]
-        lines += textwrap.wrap(body, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# {lead}  ", break_long_words=False, break_on_hyphens=False)
+        first, next_ones = f"{indent}# ", f"{indent}# {lead}  "
+        lines += textwrap.wrap(body, _WIDTH, initial_indent=first, subsequent_indent=next_ones, break_long_words=False, break_on_hyphens=False)
     return lines
 
 

@@ -34,6 +34,14 @@ def run(*argv, **kwargs):
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, **kwargs).stdout.strip()
 
 
+def waiting(stack, *argv):
+    """A process that has said `ready` and ends with its standard input."""
+    process = stack.enter_context(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    stack.callback(process.stdin.close)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
 class Disk:
     """A loop device of this test's own; `undo` is done first when it goes."""
 
@@ -152,10 +160,7 @@ def test_mounted_in_another_mount_namespace(disk, stack):
     run("mkfs.ext4", "-q", disk.path)
     where = tempfile.mkdtemp(dir=os.path.dirname(disk.file))
     script = 'mount "$0" "$1" && echo ready && read -r _'
-    process = stack.enter_context(
-        subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, disk.path, where], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    )
-    assert process.stdout.readline() == "ready\n"
+    process = waiting(stack, "unshare", "--mount", "--propagation", "private", "sh", "-c", script, disk.path, where)
     assert where not in open("/proc/self/mounts").read()
     assert codes(disk) == {"mounted", "signature", "busy"}
     process.stdin.close()
@@ -184,8 +189,7 @@ def test_a_mount_through_a_loop_device_on_top(disk):
 
 def test_held_exclusively_by_another_process(disk, stack):
     code = "import os, sys; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); print('ready', flush=True); sys.stdin.read()"
-    process = stack.enter_context(subprocess.Popen([sys.executable, "-c", code, disk.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
-    assert process.stdout.readline() == "ready\n"
+    process = waiting(stack, sys.executable, "-c", code, disk.path)
     assert codes(disk) == {"busy"}
     process.stdin.close()
     process.wait(timeout=10)
@@ -239,7 +243,7 @@ ZFS_LAST = -256 * 1024 + 128 * 1024
         ("mkfs.xfs", ["mkfs.xfs", "-q"]),
         ("mkfs.btrfs", ["mkfs.btrfs", "-q"]),
         ("mkswap", ["mkswap"]),
-        ("cryptsetup", ["cryptsetup", "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "/etc/hostname"]),
+        ("cryptsetup", [*"cryptsetup luksFormat --batch-mode --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file /etc/hostname".split()]),
     ],
 )
 def test_a_signature_that_a_tool_wrote(stack, folder, tool, argv):

@@ -156,7 +156,10 @@ def test_identity_of_an_nvme_drive(fake):
     }
 
 
-@pytest.mark.parametrize("transports, nodes, transport, node", [(["pcie", "pcie"], ["0", "0"], "nvme", 0), (["pcie", "tcp"], ["0", "1"], None, None), (["tcp"], ["-1"], "nvme-tcp", None)])
+@pytest.mark.parametrize(
+    "transports, nodes, transport, node",
+    [(["pcie", "pcie"], ["0", "0"], "nvme", 0), (["pcie", "tcp"], ["0", "1"], None, None), (["tcp"], ["-1"], "nvme-tcp", None)],
+)
 def test_native_multipath_asks_every_controller(fake, transports, nodes, transport, node):
     subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
     fake.put(subsystem + "/serial", "SN")
@@ -200,7 +203,8 @@ def test_transport_is_read_from_the_place_in_sysfs(fake, path, vendor, transport
 
 
 def test_the_full_ata_model_and_firmware_are_read(fake):
-    fake.disk("sda", "8:0", device__model="EXAMPLE SSD 5000", device__rev="REV1", device__vpd_pg89=ata_page("EXAMPLE SSD 5000 PRO 960GB", "REV1.23"), device__queue_depth="32")
+    page = ata_page("EXAMPLE SSD 5000 PRO 960GB", "REV1.23")
+    fake.disk("sda", "8:0", device__model="EXAMPLE SSD 5000", device__rev="REV1", device__vpd_pg89=page, device__queue_depth="32")
     seen = drive.identity(fake, "sda")
     assert (seen["model"], seen["firmware"], seen["queue_depth"]) == ("EXAMPLE SSD 5000 PRO 960GB", "REV1.23", 32)
 

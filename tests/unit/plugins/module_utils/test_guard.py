@@ -37,8 +37,8 @@ def drive_of(fake):
     return fake
 
 
-def codes(fake, selector=SELECTOR):
-    (result,) = guard.inspect(fake, [selector])
+def codes(fake, *selectors):
+    (result,) = guard.inspect(fake, selectors or [SELECTOR])
     assert result["eligible"] is (not result["refusals"])
     for refusal in result["refusals"]:
         assert sorted(refusal) == ["code", "message"] and "{detail}" not in refusal["message"]

@@ -33,7 +33,10 @@ def test_steady_state_judges(call):
     assert call(steady_state, values=[90, 110], window=2, range_limit=1, slope_limit=1)["steady"] is True
 
 
-@pytest.mark.parametrize("arguments, says", [({"values": [1, "x"]}, "values[1]"), ({"values": [True]}, "values[0]"), ({"values": [1], "window": 0}, "window"), ({}, "values")])
+@pytest.mark.parametrize(
+    "arguments, says",
+    [({"values": [1, "x"]}, "values[1]"), ({"values": [True]}, "values[0]"), ({"values": [1], "window": 0}, "window"), ({}, "values")],
+)
 def test_steady_state_fails_clearly(call, arguments, says):
     result = call(steady_state, **arguments)
     assert result["failed"] is True and says in result["msg"]
