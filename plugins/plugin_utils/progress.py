@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 import typing as t
 
 from . import units
@@ -84,7 +85,8 @@ def metric(name: str, value: float) -> str:
     """A metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read p99 89.1 µs."""
     for end in ("_bandwidth", "_latency_us", "_iops"):
         if name.endswith(end):
-            return f"{name[:-len(end)].replace('_', ' ')} {units.show(name, value)}"
+            words = re.sub(r"(p\d+)_(\d+)", r"\1.\2", name[: -len(end)]).replace("_", " ")
+            return f"{words} {units.show(name, value)}"
     return units.show(name, value)
 
 

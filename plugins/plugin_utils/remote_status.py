@@ -16,6 +16,7 @@ _MARK = "--- ssdlab.fleet "
 # The status comes after the process that it names: a job that ends in between has then written its last state.
 _SCRIPT = f"""
 export LC_ALL=C
+echo
 echo '{_MARK}pid'
 pid=$(sed -n 's/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p' "$1" 2>/dev/null | sed 1q)
 echo "$pid"
@@ -30,6 +31,7 @@ cat "$1" || exit 0
 echo
 echo '{_MARK}end'
 """
+_SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
 ABSENT = "absent"
 
 
@@ -54,10 +56,10 @@ def parse(stdout: str, stderr: str) -> Seen:
     """What the command's output says. Raises Unreadable."""
     parts = _sections(stdout)
     text = parts.get("status", "").strip()
-    if "end" not in parts or not text:
-        if "No such file" in stderr and not text:
-            return Seen(ABSENT, {})
-        raise Unreadable(_last_line(stderr) or _last_line(stdout) or "no output")
+    if "status" in parts and not text and "No such file" in stderr:
+        return Seen(ABSENT, {})
+    if not text or not _SECTIONS <= parts.keys():
+        raise Unreadable(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
         status = json.loads(text)
     except ValueError as error:
@@ -95,5 +97,5 @@ def _sections(stdout: str) -> dict[str, str]:
 
 
 def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(_MARK)]
     return lines[-1] if lines else ""
