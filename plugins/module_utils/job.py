@@ -18,6 +18,7 @@ import typing as t
 from .engine import restore_leftovers, restore_run
 from .host import Host
 from .liveness import is_live, pid_start, state_of
+from .locks import Locked, host_lock
 from .rundir import FINAL_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
 
 START_TIMEOUT_S = 30.0
@@ -75,6 +76,12 @@ def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
     for run_id in run_ids(run_dir.state_dir):
         if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id).read_status()):
             raise JobError("run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
+    try:
+        # A run of another state folder, or one that another controller started.
+        with host_lock({"run": run_dir.run_id, "pid": os.getpid()}):
+            pass
+    except Locked as error:
+        raise JobError("another run has this host; wait for it or end it: {0}".format(error)) from None
 
 
 def _install(engine: str, state_dir: str) -> str:
@@ -146,7 +153,10 @@ def _await_start(host: Host, run_dir: RunDir) -> str:
     while time.monotonic() < deadline:
         status = run_dir.read_status() or {}
         if status.get("pid") != os.getpid():
-            return state_of(host, status)
+            state = state_of(host, status)
+            if state == "failed":
+                raise JobError("the host job ended at once: {0}".format(status.get("message")))
+            return state
         time.sleep(0.05)
     raise JobError("the host job did not start within {0:g} s; its output is in {1}".format(START_TIMEOUT_S, run_dir.log))
 

@@ -149,7 +149,8 @@ def _record(views: t.Sequence[View], run: Run, now: datetime.datetime) -> dict[s
         "run": {"id": run.id, "name": run.name},
         "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
         "asked": asked,
-        "criteria": findings.shared_value(views, "ssd_criteria") or [],
+        # A single step measures nothing that a criterion could be about.
+        "criteria": (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else [],
         "tests": tests,
         "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
     }

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import job, rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+
+PLAN = {
+    "schema_version": 1,
+    "engine_version": "1",
+    "boot_id": "one",
+    "run": {"id": "r", "name": "n"},
+    "host": "h",
+    "parallel_drives": 1,
+    "tune": {},
+    "drives": [{"drive": "S1", "selector": {"serial": "S1"}, "expected": {"path": "/dev/a"}, "tests": [{"name": "wsat"}]}],
+}
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    place = rundir.RunDir(str(tmp_path), "r")
+    (tmp_path / "runs" / "r").mkdir(parents=True)
+    return place
+
+
+def changed(**changes):
+    return dict(copy.deepcopy(PLAN), **changes)
+
+
+def other_drive(**changes):
+    return changed(drives=[dict(PLAN["drives"][0], **changes)])
+
+
+@pytest.mark.parametrize(
+    "state, plan, action",
+    [
+        ("running", PLAN, "attach"),
+        ("starting", PLAN, "attach"),
+        ("dead", PLAN, "resume"),
+        ("stopped", PLAN, "resume"),
+        ("failed", PLAN, "resume"),
+        ("finished", PLAN, "nothing"),
+        # A reboot changes the boot and names below /dev, an update the engine; what was asked for stays.
+        ("dead", changed(boot_id="two", engine_version="2"), "resume"),
+        ("dead", other_drive(expected={"path": "/dev/b"}), "resume"),
+        ("finished", other_drive(tests=[{"name": "iops"}]), "nothing"),
+    ],
+)
+def test_what_a_start_does(run_dir, state, plan, action):
+    rundir.write_atomic(run_dir.plan, json.dumps(PLAN))
+    assert job.decide(run_dir, state, plan) == action
+
+
+@pytest.mark.parametrize("plan", [other_drive(tests=[{"name": "iops"}]), other_drive(selector={"serial": "S2"}), changed(parallel_drives=2)])
+def test_a_run_never_goes_on_with_another_plan(run_dir, plan):
+    rundir.write_atomic(run_dir.plan, json.dumps(PLAN))
+    with pytest.raises(job.JobError, match="another plan"):
+        job.decide(run_dir, "dead", plan)
+
+
+def test_an_unknown_run_is_started(run_dir):
+    assert job.decide(run_dir, "dead", PLAN) == "start"
+
+
+def test_check_mode_starts_nothing(run_dir):
+    result = job.start(Host(), run_dir, PLAN, "/nowhere/engine.pyz", check=True)
+    assert (result["changed"], result["action"]) == (True, "start")
+    assert rundir.read_json(run_dir.plan) is None
+
+
+def test_stop_and_remove_of_nothing_change_nothing(tmp_path):
+    absent = rundir.RunDir(str(tmp_path), "absent")
+    assert job.stop(Host(), absent)["changed"] is False
+    assert job.remove(Host(), absent)["changed"] is False
+    assert job.restore(Host(), str(tmp_path))["changed"] is False
+
+
+def test_a_run_whose_settings_are_not_back_is_not_removed(run_dir):
+    rundir.write_atomic(run_dir.tuning, "{}")
+    with pytest.raises(job.JobError, match="restore.yml"):
+        job.remove(Host(), run_dir)
+
+
+def test_a_live_run_is_neither_removed_nor_restored(run_dir):
+    job._write_starting(Host(), run_dir, PLAN)
+    with pytest.raises(job.JobError, match="stop.yml"):
+        job.remove(Host(), run_dir)
+    with pytest.raises(job.JobError, match="restore this host itself"):
+        job.restore(Host(), run_dir.state_dir)
