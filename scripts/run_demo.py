@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Qualify three simulated SSDs on this machine, and take all of it away again, also after Ctrl-C, SIGTERM or a failure.
+
+Ends 0 exactly when the two good drives pass and the worn one fails. A demo that was killed by SIGKILL is cleaned up by the next one.
+"""
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts/simulator"), str(ROOT / "playbooks/collections")]
+
+import simulated_ssd as simulator  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils import job  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir, run_ids  # noqa: E402  # pylint: disable=wrong-import-position
+
+PREFIX = "ssd-demo."
+RESULTS = ROOT / "ssd-results"
+ALIKE = {"size_bytes": 64 * 2**20, "fresh_iops": 4000, "steady_iops": 700, "read_iops": 3000}
+DRIVES = {"good-1": {**ALIKE, "seed": 1}, "good-2": {**ALIKE, "seed": 2}, "worn": {**ALIKE, "seed": 3, "steady_iops": 350}}
+EXPECTED = {"good-1": "pass", "good-2": "pass", "worn": "fail"}
+# How long ansible-playbook gets to end by itself, and its modules and the host job after it.
+PATIENCE_S = 15
+
+
+class Stopped(Exception):
+    """A signal asked the demo to end; its number is the only argument."""
+
+
+def main():
+    handle_signals(stop)
+    playbook = None
+    directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = take_lock(directory)
+    try:
+        clean_after_killed_demos()
+        for name, figures in DRIVES.items():
+            simulator.create(directory, name, simulator.model_plugin(**figures))
+        run_id = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-demo"
+        playbook = start_playbook(directory, run_id)
+        playbook.wait()
+        return verdict(run_id)
+    except Stopped as stopped:
+        print(f"demo: ended by {signal.Signals(stopped.args[0]).name}, cleaning up", file=sys.stderr)
+        return 128 + stopped.args[0]
+    finally:
+        handle_signals(signal.SIG_IGN)
+        end_playbook(playbook)
+        clean_up(directory)
+        lock.close()
+
+
+def stop(number, _frame):
+    raise Stopped(number)
+
+
+def handle_signals(handler):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, handler)
+
+
+def start_playbook(directory, run_id):
+    command = ["ansible-playbook", "playbooks/qualify.yml", "-i", "inventories/demo", "-e", "ssd_mode=destructive",
+               "-e", f"ssd_demo_dir={directory} ssd_state_dir={directory}/state ssd_results_dir={RESULTS} ssd_run_id={run_id} ssd_run_name=demo"]
+    # Modules run from below the demo's folder, so that clean_up() finds those that outlive the playbook.
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_REMOTE_TEMP": f"{directory}/modules"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+def end_playbook(playbook):
+    """End ansible-playbook if it still runs; the host job is not its child and is ended by clean_up()."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        if playbook is None or playbook.poll() is not None:
+            return
+        os.killpg(playbook.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            playbook.wait(PATIENCE_S)
+
+
+def verdict(run_id):
+    """Print what became of each drive; 0 when it is what the demo is to show."""
+    report = RESULTS / run_id / "report"
+    try:
+        drives = json.loads((report / "summary.json").read_text())["drives"]
+    except OSError as error:
+        print(f"demo: no report: {error}", file=sys.stderr)
+        return 1
+    found = {Path(drive["drive"]).parent.name: drive["verdict"] for drive in drives}
+    print("\nThe demo's drives:")
+    for name, wanted in EXPECTED.items():
+        print(f"  {name:8} {found.get(name)}" + ("" if found.get(name) == wanted else f"   (expected: {wanted})"))
+    give_to_caller(RESULTS)
+    print(f"Report: {report / 'index.html'}")
+    return 0 if found == EXPECTED else 1
+
+
+def give_to_caller(folder):
+    """Under sudo the results belong to the user who called it."""
+    if "SUDO_UID" in os.environ:
+        for path in [folder, *folder.rglob("*")]:
+            os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]), follow_symlinks=False)
+
+
+def take_lock(directory):
+    """Hold the folder's lock as long as this process lives: it tells a running demo from one that was killed."""
+    directory.chmod(0o755)
+    lock = open(directory / "lock", "wb")
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return lock
+
+
+def clean_after_killed_demos():
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
+        if path.parent.stat().st_uid != os.geteuid():
+            continue
+        with open(path, "rb") as lock, contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            print(f"demo: cleaning up after a killed demo: {path.parent}", file=sys.stderr)
+            clean_up(path.parent)
+
+
+def clean_up(directory):
+    """Stop the host job, which restores the host, then take the drives and the folder away."""
+    end_jobs(directory)
+    simulator.destroy(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def end_jobs(directory):
+    """End the host job and modules that outlived the playbook: one of these may be starting a job just now, hence the second look."""
+    host, state_dir = Host(), str(directory / "state")
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        for run_id in run_ids(state_dir):
+            job.stop(host, RunDir(state_dir, run_id))
+        modules = processes_below(directory)
+        if not modules:
+            return
+        if time.monotonic() > deadline_s:
+            for pid in modules:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        time.sleep(0.2)
+
+
+def processes_below(directory):
+    """Living processes that run a program of the demo's folder: Ansible's modules and the engine."""
+    folders = tuple(f"{directory}/{name}/" for name in ("modules", "state"))
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if any(word.startswith(folders) for word in entry.read_bytes().decode(errors="replace").split("\0")):
+                found.append(int(entry.parent.name))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
