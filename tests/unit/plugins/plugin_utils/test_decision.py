@@ -23,6 +23,7 @@ def fleet(tmp_path):
         asked = {
             "ssd_drives": [{"serial": serial} for serial in drives],
             "ssd_plan": "demo",
+            "ssd_step": "qualify",
             "ssd_mode": "destructive",
             "ssd_run_name": "qualify",
             "ssd_run_id": "",
