@@ -11,6 +11,7 @@ import typing as t
 from ansible import constants as C
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.findings import View
@@ -26,6 +27,8 @@ ANSWERS = (
 
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.
 UNSET = "__preflight_unset"
+# Before 2.19 a failure's message is only shown as JSON, on one line.
+OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 19)
 
 
 class ActionModule(ActionBase):
@@ -54,6 +57,7 @@ class ActionModule(ActionBase):
             except OSError as error:
                 findings = [f"ssd_results_dir: {decided.run_folder}/run.json cannot be written: {error.strerror}"]
         if findings:
+            self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             return {**result, "failed": True, "msg": _message(findings)}
         return {**result, **decided.result()}
 
