@@ -72,6 +72,11 @@ def number(value: t.Any) -> float | None:
     return result if math.isfinite(result) and not isinstance(value, bool) else None
 
 
+def _finite(metrics: Mapping) -> Mapping:
+    """Metrics as JSON can carry them: what is not a finite number is None."""
+    return {name: value if number(value) is not None else None for name, value in metrics.items()}
+
+
 class _Facts:
     """run.json and the records, found by host, drive and test."""
 
@@ -186,7 +191,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
     checks = [_check(criterion, record) for criterion in criteria if _is_for(criterion, name)]
-    result.update(outcome=record.get("outcome"), metrics=record.get("metrics") or {}, criteria=[check for check in checks if check])
+    result.update(outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check])
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])

@@ -61,7 +61,7 @@ def data_size(size_bytes: float) -> str:
 
 def duration(seconds: float) -> str:
     """Time for people: 1.2 s, 4 min 10 s, 7 h 5 min."""
-    if seconds < 60:
+    if round(seconds) < 60:
         return f"{rounded(seconds, 2)} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
