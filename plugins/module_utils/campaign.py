@@ -133,8 +133,7 @@ class Campaign:
         self._guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
         identity = self._held.identity
         method = purge.choose(spec["method"], identity)
-        handle, size = self._held.handle, identity["size_bytes"]
-        assert handle is not None
+        handle, size = self._held.descriptor(), identity["size_bytes"]
         sentinels = purge.Sentinels(handle, size, identity["logical_block_size_bytes"])
         sentinels.plant()
         began = time.monotonic()

@@ -96,12 +96,12 @@ class Runner:
     def _wait(self, process: subprocess.Popen, tick: t.Callable[[], None] | None) -> str:
         # The end of stderr wakes us at once; Popen.wait with a timeout would sleep through it.
         stderr, last_tick = b"", time.monotonic()
-        assert process.stderr is not None
+        pipe = t.cast(t.IO[bytes], process.stderr)
         with selectors.DefaultSelector() as selector:
-            selector.register(process.stderr, selectors.EVENT_READ)
+            selector.register(pipe, selectors.EVENT_READ)
             while not self._stop.is_set():
                 if selector.select(timeout=0.5):
-                    chunk = os.read(process.stderr.fileno(), 65536)
+                    chunk = os.read(pipe.fileno(), 65536)
                     if not chunk:
                         process.wait()
                         break

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import os
+import time
 import typing as t
 
-from . import drive as drives
 from . import guard
 from .host import Host
 from .locks import Lock, Locked, drive_lock
 
 Refusal = t.Dict[str, str]
+OPEN_ATTEMPTS = 3
 
 
 class Refused(Exception):
@@ -47,21 +48,14 @@ class HeldDrive:
             raise
 
     def _take(self) -> None:
-        self._lock = self._locked()
         self.check()
-        self._open()
-        # What we looked at by name and what we opened must be one and the same.
-        self.check()
-
-    def _locked(self) -> Lock:
-        names = drives.find(self._host, self._selector)
-        if len(names) != 1:
-            code = "ambiguous" if names else "not_found"
-            raise Refused([{"code": code, "message": "{0} drives match {1}".format(len(names), self._selector)}])
         try:
-            return drive_lock(drives.identity(self._host, names[0]), self._owner).acquire()
+            self._lock = drive_lock(self.identity, self._owner).acquire()
         except Locked as error:
             raise Refused([{"code": "locked", "message": "another run works on this drive: {0}".format(error)}]) from None
+        self._open()
+        # What we looked at by name and what we opened and locked must be one and the same.
+        self.check()
 
     def check(self) -> None:
         """The guard, as before every destructive step. Raises Refused."""
@@ -77,11 +71,21 @@ class HeldDrive:
         self.path, self.identity = seen["path"], seen["identity"]
 
     def _open(self) -> None:
-        try:
-            self.handle = os.open(self._host.path(self.path), os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC)
-        except OSError as error:
-            message = "cannot open {0} exclusively: {1}".format(self.path, error.strerror)
-            raise Refused([{"code": "busy", "message": message}]) from None
+        for attempt in range(OPEN_ATTEMPTS):
+            try:
+                self.handle = os.open(self._host.path(self.path), os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC)
+                return
+            except OSError as error:
+                problem = error
+            # A preflight that looks at the drive in this very moment holds it for a few milliseconds.
+            time.sleep(0.2 * (attempt + 1))
+        raise Refused([{"code": "busy", "message": "cannot open {0} exclusively: {1}".format(self.path, problem.strerror)}])
+
+    def descriptor(self) -> int:
+        """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
+        if self.handle is None:
+            raise Refused([{"code": "not_held", "message": "{0} is not held by this job".format(self.path)}])
+        return self.handle
 
     def release(self) -> None:
         """Close the drive and free its lock; harmless when neither is held."""

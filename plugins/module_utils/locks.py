@@ -23,8 +23,8 @@ class Locked(Exception):
 class Lock:
     """An exclusive lock by name. The file is removed on release, and only by its holder."""
 
-    def __init__(self, name: str, owner: dict[str, t.Any], lock_dir: str = LOCK_DIR) -> None:
-        self.path = os.path.join(lock_dir, name + ".lock")
+    def __init__(self, name: str, owner: dict[str, t.Any], lock_dir: str | None = None) -> None:
+        self.path = os.path.join(lock_dir or LOCK_DIR, name + ".lock")
         self._owner = owner
         self._handle: int | None = None
 

@@ -1,0 +1,236 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The host job on real loop devices with real fio: what it writes, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, rundir, tuning
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema
+
+MIB = 1 << 20
+# 64 MiB and the remainder below 128 KiB that usual capacities leave.
+ODD_SIZE = 64 * MIB + 90112
+QUICK = {
+    "name": "quick",
+    "title": "Quick",
+    "purge": {"method": "auto"},
+    "precondition": False,
+    "cells": [{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, "rate_iops": 50}],
+    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "rounds": {"max": 5},
+}
+TUNE = {"sysfs": [{"name": "nomerges", "path": "/sys/block/@ssd_name@/queue/nomerges", "value": "2"}]}
+
+
+def fill_step():
+    return planning.step_plan("precondition", {})
+
+
+class Bench:
+    """Host jobs of this process, with a state folder and locks of their own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.count = 0
+
+    def plan(self, drives, tests, parallel=1, tune=None):
+        host = Host()
+        seen = guard.inspect(host, [drive.selector for drive in drives])
+        return planning.render(
+            tests,
+            run={"id": "r", "name": "n"},
+            host="h",
+            boot_id=tuning.boot_id(host),
+            drives=seen,
+            engine_version="1",
+            variables={"ssd_parallel_drives": parallel},
+            tune=dict({"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}, **(tune or {})),
+        )
+
+    def prepare(self, plan, run_id="r"):
+        run = rundir.RunDir(str(self.folder / "state"), run_id)
+        os.makedirs(run.path, exist_ok=True)
+        rundir.write_atomic(run.plan, json.dumps(plan))
+        return run
+
+    def run(self, plan, run_id="r"):
+        """Run a host job to its end: (journal, status)."""
+        run = self.prepare(plan, run_id)
+        engine.HostJob(run, Host()).run()
+        return rundir.read_journal(run.journal), run.read_status()
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield Bench(tmp_path)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def events(journal, name):
+    return [record for record in journal if record["event"] == name]
+
+
+def test_every_byte_is_written_also_the_last_and_the_record_says_how_fast(bench, loop_drive):
+    drive = loop_drive(size_bytes=ODD_SIZE)
+    journal, status = bench.run(bench.plan([drive], fill_step()))
+    (record,) = events(journal, "precondition")
+    assert (record["passes"], record["bytes_written"], record["remainder_bytes"]) == (2, 2 * ODD_SIZE, 90112)
+    assert record["bandwidth_bytes_per_s"] == pytest.approx(record["bytes_written"] / record["seconds"], rel=0.01)
+    data = drive.file.read_bytes()
+    # Random data has no block of zeros.
+    assert all(any(data[start : start + 512]) for start in range(0, ODD_SIZE, 512))
+    assert status["drives"][0]["outcome"] == "complete"
+
+
+def test_records_and_status_hold_to_their_schemas(bench, loop_drive):
+    journal, status = bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK]), tune=TUNE))
+    jsonschema.validate(status, schema.load("status"))
+    for record in journal:
+        jsonschema.validate(record, schema.load("journal"))
+    (end,) = events(journal, "test_finished")
+    assert end["outcome"] == "steady" and end["metrics"]["write_iops"] == pytest.approx(50, rel=0.1)
+    (purged,) = events(journal, "purge")
+    assert (purged["method"], purged["verified"], purged["purge_class"]) == ("deallocate", True, "not_pts")
+
+
+def test_settings_are_changed_during_the_run_and_back_after_it(bench, loop_drive):
+    drive = loop_drive()
+    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    before = Host().read(path)
+    journal, status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
+    (tuned,) = events(journal, "tuned")
+    assert [(item["before"], item["effective"], item["outcome"]) for item in tuned["settings"]] == [(before, "2", "changed")]
+    assert (Host().read(path), status["restored"]) == (before, True)
+
+
+def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(bench, loop_drive, monkeypatch):
+    monkeypatch.setattr(purge, "deallocate", lambda *_: None)
+    journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK])))
+    (end,) = events(journal, "test_finished")
+    assert end["outcome"] == "error" and "32 of 32 blocks" in end["reasons"][0]
+    assert events(journal, "cell") == []
+
+
+def test_a_mount_between_preflight_and_the_job_is_refused(bench, loop_drive, tmp_path):
+    drive = loop_drive()
+    plan = bench.plan([drive], planning.load_plan([QUICK]))
+    subprocess.run(["mkfs.ext4", "-q", drive.path], check=True)
+    digest = drive.digest()
+    journal, status = bench.run(plan)
+    assert status["drives"][0]["outcome"] == "refused"
+    (refusal,) = events(journal, "guard")
+    assert "signature" in [item["code"] for item in refusal["refusals"]]
+    assert drive.digest() == digest
+
+
+def test_another_drive_behind_the_same_name_is_refused(bench, loop_drive):
+    drive = loop_drive()
+    plan = bench.plan([drive], planning.load_plan([QUICK]))
+    plan["drives"][0]["expected"]["diskseq"] -= 1
+    digest = drive.digest()
+    journal, status = bench.run(plan)
+    assert status["drives"][0]["outcome"] == "refused" and "identity_changed" in status["drives"][0]["message"]
+    assert drive.digest() == digest and events(journal, "purge") == []
+
+
+def test_nobody_else_gets_at_a_drive_while_it_is_measured(bench, loop_drive, tmp_path):
+    drive = loop_drive()
+    seen = {}
+
+    def meddle():
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "state/runs/r/raw").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        for argv in (["mkfs.ext4", "-q", drive.path], ["blkdiscard", drive.path], ["mount", drive.path, str(tmp_path)]):
+            seen[argv[0]] = subprocess.run(argv, capture_output=True, check=False).returncode
+
+    thread = threading.Thread(target=meddle)
+    thread.start()
+    journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK])))
+    thread.join()
+    assert all(code != 0 for code in seen.values()) and len(seen) == 3
+    assert events(journal, "test_finished")[0]["outcome"] == "steady"
+
+
+def test_drives_go_one_after_the_other_or_side_by_side_as_asked(bench, loop_drive):
+    drives = [loop_drive("one"), loop_drive("two")]
+    for parallel, overlap in ((1, False), (2, True)):
+        journal, _status = bench.run(bench.plan(drives, planning.load_plan([QUICK]), parallel=parallel), run_id="p%d" % parallel)
+        times = {
+            drive.selector["backing_file"]: [r["time"] for r in journal if r.get("drive") == drive.selector["backing_file"]] for drive in drives
+        }
+        first, second = sorted((min(values), max(values)) for values in times.values())
+        assert (second[0] < first[1]) is overlap
+
+
+def test_a_fio_that_fails_ends_the_test_and_keeps_its_words(bench, loop_drive, tmp_path):
+    plan = bench.plan([loop_drive()], planning.load_plan([QUICK]))
+    fake = tmp_path / "fio"
+    fake.write_text("#!/bin/sh\n[ \"$1\" = --version ] && exec fio --version\ncase \"$*\" in *probe*) exec fio \"$@\";; esac\necho out of luck >&2\n")
+    fake.chmod(0o755)
+    plan["fio"]["path"] = str(fake)
+    journal, status = bench.run(plan)
+    (end,) = events(journal, "test_finished")
+    assert end["outcome"] == "error"
+    assert "round 1, cell rand-4k" in end["reasons"][0] and "out of luck" in end["reasons"][0]
+    assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "error")
+
+
+def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(bench, loop_drive, monkeypatch):
+    drive = loop_drive()
+    tests = planning.load_plan([QUICK, dict(QUICK, name="second")])
+    plan = bench.plan([drive], tests)
+    run = bench.prepare(plan)
+    job = engine.HostJob(run, Host())
+
+    def stop_in_second():
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if any(r["event"] == "cell" and r["test"] == "second" for r in rundir.read_journal(run.journal)):
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=stop_in_second)
+    thread.start()
+    job.run()
+    thread.join()
+    assert run.read_status()["state"] == "stopped"
+    assert [r["outcome"] for r in events(rundir.read_journal(run.journal), "test_finished")] == ["steady", "interrupted"]
+    journal, status = bench.run(plan)
+    assert [(r["test"], r["attempt"]) for r in events(journal, "purge")] == [("quick", 1), ("second", 1), ("second", 2)]
+    assert [r["outcome"] for r in events(journal, "test_finished")] == ["steady", "interrupted", "steady"]
+    assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "complete")
+
+
+def test_settings_that_change_under_a_test_make_it_invalid(bench, loop_drive, monkeypatch):
+    drive = loop_drive()
+    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    plant = purge.Sentinels.plant
+
+    def meddle(sentinels):
+        plant(sentinels)
+        Host().write(path, "1")
+
+    monkeypatch.setattr(purge.Sentinels, "plant", meddle)
+    tests = planning.load_plan([QUICK, dict(QUICK, name="second")])
+    journal, _status = bench.run(bench.plan([drive], tests, tune=TUNE))
+    first, second = events(journal, "test_finished")
+    assert second["outcome"] == "invalid" and path + " is 1, tuned to 2" in second["reasons"][0]
