@@ -4,6 +4,7 @@
 """Watch the host jobs of a run until all have ended; its documentation is in plugins/modules/watch.py."""
 from __future__ import annotations
 
+import os
 import time
 import typing as t
 
@@ -76,9 +77,12 @@ def _raiser(error: Exception) -> t.Callable[[], remote_status.Seen]:
 
 def _watch(sweep: Sweep, interval_s: float, give_up_s: float) -> None:
     """Look and print until every host has ended, or all that are left have been silent for too long."""
+    parent = os.getppid()
     while True:
         began = time.monotonic()
         sweep.round()
+        if os.getppid() != parent:
+            raise AnsibleError("ansible-playbook was killed: nobody sees what is printed here")
         for line in progress.lines(_views(sweep), time.strftime("%H:%M:%S")):
             display.display(line)
         if sweep.all_ended():

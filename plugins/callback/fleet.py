@@ -35,7 +35,7 @@ HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_
 
 
 class Outcome(t.NamedTuple):
-    """One result of a task on a host, whatever version of ansible-core it comes from. `results`: of a loop, each; else the one."""
+    """One result of a task on a host, whatever version of ansible-core it comes from. `results`: the whole one, then those of a loop."""
 
     host: str
     action: str
@@ -48,7 +48,8 @@ def _outcome(result: t.Any) -> Outcome:
     # Public names since ansible-core 2.19, which deprecates the others.
     public = hasattr(type(result), "result")
     host, task, content = (getattr(result, name if public else "_" + name) for name in ("host", "task", "result"))
-    items = [item for item in content.get("results") or [] if isinstance(item, dict)] if "results" in content else [content]
+    looped = content.get("results")
+    items = [content] + [item for item in (looped if isinstance(looped, list) else []) if isinstance(item, dict)]
     return Outcome(host.get_name(), task.resolved_action or task.action, bool(task.run_once), bool(task.check_mode), items)
 
 

@@ -1,0 +1,236 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""watch and collect over real connections: local, an sshd of our own, and hosts that hang."""
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+COLLECTIONS = REPO / "playbooks" / "collections"
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
+PLAYBOOK = str(Path(sys.executable).parent / "ansible-playbook")
+RUN = "20261121T130000Z-qualify"
+# Found again in the process list: nothing of a hanging connection may stay.
+HANGS = "86399.25"
+
+pytestmark = pytest.mark.skipif(not SSHD or os.geteuid() != 0, reason="needs root and sshd (Debian: openssh-server)")
+
+WATCH = """---
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ssdlab.fleet.watch:
+        run_id: {run}
+        state_dir: "{state_dir}"
+        interval_s: 0.5
+        host_timeout_s: {timeout_s}
+        give_up_s: {give_up_s}
+      run_once: true
+      register: watched
+    - ansible.builtin.copy:
+        content: "{{{{ watched | to_json }}}}"
+        dest: "{folder}/watched.json"
+        mode: "0644"
+      run_once: true
+      delegate_to: localhost
+      connection: local
+"""
+COLLECT = """---
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ssdlab.fleet.collect:
+        run_id: {run}
+        state_dir: "{state_dir}"
+        results_dir: "{folder}/results"
+"""
+
+
+@pytest.fixture(scope="module")
+def ssh(tmp_path_factory):
+    """An sshd of our own, ended by its id: the variables of a host that is reached through it."""
+    folder = tmp_path_factory.mktemp("sshd")
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = {
+        "Port": port, "ListenAddress": "127.0.0.1", "HostKey": folder / "host", "AuthorizedKeysFile": folder / "authorized", "PidFile": "none",
+        "StrictModes": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no", "Subsystem": "sftp internal-sftp",
+    }
+    (folder / "config").write_text("".join(f"{key} {value}\n" for key, value in options.items()))
+    Path("/run/sshd").mkdir(exist_ok=True)
+    with open(folder / "log", "w") as log, subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log) as server:
+        try:
+            _wait_for(lambda: socket.create_connection(("127.0.0.1", port)).close() is None)
+            yield {
+                "ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": getpass.getuser(),
+                "ansible_ssh_private_key_file": str(folder / "user"),
+                "ansible_ssh_common_args": f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known -o ControlPath=none",
+            }
+        finally:
+            server.terminate()
+
+
+def _wait_for(condition, timeout_s=10):
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with contextlib.suppress(OSError):
+            if condition():
+                return
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Starts host jobs that last some seconds, or until their input is closed; ends those that are left."""
+    started = []
+
+    def start(seconds):
+        process = subprocess.Popen(
+            [sys.executable, str(REPO / "tests" / "integration" / "fake_job.py"), str(tmp_path / "state"), RUN, str(seconds)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ, PYTHONPATH=str(COLLECTIONS)),
+        )
+        started.append(process)
+        assert process.stdout.readline() == "running\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stdin.close()
+
+
+def hanging():
+    """Like a host whose network swallows everything."""
+    return {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_ssh_common_args": f"-o ProxyCommand='sleep {HANGS}' -o ControlPath=none"}
+
+
+def play(folder, playbook, hosts, **popen):
+    (folder / "inventory.json").write_text(json.dumps({"all": {"vars": {"ansible_python_interpreter": sys.executable}, "hosts": hosts}}))
+    (folder / "play.yml").write_text(playbook)
+    environment = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS), ANSIBLE_CALLBACKS_ENABLED="ssdlab.fleet.fleet")
+    (folder / "ansible.cfg").write_text("")  # found first, so that no other one counts
+    command = [PLAYBOOK, "-i", str(folder / "inventory.json"), str(folder / "play.yml")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder, start_new_session=True, **popen)
+
+
+def watch(folder, hosts, timeout_s=20.0, give_up_s=600.0):
+    text = WATCH.format(run=RUN, state_dir=folder / "state", folder=folder, timeout_s=timeout_s, give_up_s=give_up_s)
+    return play(folder, text, hosts)
+
+
+def finish(process, folder, within_s):
+    output, _errors = process.communicate(timeout=within_s)
+    assert process.returncode == 0, output
+    return output, json.loads((folder / "watched.json").read_text())
+
+
+def left_behind(mark=HANGS):
+    """Processes whose command line has this mark."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
+
+
+def test_hosts_are_watched_through_their_own_connections(tmp_path, ssh, job):
+    job(3)
+    process = watch(tmp_path, {"by-ssh": ssh, "templated": dict(ssh, ansible_port="{{ my_port }}", my_port=ssh["ansible_port"]), "here": {"ansible_connection": "local"}})
+    output, watched = finish(process, tmp_path, within_s=30)
+    assert watched["hosts"] == {"by-ssh": "finished", "templated": "finished", "here": "finished"}, output
+    assert watched["ended"] and not watched["silent"] and not watched["dead"]
+    assert " ".join(output.split()).count("precondition iops (1 of 1) 50 % ≤ 3 s") >= 3, output
+
+
+def test_a_host_that_hangs_is_marked_and_holds_up_nobody(tmp_path, ssh, job):
+    job(3)
+    began = time.monotonic()
+    process = watch(tmp_path, {"hangs": hanging(), "by-ssh": ssh}, timeout_s=2, give_up_s=4)
+    output, watched = finish(process, tmp_path, within_s=40)
+    assert watched["hosts"] == {"hangs": "silent", "by-ssh": "finished"}, output
+    assert watched["silent"] == ["hangs"] and not watched["ended"]
+    assert "still trying (no answer within 2 s)" in output and "no answer from hangs: no longer waiting" in output
+    assert time.monotonic() - began < 20
+    _wait_for(lambda: not left_behind())
+
+
+def test_hosts_that_have_ended_or_never_began_end_the_watch_at_once(tmp_path, ssh, job):
+    process = job(600)
+    process.kill()
+    process.wait()
+    began = time.monotonic()
+    output, watched = finish(watch(tmp_path, {"by-ssh": ssh, "here": {"ansible_connection": "local"}}), tmp_path, within_s=30)
+    assert watched["hosts"] == {"by-ssh": "dead", "here": "dead"} and watched["ended"] and watched["dead"] == ["by-ssh", "here"], output
+    assert "the host job is gone" in output
+    shutil.rmtree(tmp_path / "state")
+    output, watched = finish(watch(tmp_path, {"by-ssh": ssh}), tmp_path, within_s=30)
+    assert watched["hosts"] == {"by-ssh": "absent"} and watched["ended"] and "no such run on this host" in output
+    assert time.monotonic() - began < 20
+
+
+def test_an_unknown_host_or_connection_does_not_keep_the_others_from_being_watched(tmp_path, job):
+    job(2)
+    hosts = {"odd": {"ansible_connection": "no_such_connection"}, "undefined": {"ansible_host": "{{ nowhere }}"}, "here": {"ansible_connection": "local"}}
+    playbook = WATCH.format(run=RUN, state_dir=tmp_path / "state", folder=tmp_path, timeout_s=5, give_up_s=2)
+    playbook = playbook.replace("      run_once: true\n      register", "        hosts: [odd, undefined, here]\n      run_once: true\n      register").replace("hosts: all", "hosts: here")
+    output, watched = finish(play(tmp_path, playbook, hosts), tmp_path, within_s=30)
+    assert watched["hosts"] == {"odd": "silent", "undefined": "silent", "here": "finished"}, output
+    assert "no_such_connection" in output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_watch_ends_at_once_and_leaves_nothing(tmp_path, job, number):
+    job(60)
+    # A worker of a killed ansible-playbook sees that at its next look.
+    process = watch(tmp_path, {"hangs": hanging(), "here": {"ansible_connection": "local"}}, timeout_s=5 if number == signal.SIGKILL else 60)
+    _wait_for(left_behind, timeout_s=20)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    _wait_for(lambda: not left_behind() and not left_behind(str(tmp_path / "play.yml")))
+
+
+def test_results_are_collected_and_a_second_time_changes_nothing(tmp_path, ssh, job):
+    running = job(60)
+    hosts = {"by-ssh": ssh, "here": {"ansible_connection": "local"}}
+    playbook = COLLECT.format(run=RUN, state_dir=tmp_path / "state", folder=tmp_path)
+    results = tmp_path / "results" / RUN
+    early, _errors = play(tmp_path, playbook, {"here": hosts["here"]}).communicate(timeout=60)
+    running.stdin.close()
+    running.wait(10)
+    first, _errors = play(tmp_path, playbook, hosts).communicate(timeout=60)
+    second, _errors = play(tmp_path, playbook, hosts).communicate(timeout=60)
+    assert "still works on A1, B2" in early, early
+    assert first.count("changed=1") == 2 and second.count("changed=0") == 2, first + second
+    records = [json.loads(line) for line in (results / "results.jsonl").read_text().splitlines()]
+    kinds = sorted((record["host"], record["kind"], record.get("state") or record["outcome"]) for record in records)
+    ended = [("drive", "complete"), ("drive", "complete"), ("host", "ok"), ("test", "steady")]
+    assert kinds == sorted([("by-ssh", *e) for e in ended] + [("here", *e) for e in ended] + [("here", "host", "unfinished")])
+    for name in hosts:
+        assert (results / "raw" / name / "raw" / "A1" / "iops-1-0001-c.json").read_text() == "{}"
+        assert (results / "raw" / name / "journal.jsonl").read_text() == (tmp_path / "state/runs" / RUN / "journal.jsonl").read_text()
+    assert os.listdir(tmp_path / "state") == ["runs"], "the archive is taken away"
+    assert sorted(os.listdir(results / "raw")) == ["by-ssh", "here"]
+    assert "iops steady after 5 rounds, write 41,201 IOPS" in first
