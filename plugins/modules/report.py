@@ -27,13 +27,15 @@ options:
     description: The id of the run, which is the name of its folder.
     type: str
     required: true
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
 attributes:
   check_mode:
-    description: Judges and returns the verdicts, and writes nothing.
     support: full
   diff_mode:
-    description: Shows what would change.
     support: none
+  idempotent:
+    support: full
 seealso:
   - module: ssdlab.fleet.steady_state
 """

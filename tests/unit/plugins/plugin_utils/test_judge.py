@@ -136,6 +136,12 @@ def test_complete_is_valid_where_no_steady_state_was_asked():
     assert judge.judge(run, [drive_record(), test_record("complete", test="hir", steady_state=[])])["all_passed"]
 
 
+def test_every_tracked_variable_has_to_be_steady():
+    windows = [{"cell": "c", "metric": "write_iops", "steady": True}, {"cell": "d", "metric": "read_iops", "steady": False, "reasons": ["d: slope 12 % > 10 %"]}]
+    judged = one([drive_record(), test_record(steady_state=windows)])
+    assert judged["reasons"] == ["wsat: steady state was not attained after 9 rounds: d: slope 12 % > 10 %"]
+
+
 def test_each_drive_is_asked_for_its_own_tests():
     run = run_json(tests=("wsat", "iops"))
     run["asked"][0]["tests"] = ["wsat"]
