@@ -95,7 +95,8 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
         outcome = _outcome(result)
         self._learn(outcome)
-        if not ignore_errors:
+        # Whoever ignores that a host could not be collected still wants to know in the report.
+        if not ignore_errors or outcome.action == COLLECT:
             self._lost(outcome, "failed")
 
     @_never_raises

@@ -129,6 +129,12 @@ def test_not_every_failure_is_that_of_a_host(callback, result, run_folder, more,
     assert told(run_folder) == []
 
 
+def test_a_failed_collection_counts_though_it_is_ignored(callback, result, run_folder):
+    callback.v2_runner_on_ok(result("h1", known(run_folder), action=PREFLIGHT))
+    callback.v2_runner_on_failed(result("h1", {"msg": "disk full"}), ignore_errors=True)
+    assert told(run_folder) == [("host", "h1", "failed")]
+
+
 def test_a_run_once_task_still_tells_that_its_host_was_unreachable(callback, result, run_folder):
     callback.v2_runner_on_ok(result("h1", known(run_folder), action=PREFLIGHT))
     callback.v2_runner_on_unreachable(result("h1", {"msg": "x"}, run_once=True))
