@@ -38,7 +38,12 @@ class Fleet:
         names = [server.name for server in servers]
         group["hosts"] = {name: values for name, values in group["hosts"].items() if name in names}
         group["vars"].update(
-            ssd_mode="destructive", ssd_plan=plan, ssd_run_id=self.run_id, ssd_results_dir=str(self.results.parent)
+            ssd_mode="destructive",
+            ssd_plan=plan,
+            ssd_run_id=self.run_id,
+            ssd_results_dir=str(self.results.parent),
+            ssd_watch_interval_s=2,
+            ssd_give_up_s=15,
         )
         self.inventory.write_text(json.dumps(inventory, indent=2))
 
