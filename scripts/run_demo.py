@@ -30,7 +30,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir,
 
 PREFIX = "ssd-demo."
 RESULTS = ROOT / "ssd-results"
-ALIKE = {"size_bytes": 64 * 2**20, "fresh_iops": 4000, "steady_iops": 700, "read_iops": 3000}
+ALIKE = {"size_bytes": 48 * 2**20, "fresh_iops": 4000, "steady_iops": 700, "read_iops": 3000}
 DRIVES = {"good-1": {**ALIKE, "seed": 1}, "good-2": {**ALIKE, "seed": 2}, "worn": {**ALIKE, "seed": 3, "steady_iops": 350}}
 EXPECTED = {"good-1": "pass", "good-2": "pass", "worn": "fail"}
 # How long ansible-playbook gets to end by itself, and its modules and the host job after it.
