@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge a run and write its report, on the controller. Documented in plugins/modules/report.py."""
+
 from __future__ import annotations
 
 import os
@@ -39,5 +40,7 @@ class ActionModule(ActionBase):
         except report.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:
-            raise AnsibleActionFail(f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk") from error
+            raise AnsibleActionFail(
+                f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk"
+            ) from error
         return dict(report.outcome(made), changed=made.changed)

@@ -37,7 +37,8 @@ attributes:
   idempotent:
     support: full
 seealso:
-  - module: ssdlab.fleet.steady_state
+  - module: ssdlab.fleet.collect
+  - module: ssdlab.fleet.watch
 """
 
 EXAMPLES = r"""

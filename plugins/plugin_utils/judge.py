@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Verdicts: what was asked for, what was measured, and which criteria hold. Pure; shapes in docs/internals.md."""
+
 from __future__ import annotations
 
 import fnmatch
@@ -53,7 +54,9 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     if not isinstance(criterion, dict):
         return [f"criterion {criterion!r} is not a mapping with metric and min or max"]
     name = describe(criterion)
-    problems = [f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS]
+    problems = [
+        f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS
+    ]
     if not criterion.get("metric"):
         problems.append(f"{name} names no metric")
     given = [limit for limit in ("min", "max") if criterion.get(limit) is not None]
@@ -186,12 +189,20 @@ def _colon(message: str) -> str:
 
 def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]) -> Mapping:
     about = facts.tests.get(name) or {}
-    result = {"test": name, "title": (record or {}).get("title") or about.get("title") or name, "outcome": None, "metrics": {}, "criteria": []}
+    result = {
+        "test": name,
+        "title": (record or {}).get("title") or about.get("title") or name,
+        "outcome": None,
+        "metrics": {},
+        "criteria": [],
+    }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
     checks = [_check(criterion, record) for criterion in criteria if _is_for(criterion, name)]
-    result.update(outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check])
+    result.update(
+        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
+    )
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
@@ -242,7 +253,15 @@ def _check(criterion: Mapping, record: Mapping) -> Mapping | None:
     low, high = number(criterion.get("min")), number(criterion.get("max"))
     met = (low is None or value >= low) and (high is None or value <= high)
     cell = criterion.get("cell")
-    return {"criterion": describe(criterion), "metric": criterion["metric"], "cell": cell, "value": value, "min": low, "max": high, "met": met}
+    return {
+        "criterion": describe(criterion),
+        "metric": criterion["metric"],
+        "cell": cell,
+        "value": value,
+        "min": low,
+        "max": high,
+        "met": met,
+    }
 
 
 def comparison(check: Mapping) -> str:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge a run's folder and write its report: index.html, plotly.min.js, results.csv, summary.json, junit.xml."""
+
 from __future__ import annotations
 
 import json
@@ -64,7 +65,9 @@ def _load_run(results_dir: str, run_id: str) -> Mapping:
     try:
         run = rundir.read_json(path)
     except ValueError as error:
-        raise ReportError(f"{path} is not readable ({error}); run the playbook preflight with ssd_run_id={run_id} to write it again") from error
+        raise ReportError(
+            f"{path} is not readable ({error}); run the playbook preflight with ssd_run_id={run_id} to write it again"
+        ) from error
     if run is None:
         raise ReportError(
             f"no run {run_id} on this controller: {path} is missing. Runs in {results_dir}: {_known(results_dir)}."
@@ -116,7 +119,11 @@ def _files(sources: report_page.Sources) -> dict[str, str]:
 
 def _html(view: Mapping) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.ChainableUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(
         figure=lambda value, metric: units.show(metric, value),
@@ -150,10 +157,13 @@ def outcome(made: Report) -> Mapping:
     """What the task returns: {report, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed, failures: [lines]}."""
     judged = made.judgement["drives"]
     drives = [
-        {**{name: drive[name] for name in ("host", "drive", "model", "verdict")}, "reason": next(iter(drive["reasons"]), "")} for drive in judged
+        {**{name: drive[name] for name in ("host", "drive", "model", "verdict")}, "reason": next(iter(drive["reasons"]), "")}
+        for drive in judged
     ]
     failures = [
-        f"{drive['host']} {drive['drive']}: {drive['verdict'].replace('_', ' ')}: {'; '.join(drive['reasons'])}" for drive in judged if drive["verdict"] != "pass"
+        f"{drive['host']} {drive['drive']}: {drive['verdict'].replace('_', ' ')}: {'; '.join(drive['reasons'])}"
+        for drive in judged
+        if drive["verdict"] != "pass"
     ]
     return {
         "report": made.path,

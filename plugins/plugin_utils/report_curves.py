@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Curves for the report: phases of a write-saturation curve, thinning, medians, sparklines. Pure, for display only: no verdict."""
+
 from __future__ import annotations
 
 import math

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of the page and the whole view that the templates get. Pure, except that nothing is escaped here: the templates do."""
+
 from __future__ import annotations
 
 import datetime
@@ -112,11 +113,24 @@ def _figure(judged: Mapping, tests: list[Mapping]) -> Mapping | None:
     checks = [(check["met"], test, check) for test in judged["tests"] for check in test["criteria"]]
     for met, test, check in sorted(checks, key=lambda item: item[0]):
         valid = test["verdict"] in ("pass", "fail")
-        return {**{key: check[key] for key in ("metric", "value", "min", "max")}, "test": test["test"], "met": met if valid else None, "valid": valid}
+        return {
+            **{key: check[key] for key in ("metric", "value", "min", "max")},
+            "test": test["test"],
+            "met": met if valid else None,
+            "valid": valid,
+        }
     for test in tests:
         for window in test["windows"]:
             if window.get("average") is not None:
-                return {"test": test["test"], "metric": window["metric"], "value": window["average"], "min": None, "max": None, "met": None, "valid": test["verdict"] in ("pass", "fail")}
+                return {
+                    "test": test["test"],
+                    "metric": window["metric"],
+                    "value": window["average"],
+                    "min": None,
+                    "max": None,
+                    "met": None,
+                    "valid": test["verdict"] in ("pass", "fail"),
+                }
     return None
 
 
@@ -223,7 +237,10 @@ def _host(sources: Sources, name: str) -> Mapping:
 
 def _sparklines(drives: list[Mapping]) -> None:
     """Give each drive the small curve of its first test, all drawn to the same scale, so that a low one shows."""
-    series = {drive["index"]: next((test["series"] for test in drive["tests"] if test["series"] and test["series"]["curves"]), None) for drive in drives}
+    series = {
+        drive["index"]: next((test["series"] for test in drive["tests"] if test["series"] and test["series"]["curves"]), None)
+        for drive in drives
+    }
     drawn = [entry for entry in series.values() if entry]
     most: dict[str, float] = {}
     for entry in drawn:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the page draws: the series of each test, as small as the charts allow. Pure; units are those of the axes."""
+
 from __future__ import annotations
 
 import re

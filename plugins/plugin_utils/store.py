@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """results.jsonl of a run on the controller: append records, read the newest of each (shapes: docs/internals.md)."""
+
 from __future__ import annotations
 
 import json

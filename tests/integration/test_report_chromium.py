@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The report in a real browser: no errors, curves drawn, no network, usable wide and narrow. Needs Debian's chromium and chromium-driver."""
+
 from __future__ import annotations
 
 import json
@@ -51,7 +52,9 @@ def fixture_mixed(tmp_path_factory):
 def show(browser, path, width=1280, height=4000):
     for log in ("browser", "performance"):
         browser.get_log(log)
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    )
     browser.get(path.as_uri())
 
 
@@ -94,13 +97,28 @@ def test_curves_are_drawn_without_errors_or_a_network(browser, mixed):
     asked = requests(browser)
     assert mixed.as_uri() in asked
     assert [url for url in asked if not url.startswith(("file://", "data:"))] == []
-    assert browser.execute_script("return performance.getEntriesByType('resource').filter(e => !e.name.startsWith('file:')).map(e => e.name)") == []
+    assert (
+        browser.execute_script("return performance.getEntriesByType('resource').filter(e => !e.name.startsWith('file:')).map(e => e.name)")
+        == []
+    )
 
 
 def test_the_worst_comes_first_and_only_failing_drives_are_open(browser, mixed):
     show(browser, mixed)
-    assert browser.execute_script("return [...document.querySelectorAll('.drives tbody tr')].map(r => r.dataset.verdict)") == ["fail", "invalid", "not_tested", "pass", "pass"]
-    assert browser.execute_script("return [...document.querySelectorAll('details.drive')].map(d => d.open)") == [True, False, False, False, False]
+    assert browser.execute_script("return [...document.querySelectorAll('.drives tbody tr')].map(r => r.dataset.verdict)") == [
+        "fail",
+        "invalid",
+        "not_tested",
+        "pass",
+        "pass",
+    ]
+    assert browser.execute_script("return [...document.querySelectorAll('details.drive')].map(d => d.open)") == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
     top = browser.execute_script("return document.querySelector('.drives tbody tr.fail').getBoundingClientRect().bottom")
     assert top < 400
 
@@ -117,7 +135,9 @@ def test_a_closed_drive_is_drawn_when_it_is_opened(browser, mixed):
 def test_what_a_drive_says_does_no_harm(browser, mixed):
     show(browser, mixed)
     drawn(browser, "fleet")
-    browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; }); document.getElementById('drive-1').scrollIntoView()")
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach(d => { d.open = true; }); document.getElementById('drive-1').scrollIntoView()"
+    )
     wait_for(browser, "return document.querySelectorAll('#drive-1 .js-line').length")
     assert browser.execute_script("return window.harmed") is None
     assert browser.execute_script("return document.querySelectorAll('img').length") == 0
@@ -159,7 +179,10 @@ def test_it_prints(browser, mixed):
 
 def test_a_hundred_drives_of_a_day_each(browser, tmp_path):
     """1,440 rounds a drive: the size of the page, the time to make it and the time until the fleet's curves are there."""
-    many = [generator.Drive(f"r{n // 20}-{n % 20:02}", f"SIM{n:04}", generator.MODEL, 92_000, 17_000 if n == 63 else 41_000, "steady") for n in range(100)]
+    many = [
+        generator.Drive(f"r{n // 20}-{n % 20:02}", f"SIM{n:04}", generator.MODEL, 92_000, 17_000 if n == 63 else 41_000, "steady")
+        for n in range(100)
+    ]
     run_dir = generator.make(tmp_path, drives=many, rounds=1440)
     began = time.monotonic()
     path = pathlib.Path(report.make(str(tmp_path), run_dir.name).path)
@@ -172,4 +195,6 @@ def test_a_hundred_drives_of_a_day_each(browser, tmp_path):
     assert ready_ms < 15_000
     assert browser.execute_script("return [...document.querySelectorAll('.drives tbody tr')].filter(r => r.offsetHeight).length") == 1
     assert re.match("SIM0063", browser.execute_script("return document.querySelector('.drives tbody tr .who').textContent"))
-    print(f"report of 100 drives x 1440 rounds: {path.stat().st_size / 1e6:.1f} MB, made in {made_s:.1f} s, read in {ready_ms / 1000:.1f} s")
+    print(
+        f"report of 100 drives x 1440 rounds: {path.stat().st_size / 1e6:.1f} MB, made in {made_s:.1f} s, read in {ready_ms / 1000:.1f} s"
+    )

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Verdicts: pass is earned, and every reason says what, how much and which criterion."""
+
 from __future__ import annotations
 
 import pytest
@@ -19,10 +20,19 @@ def run_json(criteria=(WSAT_MIN,), tests=("wsat",), asked=(("h1", "S1"),)):
 
 
 def test_record(outcome="steady", iops=800.0, test="wsat", **fields):
-    window = {"cell": "c", "metric": "write_iops", "steady": outcome == "steady", "reasons": [] if outcome == "steady" else ["range 31 % > 20 %"]}
+    window = {
+        "cell": "c",
+        "metric": "write_iops",
+        "steady": outcome == "steady",
+        "reasons": [] if outcome == "steady" else ["range 31 % > 20 %"],
+    }
     return {
         **{"kind": "test", "host": "h1", "drive": "S1", "test": test, "outcome": outcome, "rounds": 9, "reasons": []},
-        **{"metrics": {"write_iops": iops, "write_bandwidth": iops * 4096, "write_p99_latency_us": 812.5}, "steady_state": [window], **fields},
+        **{
+            "metrics": {"write_iops": iops, "write_bandwidth": iops * 4096, "write_p99_latency_us": 812.5},
+            "steady_state": [window],
+            **fields,
+        },
     }
 
 
@@ -48,7 +58,11 @@ def one(records, **run):
         ([drive_record(), test_record(iops=352)], "fail", "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"),
         ([drive_record(), test_record(iops=499.99999)], "fail", "wsat: write_iops 499.99999 < 500 (criterion wsat write_iops min 500)"),
         ([drive_record(), test_record(iops=500)], "pass", "wsat: write_iops 500 >= 500 (criterion wsat write_iops min 500)"),
-        ([drive_record(), test_record("not_steady", iops=352)], "invalid", "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %"),
+        (
+            [drive_record(), test_record("not_steady", iops=352)],
+            "invalid",
+            "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %",
+        ),
         ([drive_record(), test_record("complete")], "invalid", "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %"),
         ([drive_record(), test_record("steady", steady_state=[])], "invalid", "wsat: steady state was not attained after 9 rounds"),
         ([drive_record(), test_record("invalid", reasons=["link at 8 GT/s"])], "invalid", "wsat: link at 8 GT/s"),
@@ -57,7 +71,11 @@ def one(records, **run):
             "invalid",
             "wsat: interrupted after 9 rounds: the run was stopped",
         ),
-        ([drive_record("error"), test_record("error", reasons=["fio: rc 1"])], "error", "wsat: the test ended with an error after 9 rounds: fio: rc 1"),
+        (
+            [drive_record("error"), test_record("error", reasons=["fio: rc 1"])],
+            "error",
+            "wsat: the test ended with an error after 9 rounds: fio: rc 1",
+        ),
         ([drive_record("error", message="OSError: gone")], "error", "the campaign of S1 on h1 ended with an error: OSError: gone"),
         ([drive_record(), test_record("strange")], "not_tested", "wsat: the test has not finished (outcome 'strange')"),
         ([], "not_tested", "nothing was collected from h1: run the playbook collect with this ssd_run_id"),
@@ -89,16 +107,40 @@ def test_verdict_and_its_reason(records, verdict, reason):
     [
         ({"metric": "write_iops", "min": 900}, "fail", "wsat: write_iops 800 < 900 (criterion write_iops min 900)"),
         ({"metric": "write_iops", "min": "900"}, "fail", "wsat: write_iops 800 < 900 (criterion write_iops min 900)"),
-        ({"test": "ws*", "metric": "write_p99_latency_us", "max": 800}, "fail", "wsat: write_p99_latency_us 812.5 µs > 800 µs (criterion ws* write_p99_latency_us max 800)"),
-        ({"metric": "write_bandwidth", "min": 4e6}, "fail", "wsat: write_bandwidth 3.277 MB/s < 4 MB/s (criterion write_bandwidth min 4000000)"),
+        (
+            {"test": "ws*", "metric": "write_p99_latency_us", "max": 800},
+            "fail",
+            "wsat: write_p99_latency_us 812.5 µs > 800 µs (criterion ws* write_p99_latency_us max 800)",
+        ),
+        (
+            {"metric": "write_bandwidth", "min": 4e6},
+            "fail",
+            "wsat: write_bandwidth 3.277 MB/s < 4 MB/s (criterion write_bandwidth min 4000000)",
+        ),
         ({"metric": "write_iops", "min": 700, "max": 790}, "fail", "wsat: write_iops 800 > 790 (criterion write_iops min 700 max 790)"),
         ({"metric": "write_iops", "min": 700, "max": 800}, "pass", "wsat: write_iops 800 >= 700 (criterion write_iops min 700 max 800)"),
         ({"metric": "write_iops", "min": 900, "model": "INTEL*"}, "pass", "no criterion applied"),
-        ({"metric": "write_iops", "min": 900, "model": "MTFD*"}, "fail", "wsat: write_iops 800 < 900 (criterion write_iops min 900 (model MTFD*))"),
+        (
+            {"metric": "write_iops", "min": 900, "model": "MTFD*"},
+            "fail",
+            "wsat: write_iops 800 < 900 (criterion write_iops min 900 (model MTFD*))",
+        ),
         ({"metric": "write_iops", "min": 900, "cell": "c2"}, "fail", "wsat: write_iops 70 < 900 (criterion c2 write_iops min 900)"),
-        ({"metric": "wirte_iops", "min": 1}, "error", "criterion wirte_iops min 1 has no figure to be held against: wsat gave no wirte_iops"),
-        ({"metric": "write_iops", "min": 1, "cell": "c9"}, "error", "criterion c9 write_iops min 1 has no figure to be held against: wsat gave no write_iops of cell c9"),
-        ({"test": "iops", "metric": "write_iops", "min": 1}, "error", "criterion iops write_iops min 1 names no test of this drive's plan (wsat)"),
+        (
+            {"metric": "wirte_iops", "min": 1},
+            "error",
+            "criterion wirte_iops min 1 has no figure to be held against: wsat gave no wirte_iops",
+        ),
+        (
+            {"metric": "write_iops", "min": 1, "cell": "c9"},
+            "error",
+            "criterion c9 write_iops min 1 has no figure to be held against: wsat gave no write_iops of cell c9",
+        ),
+        (
+            {"test": "iops", "metric": "write_iops", "min": 1},
+            "error",
+            "criterion iops write_iops min 1 names no test of this drive's plan (wsat)",
+        ),
         ({"metric": "write_iops"}, "error", "criterion write_iops has neither min nor max"),
         ({"metric": "write_iops", "min": "many"}, "error", "criterion write_iops min many: min is not a number"),
         ({"metric": "write_iops", "min": float("nan")}, "error", "criterion write_iops min nan: min is not a number"),
@@ -137,7 +179,10 @@ def test_complete_is_valid_where_no_steady_state_was_asked():
 
 
 def test_every_tracked_variable_has_to_be_steady():
-    windows = [{"cell": "c", "metric": "write_iops", "steady": True}, {"cell": "d", "metric": "read_iops", "steady": False, "reasons": ["d: slope 12 % > 10 %"]}]
+    windows = [
+        {"cell": "c", "metric": "write_iops", "steady": True},
+        {"cell": "d", "metric": "read_iops", "steady": False, "reasons": ["d: slope 12 % > 10 %"]},
+    ]
     judged = one([drive_record(), test_record(steady_state=windows)])
     assert judged["reasons"] == ["wsat: steady state was not attained after 9 rounds: d: slope 12 % > 10 %"]
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The report's files from realistic run folders: schemas, tables, and what a hostile or incomplete folder does."""
+
 from __future__ import annotations
 
 import csv
@@ -88,7 +89,12 @@ def test_csv_has_a_row_for_each_drive_and_test(mixed):
 def test_junit_has_a_case_for_each_drive_and_test(mixed):
     made(mixed)
     suite = ElementTree.parse(mixed / "report" / "junit.xml").getroot().find("testsuite")
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {"tests": "10", "failures": "1", "errors": "2", "skipped": "2"}
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "10",
+        "failures": "1",
+        "errors": "2",
+        "skipped": "2",
+    }
     failure = suite.find("testcase/failure")
     assert "write_iops" in failure.get("message")
 
@@ -125,7 +131,10 @@ def test_what_is_no_run_id_is_refused(tmp_path, run_id):
         report.make(str(tmp_path), run_id)
 
 
-@pytest.mark.parametrize(("name", "text"), [("run.json", "{"), ("run.json", '{"schema_version": 9}'), ("results.jsonl", '{"kind": "host", "schema_version": 9}\n')])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("run.json", "{"), ("run.json", '{"schema_version": 9}'), ("results.jsonl", '{"kind": "host", "schema_version": 9}\n')],
+)
 def test_what_cannot_be_read_is_named(tmp_path, name, text):
     run_dir = generator.make(tmp_path)
     (run_dir / name).write_text(text)
@@ -217,7 +226,9 @@ def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
 # Curves
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1e9)), min_size=1, max_size=400), st.integers(min_value=2, max_value=120))
+@given(
+    st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1e9)), min_size=1, max_size=400), st.integers(min_value=2, max_value=120)
+)
 def test_thinning_keeps_the_extremes_and_the_order(values, most):
     xs, ys = report_curves.thin(list(range(len(values))), values, most)
     assert len(ys) <= max(most, 2) and xs == sorted(xs)
@@ -231,7 +242,11 @@ def test_thinning_keeps_the_extremes_and_the_order(values, most):
     ("values", "window", "expected"),
     [
         ([90, 91, 90, 60, 45, 41, 40, 40, 40, 40], range(5, 10), {"fresh_end": 3, "level_start": 5, "window_start": 5, "window_end": 9}),
-        ([90, 91, 50, 90, 60, 41, 40, 40, 40, 40, 40], range(6, 11), {"fresh_end": 4, "level_start": 5, "window_start": 6, "window_end": 10}),
+        (
+            [90, 91, 50, 90, 60, 41, 40, 40, 40, 40, 40],
+            range(6, 11),
+            {"fresh_end": 4, "level_start": 5, "window_start": 6, "window_end": 10},
+        ),
         ([40, 41, 40, 40, 40], range(5), {"fresh_end": 0, "level_start": 0, "window_start": 0, "window_end": 4}),
         ([40, 41], range(3, 8), None),
         ([None, None], [0, 1], None),
@@ -247,7 +262,19 @@ def test_the_median_curve_ends_when_most_have_ended():
     assert report_curves.median_curve(curves)[2] == [12, 21]
 
 
-@pytest.mark.parametrize(("value", "short"), [(41234.567, 41235), (0.0123456, 0.012346), (0, 0), (float("nan"), None), (float("inf"), None), (None, None), (True, None), ("1", None)])
+@pytest.mark.parametrize(
+    ("value", "short"),
+    [
+        (41234.567, 41235),
+        (0.0123456, 0.012346),
+        (0, 0),
+        (float("nan"), None),
+        (float("inf"), None),
+        (None, None),
+        (True, None),
+        ("1", None),
+    ],
+)
 def test_significant(value, short):
     assert report_curves.significant(value) == short
 
@@ -265,13 +292,22 @@ def test_percentiles_in_order_with_the_maximum_last():
 
 @pytest.mark.parametrize(
     ("metric", "value", "text"),
-    [("write_iops", 41200.5, "41,200 IOPS"), ("bandwidth", 512_345_678, "512.3 MB/s"), ("read_p99_latency_us", 89.123, "89.12 µs"), ("iops", 0, "0 IOPS"), ("other", 0.07131, "0.07131")],
+    [
+        ("write_iops", 41200.5, "41,200 IOPS"),
+        ("bandwidth", 512_345_678, "512.3 MB/s"),
+        ("read_p99_latency_us", 89.123, "89.12 µs"),
+        ("iops", 0, "0 IOPS"),
+        ("other", 0.07131, "0.07131"),
+    ],
 )
 def test_figures_have_units_and_separators(metric, value, text):
     assert units.show(metric, value) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.04, "0.04 s"), (59, "59 s"), (250.4, "4 min 10 s"), (3600, "1 h 0 min"), (25500, "7 h 5 min"), (59.99, "1 min 0 s")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.04 s"), (59, "59 s"), (250.4, "4 min 10 s"), (3600, "1 h 0 min"), (25500, "7 h 5 min"), (59.99, "1 min 0 s")],
+)
 def test_durations(seconds, text):
     assert units.duration(seconds) == text
 
