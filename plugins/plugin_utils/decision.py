@@ -52,7 +52,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     for view in views:
         found += findings.answers(view, unreachable_counts=not destructive)
         found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
-    found += findings.same_drives(views)
+    found += findings.same_drives(views) + findings.same_machines(views)
     plans, wrong = _plans(views, run)
     found += wrong
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))

@@ -194,6 +194,23 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
     ]
 
 
+def same_machines(views: t.Sequence[View]) -> list[Finding]:
+    """Inventory names that are one machine: it has one host job, so the drives of the second name would not be tested.
+
+    Cloned machines share a machine id and containers a boot id, but neither of them both and the host name too.
+    """
+    seen: dict[tuple[t.Any, ...], list[str]] = {}
+    for view in views:
+        facts = view.facts or {}
+        if facts.get("boot_id") and facts.get("hostname"):
+            seen.setdefault((facts["boot_id"], facts.get("machine_id"), facts["hostname"]), []).append(view.name)
+    return [
+        Finding(f"is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them", first)
+        for key, (first, *others) in seen.items()
+        if others
+    ]
+
+
 def _drive_key(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.Any]) -> tuple[t.Any, ...] | None:
     """What two views of one drive have in common; None where that is unknown."""
     if not identity:

@@ -177,6 +177,17 @@ def test_drives_without_a_serial_on_two_machines_are_two_drives():
     assert findings.same_drives(views) == []
 
 
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [({}, True), ({"boot_id": "b2"}, False), ({"machine_id": "m2"}, False), ({"hostname": "n2"}, False)],
+)
+def test_one_machine_under_two_names(other, same):
+    facts = {"boot_id": "b", "machine_id": "m", "hostname": "n"}
+    found = texts(findings.same_machines([view("h1", facts=facts), view("h2", facts={**facts, **other}), view("h3")]))
+    expected = ["h1: is the same machine as h2 (host name n); name all its drives under one of them"]
+    assert found == (expected if same else [])
+
+
 def test_two_selectors_of_one_host_are_the_guards_matter():
     assert findings.same_drives([view("h1", drives=[drive_of("A"), drive_of("A")])]) == []
 
