@@ -158,6 +158,14 @@ def restore_run(host: Host, run_dir: RunDir) -> list[tuning.Setting]:
     return done
 
 
+def _log_to(path: str) -> None:
+    """Keep what the interpreter and libraries say; systemd's own append needs version 240."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for standard in (1, 2):
+        os.dup2(handle, standard)
+    os.close(handle)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The zipapp's command line."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -166,6 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     host, run_dir = Host(), RunDir.at(words[1])
     if words[0] == "run":
+        _log_to(run_dir.log)
         return HostJob(run_dir, host).run()
     if not is_live(host, run_dir.read_status()):
         restore_run(host, run_dir)

@@ -63,7 +63,7 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
         return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
     _refuse_second_run(host, run_dir)
     restored = restore_leftovers(host, run_dir.state_dir)
-    os.makedirs(run_dir.path, mode=0o755, exist_ok=True)
+    _make_folders(run_dir)
     installed = _install(engine, run_dir.state_dir)
     # A resumed run gets the identities as seen in this boot; what is asked for is the same.
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
@@ -82,6 +82,14 @@ def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
             pass
     except Locked as error:
         raise JobError("another run has this host; wait for it or end it: {0}".format(error)) from None
+
+
+def _make_folders(run_dir: RunDir) -> None:
+    """The run's folder, readable for everyone whatever the umask is: `watch` needs no privilege."""
+    runs = os.path.dirname(run_dir.path)
+    for path in (run_dir.state_dir, runs, run_dir.path):
+        os.makedirs(path, exist_ok=True)
+        os.chmod(path, 0o755)
 
 
 def _install(engine: str, state_dir: str) -> str:
@@ -121,10 +129,9 @@ def _launch(host: Host, run_dir: RunDir, engine: str) -> None:
     """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own."""
     run = [sys.executable, engine, "run", run_dir.path]
     if not host.exists("/run/systemd/system"):
-        with open(run_dir.log, "a") as log:
-            subprocess.Popen(
-                run, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True, close_fds=True
-            )
+        nowhere = subprocess.DEVNULL
+        # It is to outlive us, so nobody waits for it.
+        subprocess.Popen(run, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True)
         return
     unit = UNIT_PREFIX + run_dir.run_id + ".service"
     restore = [sys.executable, engine, "restore", run_dir.path]
@@ -132,8 +139,6 @@ def _launch(host: Host, run_dir: RunDir, engine: str) -> None:
         "ExecStopPost": " ".join(_unit_word(word) for word in restore),
         "KillMode": "mixed",
         "TimeoutStopSec": "{0:g}".format(STOP_TIMEOUT_S),
-        "StandardOutput": "append:" + run_dir.log,
-        "StandardError": "append:" + run_dir.log,
         "Environment": "SSDLAB_FLEET_UNIT=" + unit,
     }
     options = ["--property={0}={1}".format(name, value) for name, value in properties.items()]
@@ -158,7 +163,8 @@ def _await_start(host: Host, run_dir: RunDir) -> str:
                 raise JobError("the host job ended at once: {0}".format(status.get("message")))
             return state
         time.sleep(0.05)
-    raise JobError("the host job did not start within {0:g} s; its output is in {1}".format(START_TIMEOUT_S, run_dir.log))
+    said = (host.get(run_dir.log) or "nothing")[-500:]
+    raise JobError("the host job did not start within {0:g} s; {1} says: {2}".format(START_TIMEOUT_S, run_dir.log, said))
 
 
 def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
