@@ -37,8 +37,14 @@ class Source(t.NamedTuple):
 class Library:
     """Where tests and plans are looked for: the site's folders in their order, then the collection's."""
 
-    def __init__(self, dirs: t.Iterable[str | Path] = ()) -> None:
+    def __init__(self, dirs: t.Sequence[str | Path] = ()) -> None:
+        """Raises PlanError for what is no list of folders."""
+        if isinstance(dirs, (str, t.Mapping)) or not isinstance(dirs, t.Sequence):
+            raise PlanError([f"ssd_tests_dirs: {dirs!r} is not a list of folders"])
         self.dirs = [Path(str(folder)).expanduser() for folder in dirs] + [SHIPPED_DIR]
+        missing = [f"ssd_tests_dirs: there is no folder {folder.absolute()}" for folder in self.dirs if not folder.is_dir()]
+        if missing:
+            raise PlanError(missing)
 
     def find(self, kind: str, name: str, skip: t.Collection[Path] = ()) -> Source | None:
         """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. Raises PlanError."""
@@ -59,14 +65,25 @@ class Library:
         return found
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML without a key that stands twice, of which one would silently be lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[t.Any, t.Any]:
+        keys = [self.construct_object(key, deep=deep) for key, _value in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
 def _read(path: Path) -> t.Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise PlanError([f"{path}: cannot be read: {' '.join(str(error).split())}"]) from None
 
 
-def load_plan(ssd_plan: t.Any, dirs: t.Iterable[str | Path] = ()) -> list[Test]:
+def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     """The checked tests of a plan, in order.
 
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.

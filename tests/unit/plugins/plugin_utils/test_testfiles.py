@@ -173,12 +173,22 @@ def test_a_tracked_cell_is_found_by_what_it_is(tracked, expected):
 
 
 def test_all_problems_of_a_plan_are_told_at_once_with_their_files(tmp_path):
-    write(tmp_path, {"one.yml": {"cels": []}, "two.yml": "a: [", "three.yml": "", "four.yml": {"base": "one"}})
-    found = problems_of(["one", "two", "three", "four", {"base": "iops", "matrix": {"thread": 3}}], [tmp_path])
+    write(tmp_path, {"one.yml": {"cels": []}, "two.yml": "a: [", "three.yml": "", "four.yml": {"base": "one"}, "five.yml": "cells: []\ncells: []\n"})
+    found = problems_of(["one", "two", "three", "four", "five", {"base": "iops", "matrix": {"thread": 3}}], [tmp_path])
     text = "\n".join(found)
     assert f"{tmp_path}/one.yml: cels: unknown key; did you mean cells?" in text
     assert f"{tmp_path}/two.yml: cannot be read" in text and f"{tmp_path}/three.yml: has to be" in text
-    assert "ssd_plan[4]: matrix.thread: unknown key; did you mean threads?" in text
+    assert f"{tmp_path}/five.yml: cannot be read: the key cells stands twice" in text and "line 1" in text
+    assert "ssd_plan[5]: matrix.thread: unknown key; did you mean threads?" in text
+
+
+@pytest.mark.parametrize(
+    ("dirs", "expected"),
+    [("/srv/tests", "'/srv/tests' is not a list of folders"), (None, "None is not a list"), (["no/such"], "there is no folder /")],
+)
+def test_folders_of_tests_have_to_be_there(dirs, expected):
+    (problem,) = problems_of(["wsat"], dirs)
+    assert problem.startswith("ssd_tests_dirs: ") and expected in problem
 
 
 def test_ansibles_own_containers_and_texts_are_taken_as_data():
