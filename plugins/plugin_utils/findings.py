@@ -239,7 +239,8 @@ def choose_run(views: t.Sequence[View], now: datetime.datetime) -> tuple[Run | N
 
 def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
     where = [f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids]
-    return f"ssd_run_id: several unfinished runs are named {name}: {', '.join(where)}; say which with -e ssd_run_id=…, or end those you do not want (stop.yml)"
+    listed = ", ".join(where)
+    return f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end those you do not want (stop.yml)"
 
 
 def host_list(names: t.Sequence[str]) -> str:

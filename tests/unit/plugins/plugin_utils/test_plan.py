@@ -100,7 +100,17 @@ def test_cells_run_for_their_time_and_fills_to_their_end():
     assert (rest["bs"], rest["size"], rest["offset"]) == ("90112", "90112", str(1 << 30))
 
 
-@pytest.mark.parametrize(("access", "read_pct", "rw"), [("random", 100, "randread"), ("random", 0, "randwrite"), ("sequential", 100, "read"), ("sequential", 0, "write"), ("sequential", 50, "rw")])
+@pytest.mark.parametrize(
+    ("access", "read_pct", "rw"),
+    [
+        ("random", 100, "randread"),
+        ("random", 0, "randwrite"),
+        ("random", 50, "randrw"),
+        ("sequential", 100, "read"),
+        ("sequential", 0, "write"),
+        ("sequential", 50, "rw"),
+    ],
+)
 def test_the_direction_of_a_cell(access, read_pct, rw):
     (test,) = rendered([{"name": "x", "cells": [{"access": access, "block_size": "128KiB", "read_pct": read_pct}]}])
     found = options(test["cells"][0]["job"])
@@ -157,7 +167,10 @@ def test_the_ioengine_is_one_of_two():
         make("demo", workload_ioengine="libaio\nfilename=/dev/sda")
 
 
-@pytest.mark.parametrize(("method", "variable", "expected"), [("auto", "overwrite", "overwrite"), ("deallocate", "overwrite", "deallocate"), ("none", "overwrite", "none")])
+@pytest.mark.parametrize(
+    ("method", "variable", "expected"),
+    [("auto", "overwrite", "overwrite"), ("deallocate", "overwrite", "deallocate"), ("none", "overwrite", "none")],
+)
 def test_a_method_named_by_a_test_comes_before_the_variable(method, variable, expected):
     (test,) = rendered([{"base": "wsat", "purge": {"method": method}}], purge_method=variable)
     assert test["purge"]["method"] == expected and ("job" in test["purge"]) == (expected == "overwrite")
