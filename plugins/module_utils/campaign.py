@@ -77,6 +77,7 @@ class Campaign:
             raise fio.Interrupted()
         self._guard("start")
         self._note("drive_started", identity=self._held.identity, path=self._held.path, tests=[test["name"] for test in waiting])
+        self._held.content_is_ours()
         self._bench.check_fio()
         for index, test in enumerate(self._plan["tests"], start=1):
             if test["name"] in kept:

@@ -15,6 +15,8 @@ from .locks import Lock, Locked, drive_lock
 
 Refusal = t.Dict[str, str]
 OPEN_ATTEMPTS = 3
+# What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
+CONTENT_CODES = ("signature", "partition_table")
 
 
 class Refused(Exception):
@@ -35,6 +37,7 @@ class HeldDrive:
         self._owner = owner
         self._same_boot = same_boot
         self._lock: Lock | None = None
+        self._content_is_ours = False
         self.handle: int | None = None
         self.path = ""
         self.identity: dict[str, t.Any] = {}
@@ -61,11 +64,14 @@ class HeldDrive:
         """The guard, as before every destructive step. Raises Refused."""
         held = {self.path: self.handle} if self.handle is not None else None
         seen = guard.inspect(self._host, [self._selector], held=held)[0]
-        refusals = list(seen["refusals"])
+        ours = CONTENT_CODES if self._content_is_ours else ()
+        refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
         if not refusals:
             refusals = guard.compare(self._expected, seen["identity"], same_boot=self._same_boot)
-        if refusals or not seen["eligible"]:
-            raise Refused(refusals or [{"code": "probe_failed", "message": "the guard gave no reason"}])
+        if not refusals and not seen["eligible"] and not seen["refusals"]:
+            refusals = [{"code": "probe_failed", "message": "the guard gave no reason"}]
+        if refusals:
+            raise Refused(refusals)
         if self.handle is not None and seen["path"] != self.path:
             raise Refused([{"code": "identity_changed", "message": "{0} became {1}".format(self.path, seen["path"])}])
         self.path, self.identity = seen["path"], seen["identity"]
@@ -81,6 +87,11 @@ class HeldDrive:
             time.sleep(0.2 * (attempt + 1))
         raise Refused([{"code": "busy", "message": "cannot open {0} exclusively: {1}".format(self.path, problem.strerror)}])
 
+    def content_is_ours(self) -> None:
+        """To be called before the first write: while we go on holding the drive, what it holds is what we wrote."""
+        self.descriptor()
+        self._content_is_ours = True
+
     def descriptor(self) -> int:
         """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
         if self.handle is None:
@@ -89,6 +100,7 @@ class HeldDrive:
 
     def release(self) -> None:
         """Close the drive and free its lock; harmless when neither is held."""
+        self._content_is_ours = False
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, rundir, tuning
+from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema
@@ -147,6 +149,31 @@ def test_another_drive_behind_the_same_name_is_refused(bench, loop_drive):
     journal, status = bench.run(plan)
     assert status["drives"][0]["outcome"] == "refused" and "identity_changed" in status["drives"][0]["message"]
     assert drive.digest() == digest and events(journal, "purge") == []
+
+
+def test_a_signature_counts_until_our_first_write_and_not_after_it(bench, loop_drive, tmp_path):
+    """Random data may look like a file system by chance; that must not end a campaign of many hours."""
+    drive = loop_drive()
+    plan = bench.plan([drive], planning.load_plan([QUICK]))["drives"][0]
+    held = HeldDrive(Host(), plan, {"run": "r"}, same_boot=True)
+    held.take()
+    try:
+        held.check()
+        # A swap area's first page, as a write of ours could leave it.
+        area = tmp_path / "area"
+        area.write_bytes(bytes(MIB))
+        subprocess.run(["mkswap", "-q", str(area)], check=True, capture_output=True)
+        block = mmap.mmap(-1, 4096)
+        block[:] = area.read_bytes()[:4096]
+        os.pwrite(held.descriptor(), block, 0)
+        with pytest.raises(Refused, match="signature"):
+            held.check()
+        held.content_is_ours()
+        held.check()
+    finally:
+        held.release()
+    with pytest.raises(Refused, match="signature"):
+        held.take()
 
 
 def test_nobody_else_gets_at_a_drive_while_it_is_measured(bench, loop_drive, tmp_path):
