@@ -199,4 +199,4 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
         pass
 
     (test,) = load_plan((Mapping({Text("base"): Text("wsat"), Text("rounds"): Mapping(max=150)}),))
-    assert type(test["name"]) is str and test["rounds"]["max"] == 150
+    assert test["rounds"]["max"] == 150 and yaml.safe_dump(test["name"]) == "wsat\n...\n"
