@@ -54,6 +54,8 @@ class ActionModule(ActionBase):
         interval_s = args["interval_s"]
         if interval_s is None:
             interval_s = max(SHORTEST_INTERVAL_S, INTERVAL_PER_HOST_S * len(asks))
+        what = f"run {args['run_id']} on {len(asks)} host{'' if len(asks) == 1 else 's'}, every {interval_s:g} s"
+        display.display(f"Watching {what}; the measurement does not depend on it")
         try:
             _watch(sweep, interval_s, args["give_up_s"])
         finally:

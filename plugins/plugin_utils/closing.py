@@ -30,7 +30,8 @@ def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> l
     """run: run.json or {}. records: the newest of each key. summary: the run's report/summary.json, when it was made just now."""
     rows = [_row(key, run, records, summary) for key in _drives(run, records, summary)]
     shown = rows if len(rows) <= MOST_ROWS else [row for row in rows if not row.good]
-    table = [TITLES, *[(row.host, row.drive, row.model, row.result, "; ".join(filter(None, (row.tests, row.why)))) for row in shown[:MOST_ROWS]]]
+    names = {row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host]) for row in shown[:MOST_ROWS]}
+    table = [TITLES, *[(row.host, names[row], row.model, row.result, "; ".join(filter(None, (row.tests, row.why)))) for row in shown[:MOST_ROWS]]]
     text = progress.columns(table, indent="") if shown else []
     if len(shown) > MOST_ROWS:
         text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")

@@ -81,6 +81,13 @@ def figure(last: t.Mapping[str, t.Any] | None) -> str:
     return ", ".join(words)
 
 
+def short_name(drive: str, all_drives: t.Iterable[str]) -> str:
+    """A drive as people tell it apart: of a path the last part, where no other drive has the same."""
+    last = drive.rpartition("/")[2]
+    others = {other.rpartition("/")[2] for other in all_drives if other != drive}
+    return last if last and last not in others else drive
+
+
 def metric(name: str, value: float) -> str:
     """A metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read p99 89.1 µs."""
     for end in ("_bandwidth", "_latency_us", "_iops"):
@@ -131,7 +138,7 @@ def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
         note = _host_note(host)
         rows += [[host.host, "", note]] if note else []
         wrong = [drive for drive in host.drives if drive["outcome"] not in (None, "complete")]
-        rows += [[host.host, drive["drive"], _ending(drive)] for drive in wrong]
+        rows += [[host.host, _name(host, drive), _ending(drive)] for drive in wrong]
     return rows
 
 
@@ -153,13 +160,18 @@ def _host_note(host: HostView) -> str:
 
 
 def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
+    name = _name(host, drive)
     if drive["outcome"] is not None:
-        return [drive["drive"], _ending(drive)]
+        return [name, _ending(drive)]
     kind = _kind(host, drive)
     if kind in ("queued", "lost"):
-        return [drive["drive"], kind]
+        return [name, kind]
     where = f"{drive['test']} ({drive['test_index']} of {drive['tests']})" if drive.get("test") else ""
-    return [drive["drive"], kind, where, _round(drive), figure(drive.get("last")), time_left(drive.get("time_left_s"))]
+    return [name, kind, where, _round(drive), figure(drive.get("last")), time_left(drive.get("time_left_s"))]
+
+
+def _name(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
+    return short_name(drive["drive"], [other["drive"] for other in host.drives])
 
 
 def _round(drive: t.Mapping[str, t.Any]) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import queued
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.progress import HostView, columns, figure, lines, metric, time_left
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.progress import HostView, columns, figure, lines, metric, short_name, time_left
 
 NOTHING = {"metric": None, "value": None, "mean_latency_us": None, "progress": None}
 MEASURING = {
@@ -116,3 +116,16 @@ def test_a_fleet_full_of_trouble_is_cut():
 def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
     text = lines([host("a", state, [DONE], message)], "")
     assert (text[1].split(maxsplit=1)[1] == words) if words else len(text) == 2
+
+
+@pytest.mark.parametrize(
+    "drive, others, name",
+    [
+        ("22123A4F5B6C", ["X"], "22123A4F5B6C"),
+        ("/dev/shm/ssd1.img", ["/dev/shm/ssd2.img"], "ssd1.img"),
+        ("/a/ssd1.img", ["/b/ssd1.img"], "/a/ssd1.img"),
+        ("/a/", [], "/a/"),
+    ],
+)
+def test_a_path_is_shortened_where_that_is_clear(drive, others, name):
+    assert short_name(drive, [drive, *others]) == name
