@@ -198,5 +198,5 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
     class Mapping(dict):
         pass
 
-    (test,) = load_plan((Mapping({Text("base"): Text("wsat"), Text("rounds"): Mapping(max=150)}),))
-    assert test["rounds"]["max"] == 150 and yaml.safe_dump(test["name"]) == "wsat\n...\n"
+    (test,) = load_plan((Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=150)}),))
+    assert test["rounds"]["max"] == 150 and yaml.safe_dump(test["name"]) == "ours\n...\n"
