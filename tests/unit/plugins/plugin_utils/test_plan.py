@@ -15,7 +15,15 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils import cells as celli
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import PlanError, load_plan, render, step_plan
 
-VALUES = {"device": "/dev/x", "seed": 7, "size_bytes": 1 << 30, "remainder_offset": 1 << 30, "remainder_bytes": 90112, "max_queue_depth": 32}
+WHOLE = 1 << 30
+VALUES = {
+    "device": "/dev/x",
+    "seed": 7,
+    "size_bytes": WHOLE + 90112,
+    "remainder_offset": WHOLE,
+    "remainder_bytes": 90112,
+    "max_queue_depth": 32,
+}
 HOST = {**VALUES, "numa_node": 1, "cpus_allowed": "8-15"}
 BARE = {**VALUES, "numa_node": None, "cpus_allowed": None}
 
@@ -90,14 +98,15 @@ def test_cells_run_for_their_time_and_fills_to_their_end():
     _wsat, iops = rendered(["wsat", "iops"])
     cell = options(fio.fill(iops["cells"][8]["job"], HOST))
     assert cell["rw"] == "randrw" and cell["rwmixread"] == "95" and cell["numjobs"] == "4" and cell["iodepth"] == "32"
-    assert cell["time_based"] == "1" and cell["runtime"] == "60" and cell["norandommap"] == "1" and cell["size"] == str(1 << 30)
+    assert cell["time_based"] == "1" and cell["runtime"] == "60" and cell["norandommap"] == "1" and cell["size"] == str(WHOLE + 90112)
     for part in ("job", "remainder_job"):
         fill = options(fio.fill(iops["precondition"][part], HOST))
         assert fill["rw"] == "write" and fill["loops"] == "2" and fill["numjobs"] == "1"
         assert not {"runtime", "time_based", "norandommap"} & fill.keys()
-    assert options(fio.fill(iops["precondition"]["job"], HOST))["iodepth"] == "32"
+    whole = options(fio.fill(iops["precondition"]["job"], HOST))
+    assert (whole["bs"], whole["size"], whole["iodepth"]) == ("131072", str(WHOLE), "32")
     rest = options(fio.fill(iops["precondition"]["remainder_job"], HOST))
-    assert (rest["bs"], rest["size"], rest["offset"]) == ("90112", "90112", str(1 << 30))
+    assert (rest["bs"], rest["size"], rest["offset"]) == ("90112", "90112", str(WHOLE))
 
 
 @pytest.mark.parametrize(

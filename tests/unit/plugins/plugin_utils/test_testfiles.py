@@ -99,6 +99,11 @@ def test_the_site_owns_the_cells_that_it_chooses(layer, own):
     assert load_plan([{"base": "iops", **layer}])[0]["own_cells"] is own
 
 
+def test_cells_stay_the_sites_own_below_another_layer(tmp_path):
+    write(tmp_path, {"mine.yml": {"base": "iops", "cells": [CELL], "steady_state": False}})
+    assert load_plan([{"base": "mine", "rounds": {"max": 3}}], [tmp_path])[0]["own_cells"]
+
+
 def test_a_site_file_comes_first_and_may_build_on_its_namesake(tmp_path):
     write(tmp_path, {"tests/iops.yml": {"base": "iops", "rounds": {"max": 6}}, "plans/ours.yml": ["iops", "quick"], "quick.yml": {"cells": [CELL]}})
     iops, quick = load_plan("ours", [tmp_path])
