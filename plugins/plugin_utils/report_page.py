@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import statistics
 import typing as t
 from urllib.parse import quote
 
@@ -16,7 +18,6 @@ from .report_raw import HostRaw, Measurement
 Mapping = t.Dict[str, t.Any]
 Records = t.Dict[t.Tuple[str, str, str], Mapping]
 
-LATENCY_ROWS = ("mean", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999", "max")
 SHOWN_DRIVES = 24  # in a larger fleet the first table shows those that passed only when asked
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 
@@ -38,9 +39,11 @@ def view(sources: Sources) -> Mapping:
     # Worst first: what needs attention is never below the fold.
     ordered = sorted(sources.judgement["drives"], key=lambda drive: VERDICTS.index(drive["verdict"]))
     drives = [_drive(sources, index, judged) for index, judged in enumerate(ordered)]
+    _shorten(drives)
+    several_hosts = len({drive["host"] for drive in drives}) > 1
     entries = [
         {
-            "label": f"{drive['host']} {drive['drive']}",
+            "label": f"{drive['host']} {drive['short']}" if several_hosts else drive["short"],
             "drive": drive["index"],
             "verdict": drive["verdict"],
             "model": drive["model"] or "",
@@ -71,6 +74,15 @@ def view(sources: Sources) -> Mapping:
         "hosts": [_host(sources, name) for name in sorted({drive["host"] for drive in drives} | set(sources.hosts))],
         "damaged_lines": sources.damaged_lines,
     }
+
+
+def _shorten(drives: list[Mapping]) -> None:
+    """Give each drive a name for tables and charts: a path without the folder that it shares with the others."""
+    paths = [drive["drive"] for drive in drives if "/" in drive["drive"]]
+    shared = os.path.commonprefix(paths) if len(paths) > 1 else paths[0] if paths else ""
+    folder = shared[: shared.rfind("/") + 1]
+    for drive in drives:
+        drive["short"] = drive["drive"][len(folder) :] if "/" in drive["drive"] else drive["drive"]
 
 
 def _headline(drives: list[Mapping]) -> str:
@@ -207,15 +219,13 @@ def _shown(metrics: Mapping, name: str) -> str:
 
 
 def _latency_table(metrics: Mapping) -> Mapping | None:
-    """{directions, rows: [(label, texts in µs)]} of the tracked cell."""
+    """{labels, rows: [(direction, texts in µs)]} of the tracked cell."""
     directions = [side for side in ("read", "write") if f"{side}_mean_latency_us" in metrics]
-    rows = []
-    for row in LATENCY_ROWS:
-        names = [f"{side}_{row}_latency_us" for side in directions]
-        if any(name in metrics for name in names):
-            label = row if row in ("mean", "max") else row[1:].replace("_", ".") + " %"
-            rows.append((label, [_shown(metrics, name) for name in names]))
-    return {"directions": directions, "rows": rows} if rows else None
+    if not directions:
+        return None
+    names = ["mean", *report_series.percentile_names(metrics), "max"]
+    rows = [(side, [_shown(metrics, f"{side}_{name}_latency_us") for name in names]) for side in directions]
+    return {"labels": [name if name in ("mean", "max") else name[1:].replace("_", ".") + " %" for name in names], "rows": rows}
 
 
 def _host(sources: Sources, name: str) -> Mapping:
@@ -255,20 +265,31 @@ def _sparklines(drives: list[Mapping]) -> None:
 
 
 def _bars(drives: list[Mapping]) -> None:
-    """Give each figure its share of the longest bar of the same test and metric, and the limit's."""
+    """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the median."""
     most: dict[tuple[str, str], float] = {}
     for drive in drives:
         figure = drive["figure"]
         if figure:
             place = (figure["test"], figure["metric"])
             most[place] = max(most.get(place, 0), figure["value"], figure["min"] or 0, figure["max"] or 0)
+    peers: dict[tuple[str, str, str], list[float]] = {}
+    for drive in drives:
+        if drive["figure"] and drive["figure"]["valid"]:
+            peers.setdefault(_peers(drive), []).append(drive["figure"]["value"])
     for drive in drives:
         figure = drive["figure"]
         if figure:
+            others = peers.get(_peers(drive), [])
+            middle = statistics.median(others) if len(others) >= report_series.FEWEST_FOR_MEDIAN else 0
+            figure["off_median"] = figure["value"] / middle - 1 if middle else None
             longest = most[(figure["test"], figure["metric"])] or 1
             limit = figure["min"] if figure["min"] is not None else figure["max"]
             figure["share_pct"] = round(100 * figure["value"] / longest, 1)
             figure["limit_pct"] = round(100 * limit / longest, 1) if limit is not None else None
+
+
+def _peers(drive: Mapping) -> tuple[str, str, str]:
+    return drive["figure"]["test"], drive["figure"]["metric"], drive["model"] or ""
 
 
 def duration_s(started: str | None, finished: str | None) -> float | None:

@@ -91,6 +91,12 @@ def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
     }
 
 
+def percentile_names(metrics: Mapping) -> list[str]:
+    """p50, p99, p99_9 … of either direction, in order."""
+    matches = [_PERCENTILE.fullmatch(name) for name in metrics]
+    return ["p" + name for name in sorted({match.group(2) for match in matches if match}, key=lambda name: float(name.replace("_", ".")))]
+
+
 def percentiles(metrics: Mapping) -> list[Mapping]:
     """[{direction, points: [[label, nines, µs]]}] from metrics such as write_p99_9_latency_us; the maximum is last."""
     found: dict[str, list[tuple[float, str, float | int]]] = {}
@@ -99,7 +105,7 @@ def percentiles(metrics: Mapping) -> list[Mapping]:
         figure = significant(value)
         if match and figure:
             percent = match.group(2).replace("_", ".")
-            found.setdefault(match.group(1) or "", []).append((float(percent), percent + " %", figure))
+            found.setdefault(match.group(1) or "", []).append((float(percent), percent, figure))
     result = []
     for direction, points in sorted(found.items(), reverse=True):
         most = significant(metrics.get(f"{direction}_max_latency_us" if direction else "max_latency_us"))

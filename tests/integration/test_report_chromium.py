@@ -160,6 +160,9 @@ def test_the_axis_can_be_changed(browser, mixed):
     assert "capacity" in browser.execute_script(title)
     browser.execute_script("document.querySelector('input[value=\"elapsed_s\"]').click()")
     assert wait_for(browser, title) == "Time (min)"
+    browser.execute_script("document.querySelector('input[value=\"log\"]').click()")
+    assert wait_for(browser, "return document.querySelector('[data-chart=\"fleet\"]')._fullLayout.yaxis.type") == "log"
+    assert browser.get_log("browser") == []
 
 
 def test_drives_can_be_filtered(browser, mixed):

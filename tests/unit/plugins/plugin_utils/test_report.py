@@ -194,7 +194,7 @@ def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     assert 0 < series["phases"]["fresh_end"] < series["phases"]["level_start"] < series["phases"]["window_start"] == 55
     window = series["windows"][0]
     assert (window["range_limit"], window["slope_limit"], len(window["values"])) == (0.2, 0.1, 5)
-    assert [point[0] for point in series["percentiles"][0]["points"]] == ["50 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "max"]
+    assert [point[0] for point in series["percentiles"][0]["points"]] == ["50", "99", "99.9", "99.99", "99.999", "max"]
     fleet = embedded(html, "fleet-data")
     assert [curve["verdict"] for curve in fleet["charts"][0]["curves"]] == ["pass", "pass", "fail"]
     assert fleet["medians"]["wsat"][generator.MODEL]["count"] == 3
@@ -282,8 +282,8 @@ def test_significant(value, short):
 def test_percentiles_in_order_with_the_maximum_last():
     metrics = {"read_p99_9_latency_us": 3, "read_p50_latency_us": 1, "read_max_latency_us": 9, "write_p99_latency_us": 2, "write_iops": 7}
     assert report_series.percentiles(metrics) == [
-        {"direction": "write", "points": [["99 %", 2]]},
-        {"direction": "read", "points": [["50 %", 1], ["99.9 %", 3], ["max", 9]]},
+        {"direction": "write", "points": [["99", 2]]},
+        {"direction": "read", "points": [["50", 1], ["99.9", 3], ["max", 9]]},
     ]
 
 
