@@ -74,8 +74,11 @@ def handle_signals(handler):
 
 
 def start_playbook(directory, run_id):
-    command = ["ansible-playbook", "playbooks/qualify.yml", "-i", "inventories/demo", "-e", "ssd_mode=destructive",
-               "-e", f"ssd_demo_dir={directory} ssd_state_dir={directory}/state ssd_results_dir={RESULTS} ssd_run_id={run_id} ssd_run_name=demo"]
+    variables = {"ssd_mode": "destructive", "ssd_demo_dir": directory, "ssd_state_dir": directory / "state", "ssd_results_dir": RESULTS,
+                 "ssd_run_name": "demo", "ssd_run_id": run_id}
+    command = ["ansible-playbook", "playbooks/qualify.yml", "--inventory=inventories/demo"]
+    for name, value in variables.items():
+        command += ["--extra-vars", f"{name}={value}"]
     # Modules run from below the demo's folder, so that clean_up() finds those that outlive the playbook.
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_REMOTE_TEMP": f"{directory}/modules"}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -141,29 +144,29 @@ def clean_up(directory):
 
 
 def end_jobs(directory):
-    """End the host job and modules that outlived the playbook: one of these may be starting a job just now, hence the second look."""
+    """End the host job, and what outlived the demo's playbook: one of these may be starting a job just now, hence the second look."""
     host, state_dir = Host(), str(directory / "state")
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         for run_id in run_ids(state_dir):
             job.stop(host, RunDir(state_dir, run_id))
-        modules = processes_below(directory)
-        if not modules:
+        left = processes_of(directory)
+        if not left:
             return
-        if time.monotonic() > deadline_s:
-            for pid in modules:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM if time.monotonic() < deadline_s else signal.SIGKILL)
         time.sleep(0.2)
 
 
-def processes_below(directory):
-    """Living processes that run a program of the demo's folder: Ansible's modules and the engine."""
+def processes_of(directory):
+    """Living processes of a demo: its playbook, and programs of its folder (Ansible's modules, the engine)."""
     folders = tuple(f"{directory}/{name}/" for name in ("modules", "state"))
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if any(word.startswith(folders) for word in entry.read_bytes().decode(errors="replace").split("\0")):
+            words = entry.read_bytes().decode(errors="replace").split("\0")
+            if any(word.startswith(folders) or word == f"ssd_demo_dir={directory}" for word in words):
                 found.append(int(entry.parent.name))
     return found
 

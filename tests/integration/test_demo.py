@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""scripts/demo: what it shows when left alone, and that nothing stays behind when it is not (root, loop, FUSE)."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import run_demo
+
+DEMO = Path(__file__).resolve().parents[2] / "scripts/demo"
+LOCKS = Path("/run/lock/ssdlab-fleet")
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path):
+    """Where a test's demos put their drives. A test that fails leaves nothing either."""
+    yield tmp_path
+    for path in tmp_path.glob("ssd-demo.*"):
+        run_demo.clean_up(path)
+
+
+def start(folder, **environment):
+    """Start the demo with its drives below the folder."""
+    return subprocess.Popen([str(DEMO)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env={**os.environ, "TMPDIR": str(folder), **environment})
+
+
+def finish(process, timeout_s=60):
+    """Its exit code and output."""
+    try:
+        output, _no_errors = process.communicate(timeout=timeout_s)
+    finally:
+        # A demo that hangs must not outlive its test; SIGTERM makes it clean up.
+        process.terminate()
+        process.wait(30)
+    return process.returncode, output
+
+
+def left_behind(folder):
+    """What refers to the folder, and the locks of any demo's host job."""
+    text = str(folder)
+    found = [str(path) for path in folder.glob("ssd-demo.*")]
+    found += [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file") if text in path.read_text()]
+    found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if text in line]
+    found += [str(path) for path in LOCKS.glob("*.lock") if '-demo"' in path.read_text()]
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = entry.read_bytes().decode(errors="replace").replace("\0", " ")
+        except OSError:
+            continue
+        if text in command:
+            found.append(command)
+    return found
+
+
+def wait_until(condition, process, timeout_s=60):
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline_s, "the demo did not get there"
+        time.sleep(0.1)
+
+
+def drive_file(folder):
+    return any(folder.glob("ssd-demo.*/good-1/drive"))
+
+
+def measuring(folder):
+    statuses = [json.loads(path.read_text()) for path in folder.glob("ssd-demo.*/state/runs/*/status.json")]
+    return any(drive["phase"] == "measure" and drive["round"] >= 2 for status in statuses for drive in status["drives"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stage", [drive_file, measuring])
+def test_a_signal_leaves_nothing_behind(folder, stage, number):
+    process = start(folder)
+    wait_until(lambda: stage(folder), process)
+    process.send_signal(number)
+    code, output = finish(process)
+    assert code == 128 + number, output
+    assert f"ended by {signal.Signals(number).name}" in output
+    assert not left_behind(folder)
+
+
+def test_a_failure_leaves_nothing_behind(folder):
+    code, output = finish(start(folder, ANSIBLE_CALLBACKS_ENABLED="ansible.builtin.default"))
+    assert code == 1 and "callbacks_enabled" in output, output
+    assert not left_behind(folder)
+
+
+def test_the_next_demo_cleans_up_after_a_killed_one(folder):
+    killed = start(folder)
+    wait_until(lambda: measuring(folder), killed)
+    killed.kill()
+    remains = next(folder.glob("ssd-demo.*"))
+    assert left_behind(folder)
+    following = start(folder)
+    wait_until(lambda: not remains.exists() and drive_file(folder), following)
+    following.terminate()
+    _code, output = finish(following)
+    killed.communicate()
+    assert "cleaning up after a killed demo" in output
+    assert not left_behind(folder)
+
+
+def test_two_pass_and_the_worn_one_fails(folder):
+    code, output = finish(start(folder), timeout_s=480)
+    assert code == 0, output
+    assert not left_behind(folder)
+    report = Path(re.search(r"^Report: (.+)/index\.html$", output, re.MULTILINE)[1])
+    summary = json.loads((report / "summary.json").read_text())
+    assert [(Path(drive["drive"]).parent.name, drive["verdict"]) for drive in summary["drives"]] == [
+        ("good-1", "pass"), ("good-2", "pass"), ("worn", "fail")]
+    records = map(json.loads, (report.parent / "raw/demo/journal.jsonl").read_text().splitlines())
+    rates = [record["write"]["iops"] for record in records if record["event"] == "cell" and record["test"] == "wsat" and "good-1" in record["drive"]]
+    # Fresh, transition, steady: as the simulated drive is made. A busy machine may hold the fresh rate down.
+    assert max(rates[:2]) > 2500 and rates[-1] == pytest.approx(700, rel=0.05)
+    assert any(900 < rate < 2000 for rate in rates)
