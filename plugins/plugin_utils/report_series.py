@@ -26,7 +26,7 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json.
     Returns {test, from_fresh, rounds, elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
     """
-    windows = [window for window in record.get("steady_state") or []]
+    windows = record.get("steady_state") or []
     tracked = [(window["cell"], window["metric"]) for window in windows]
     rounds = measured.rounds if measured else []
     if not tracked and rounds:
