@@ -102,13 +102,18 @@ def _headline(hosts: t.Sequence[HostView], clock: str, slowest: bool = False) ->
     kinds = [_kind(host, drive) for host in hosts for drive in host.drives]
     counts = [f"{kinds.count(kind)} {kind}" for kind in _COUNTED if kind in kinds]
     silent = sum(host.silent_s is not None for host in hosts)
-    counts += [f"{silent} {'host' if silent == 1 else 'hosts'} without an answer"] if silent else []
+    unasked = sum(_is_unasked(host) for host in hosts)
+    counts += [f"{_number(number, 'host')} {what}" for number, what in ((silent, "without an answer"), (unasked, "not asked yet")) if number]
     text = f"{clock}  {_number(len(kinds), 'drive')} on {_number(len(hosts), 'host')}"
     text += f": {', '.join(counts)}" if counts else ""
     left = [_host_left_s(host) for host in hosts if host.state in LIVE_STATES]
     if slowest and any(left):
         text += f"; slowest {time_left(max(seconds or 0 for seconds in left))}"
     return [text]
+
+
+def _is_unasked(host: HostView) -> bool:
+    return not host.state and host.silent_s is None
 
 
 def _number(count: int, word: str) -> str:
@@ -135,7 +140,7 @@ def _rows(host: HostView) -> list[list[str]]:
 def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
     rows = []
     for host in hosts:
-        note = _host_note(host)
+        note = "" if _is_unasked(host) else _host_note(host)
         rows += [[host.host, "", note]] if note else []
         wrong = [drive for drive in host.drives if drive["outcome"] not in (None, "complete")]
         rows += [[host.host, _name(host, drive), _ending(drive)] for drive in wrong]
@@ -152,7 +157,7 @@ def _host_note(host: HostView) -> str:
     """What is to say of a host as a whole; "" when all is well."""
     if host.silent_s is not None:
         return f"no answer for {units.duration(round(host.silent_s))}, still trying" + (f" ({host.problem})" if host.problem else "")
-    if not host.state:
+    if _is_unasked(host):
         return "not asked yet"
     note = _HOST_STATES.get(host.state, "")
     message = host.status.get("message") or ""

@@ -22,7 +22,7 @@ _KILL_AFTER_S = 5.0
 
 @dataclasses.dataclass
 class Watched:
-    """A host: what it last said, and since when it has been silent (None: it answered when last asked)."""
+    """A host: what it last said, since when it has been silent (None: it answered when last asked), and its error, if it gave one."""
 
     name: str
     ask: t.Callable[[], t.Any]
@@ -161,7 +161,7 @@ class Sweep:
                 continue
             if not question.overdue:
                 question.overdue = True
-                self._silent(host, f"no answer within {self._timeout_s:g} s")
+                self._silent(host, "")
             number = signal.SIGTERM if age_s < self._timeout_s + _KILL_AFTER_S else signal.SIGKILL
             if number not in question.signals:
                 question.signals.append(number)

@@ -171,7 +171,7 @@ def test_a_host_that_hangs_is_marked_and_holds_up_nobody(tmp_path, ssh, job):
     output, watched = finish(process, tmp_path, within_s=40)
     assert watched["hosts"] == {"hangs": "silent", "by-ssh": "finished"}, output
     assert watched["silent"] == ["hangs"] and not watched["ended"]
-    assert "still trying (no answer within 2 s)" in output and "no answer from hangs: no longer waiting" in output
+    assert "still trying" in output and "no answer from hangs: no longer waiting" in output
     assert time.monotonic() - began < 20
     _wait_for(lambda: not left_behind())
 

@@ -77,7 +77,7 @@ def test_a_small_fleet_is_shown_drive_by_drive():
         HostView("e", "absent"),
     ]
     text = lines(hosts, "14:02:11")
-    assert text[0] == "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer"
+    assert text[0] == "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, 1 host not asked yet"
     assert [" ".join(line.split()) for line in text[1:]] == [
         "a A1 measuring iops (1 of 2) round 3 of 25 write 41,200 IOPS, 775.1 µs ≤ 1 h 12 min",
         "a A2 purge iops (1 of 2) 42 %",
@@ -95,9 +95,10 @@ def test_a_small_fleet_is_shown_drive_by_drive():
 def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
     well = [host(f"h{n}", drives=[dict(MEASURING, time_left_s=60 * n), {}]) for n in range(20)]
     wrong = [host("bad", drives=[REFUSED, DONE]), host("gone", "dead", [MEASURING]), host("late", "starting", [{}]), host("mute", silent_s=30, drives=[MEASURING])]
-    text = lines(well + wrong, "14:02:11")
+    text = lines([*well, *wrong, HostView("new"), HostView("newer")], "14:02:11")
     assert text[0] == (
-        "14:02:11  45 drives on 24 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer; slowest ≤ 1 h 12 min"
+        "14:02:11  45 drives on 26 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, "
+        "2 hosts not asked yet; slowest ≤ 1 h 12 min"
     )
     assert [line.split()[0] for line in text[1:]] == ["bad", "gone", "late", "mute"]
 

@@ -55,7 +55,7 @@ def test_a_host_that_hangs_is_marked_and_holds_up_nobody(release):
     sweep = make(hangs=release.wait, **{f"h{n}": lambda: "busy" for n in range(50)})
     sweep.round()
     hangs = sweep.hosts["hangs"]
-    assert hangs.silent_since is not None and "no answer within 0.2 s" in hangs.problem
+    assert hangs.silent_since is not None and hangs.answer is None
     assert all(host.answer == "busy" for name, host in sweep.hosts.items() if name != "hangs")
     began = time.monotonic()
     sweep.round()
@@ -128,7 +128,7 @@ def test_the_processes_of_an_overdue_question_are_ended():
     while sweep.hosts["a"].question is not None and time.monotonic() < deadline:
         sweep.pause(0.1)
     assert started[0].poll() is not None
-    assert sweep.hosts["a"].problem == "no answer within 0.2 s", "why it was ended, not that it was"
+    assert sweep.hosts["a"].problem == "", "that we ended it is no problem of the host"
 
 
 def test_close_ends_what_is_under_way_and_leaves_other_processes():
