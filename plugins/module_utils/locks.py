@@ -12,8 +12,8 @@ import typing as t
 
 from .drive import slug
 
-# One place for every controller, state folder and run on the host; a reboot empties it.
-LOCK_DIR = "/run/lock/ssdlab-fleet"
+# One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
+LOCK_DIR = "/run/ssdlab-fleet"
 
 
 class Locked(Exception):

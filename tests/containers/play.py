@@ -133,7 +133,7 @@ def processes(bed: Bed, server: Server, name: str) -> list[str]:
 
 def held_locks(bed: Bed, server: Server) -> list[str]:
     """The lock files of ours that somebody holds in the server."""
-    found = bed.exec(server, "find", "/run/lock/ssdlab-fleet", "-name", "*.lock", check=False).stdout.split()
+    found = bed.exec(server, "find", "/run/ssdlab-fleet", "-name", "*.lock", check=False).stdout.split()
     return [path for path in found if bed.exec(server, "flock", "--nonblock", path, "true", check=False).returncode]
 
 

@@ -16,7 +16,7 @@ import pytest
 import run_demo
 
 DEMO = Path(__file__).resolve().parents[2] / "scripts/demo"
-LOCKS = Path("/run/lock/ssdlab-fleet")
+LOCKS = Path("/run/ssdlab-fleet")
 
 
 @pytest.fixture(name="folder")
