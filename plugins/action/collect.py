@@ -14,7 +14,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import SCHEMA_VERSION, RunDir, now
-from ansible_collections.ssdlab.fleet.plugins.module_utils.summary import ABSENT
+from ansible_collections.ssdlab.fleet.plugins.module_utils.summary import ABSENT, LIVE_STATES
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import unpack
 
 ARGUMENTS = dict(
@@ -102,6 +102,8 @@ def _host_record(run_id: str, name: str, info: Result) -> Result:
         state, message = "failed", f"run {run_id} has no status on this host: its host job never began"
     elif info["unfinished"]:
         state, message = "unfinished", f"run {run_id} still works on {', '.join(info['unfinished'])}"
+    elif info["state"] in LIVE_STATES:
+        state, message = "unfinished", f"run {run_id} is done with its drives, but has yet to restore the host"
     elif info["state"] == "dead":
         state, message = "failed", f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on"
     elif info["state"] == "failed":

@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The schemas of status.json and the journal accept what the host job writes, and nothing less."""
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
+
+SCHEMAS = Path(__file__).parents[3] / "docs" / "schema"
+STATUS = {
+    "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 7, "pid_start": "99", "unit": None,
+    "engine_version": "0.1.0", "state": "running", "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00.123Z", "restored": False,
+    "message": "", "drives": [rundir.queued("A1")],
+}
+SETTING = {"name": "governor", "path": "/sys/x", "before": "powersave", "wanted": "performance", "effective": "performance", "outcome": "changed", "message": ""}
+FIGURES = {
+    "iops": 1.0, "bandwidth_bytes_per_s": 4096.0, "ios": 1, "bytes": 4096, "mean_latency_us": 1.0, "max_latency_us": 1.0,
+    "percentiles_us": {"50": 1.0, "99.9": 1.0},
+}
+WINDOW = {
+    "cell": "c", "metric": "write_iops", "steady": False, "rounds": 2, "window_rounds": [1, 2], "window_values": [1.0, None], "average": None,
+    "range_ratio": None, "slope": None, "slope_ratio": None, "reasons": ["NaN"],
+}
+DRIVE = {"drive": "A1"}
+TEST = {"drive": "A1", "test": "iops", "attempt": 1}
+EVENTS = {
+    "job_started": {"boot_id": "b", "pid": 7, "engine_version": "0.1.0", "fio_version": "fio-3.33"},
+    "tuned": {"settings": [SETTING]},
+    "restored": {"settings": [dict(SETTING, outcome="restored")]},
+    "guard": dict(DRIVE, step="purge", eligible=False, refusals=[{"code": "mounted", "message": "on /"}], identity=None),
+    "drive_started": dict(DRIVE, identity={"serial": "A1"}, path="/dev/loop9", tests=["iops"]),
+    "test_started": dict(TEST, title="Random IOPS"),
+    "purge": dict(TEST, method="deallocate", seconds=1.0, verified=True, verification={"sentinels": 9, "survived": 0}, purge_class="not_pts"),
+    "precondition": dict(TEST, passes=2, bytes_written=1, seconds=1.0, bandwidth_bytes_per_s=1.0, remainder_bytes=0),
+    "cell": dict(TEST, round=1, cell="c", seed=1, accepted=True, reasons=[], seconds=1.0, gap_s=None, read=None, write=FIGURES, raw="raw/x"),
+    "round": dict(TEST, round=1, tracked=[{"cell": "c", "metric": "write_iops", "value": 1.0}], bytes_written=1, elapsed_s=1.0),
+    "test_finished": dict(
+        TEST, outcome="not_steady", reasons=["x"], rounds=2, steady_state=[WINDOW], metrics={"write_iops": 1.0}, cells=[{"cell": "c", "metrics": {}}]
+    ),
+    "drive_finished": dict(DRIVE, outcome="complete", message=""),
+    "job_finished": {"state": "finished"},
+    "crash": {"traceback": "…"},
+}
+RECORDS = {
+    event: dict({"schema_version": 1, "time": "2026-11-21T13:00:00.123Z", "run_id": "r1", "host": "h1", "event": event}, **fields)
+    for event, fields in EVENTS.items()
+}
+
+
+def valid(name, document):
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    return jsonschema.Draft202012Validator(schema).is_valid(document)
+
+
+def status(drive=None, **changes):
+    made = dict(copy.deepcopy(STATUS), **changes)
+    made["drives"][0].update(drive or {})
+    return made
+
+
+def test_every_event_of_the_contract_is_valid_and_may_carry_more():
+    for record in RECORDS.values():
+        assert valid("journal", record) and valid("journal", dict(record, added_later=1)), record
+
+
+@pytest.mark.parametrize("event, field", [(event, field) for event, record in RECORDS.items() for field in record])
+def test_no_field_of_an_event_may_be_missing(event, field):
+    record = dict(RECORDS[event])
+    del record[field]
+    assert not valid("journal", record)
+
+
+@pytest.mark.parametrize(
+    "event, changes",
+    [
+        ("job_finished", {"state": "running"}),
+        ("test_finished", {"outcome": "refused"}),
+        ("test_finished", {"metrics": {"write_iops": "1"}}),
+        ("round", {"round": 0}),
+        ("cell", {"write": {}}),
+        ("cell", {"accepted": True, "reasons": ["too short"]}),
+        ("cell", {"accepted": False}),
+        ("guard", {"refusals": ["mounted"]}),
+        ("tuned", {"settings": [{}]}),
+        ("crash", {"time": "2026-11-21 13:00"}),
+        ("crash", {"event": "other"}),
+        ("crash", {"schema_version": 2}),
+    ],
+)
+def test_wrong_values_are_refused(event, changes):
+    assert not valid("journal", dict(RECORDS[event], **changes))
+
+
+def test_a_refused_cell_needs_no_figures():
+    record = {key: value for key, value in RECORDS["cell"].items() if key not in ("seconds", "gap_s", "read", "write", "raw")}
+    assert valid("journal", dict(record, accepted=False, reasons=["too short"])) and not valid("journal", record)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        status(),
+        status(state="finished", drive={"phase": "done", "outcome": "refused", "message": "mounted"}),
+        status(drive={"phase": "purge", "last": {"metric": None, "value": None, "mean_latency_us": None, "progress": 0.5}, "time_left_s": 1.5}),
+        status(pid_start=None, unit="ssdlab-fleet-r1.service"),
+    ],
+)
+def test_a_status_is_valid(document):
+    assert valid("status", document)
+
+
+@pytest.mark.parametrize("field", list(STATUS))
+def test_no_field_of_a_status_may_be_missing(field):
+    document = status()
+    del document[field]
+    assert not valid("status", document)
+
+
+@pytest.mark.parametrize("field", list(STATUS["drives"][0]))
+def test_no_field_of_a_drive_may_be_missing(field):
+    document = status()
+    del document["drives"][0][field]
+    assert not valid("status", document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        status(state="dead"),
+        status(run_id="../x"),
+        status(pid_start=99),
+        status(updated="13:00"),
+        status(drive={"phase": "done"}),
+        status(drive={"outcome": "complete"}),
+        status(drive={"last": {"progress": 0.5}}),
+        status(drive={"last": {"metric": None, "value": None, "mean_latency_us": None, "progress": 50}}),
+        status(drive={"time_left_s": -1}),
+    ],
+)
+def test_a_wrong_status_is_refused(document):
+    assert not valid("status", document)

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""campaign_info as Ansible calls it, and the host record that `collect` makes of its answer."""
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.ssdlab.fleet.plugins.action import collect
+from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
+from ansible_collections.ssdlab.fleet.plugins.modules import campaign_info
+
+RUN = "20261121T130000Z-qualify"
+
+
+@pytest.fixture
+def state_dir(tmp_path):
+    """A host with one finished run of one drive."""
+    run_dir = rundir.RunDir(str(tmp_path / "state"), RUN)
+    os.makedirs(run_dir.path)
+    drive = dict(rundir.queued("A1"), phase="done", outcome="complete")
+    fields = {"run_id": RUN, "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 1, "pid_start": "1", "state": "finished", "drives": [drive]}
+    rundir.Status(run_dir.status, fields).set()
+    return run_dir.state_dir
+
+
+@pytest.fixture
+def call(capsys):
+    """Run the module with arguments; returns its result."""
+
+    def run(**arguments):
+        with patch_module_args(arguments), pytest.raises(SystemExit):
+            campaign_info.main()
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_without_an_id_it_lists_the_runs_only(call, state_dir):
+    result = call(state_dir=state_dir, run_name="qualify")
+    assert [(run["run_id"], run["state"]) for run in result["runs"]] == [(RUN, "finished")]
+    assert not result["changed"] and "records" not in result
+    assert call(state_dir=state_dir, run_name="other")["runs"] == []
+
+
+def test_with_an_id_it_tells_the_run_and_packs_it(call, state_dir):
+    result = call(state_dir=state_dir, run_id=RUN, archive=True)
+    assert (result["state"], result["unfinished"], result["status"]["run_id"]) == ("finished", [], RUN)
+    assert [record["outcome"] for record in result["records"]] == ["complete"]
+    assert Path(result["packed"]["path"]).parent == Path(state_dir)
+
+
+def test_check_mode_packs_nothing(call, state_dir):
+    assert "packed" not in call(state_dir=state_dir, run_id=RUN, archive=True, _ansible_check_mode=True)
+    assert os.listdir(state_dir) == ["runs"]
+
+
+def test_a_host_without_the_run_says_absent(call, tmp_path):
+    result = call(state_dir=str(tmp_path), run_id=RUN, archive=True)
+    assert (result["runs"], result["state"], result["records"]) == ([], "absent", []) and "packed" not in result
+
+
+@pytest.mark.parametrize("arguments, says", [({"run_id": "../etc"}, "run id '../etc'"), ({"archive": True}, "run_id")])
+def test_wrong_arguments_fail_clearly(call, state_dir, arguments, says):
+    result = call(state_dir=state_dir, **arguments)
+    assert result["failed"] and says in result["msg"]
+
+
+def info(state, unfinished=(), message="", status=True):
+    return {"state": state, "unfinished": list(unfinished), "status": {"message": message} if status else {}}
+
+
+@pytest.mark.parametrize(
+    "answer, state, says",
+    [
+        (info("finished"), "ok", ""),
+        (info("stopped"), "ok", ""),
+        (info("running", ["A1", "B2"]), "unfinished", "still works on A1, B2"),
+        (info("running"), "unfinished", "has yet to restore"),
+        (info("absent", status=False), "failed", "no run"),
+        (info("dead"), "failed", "is gone"),
+        (info("dead", status=False), "failed", "never began"),
+        (info("failed", message="no fio"), "failed", "no fio"),
+    ],
+)
+def test_the_host_record_says_what_came_of_its_run(answer, state, says):
+    record = collect._host_record(RUN, "h1", answer)
+    assert (record["state"], record["host"], record["run_id"]) == (state, "h1", RUN)
+    assert says in record["message"]
