@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.locks import LOCK_DIR
 from bed import Bed, Server
 
 REPO = Path(__file__).resolve().parents[2]
@@ -43,7 +44,7 @@ class Fleet:
             ssd_run_id=self.run_id,
             ssd_results_dir=str(self.results.parent),
             ssd_watch_interval_s=2,
-            ssd_give_up_s=15,
+            ssd_give_up_s=8,
         )
         self.inventory.write_text(json.dumps(inventory, indent=2))
 
@@ -133,7 +134,7 @@ def processes(bed: Bed, server: Server, name: str) -> list[str]:
 
 def held_locks(bed: Bed, server: Server) -> list[str]:
     """The lock files of ours that somebody holds in the server."""
-    found = bed.exec(server, "find", "/run/ssdlab-fleet", "-name", "*.lock", check=False).stdout.split()
+    found = bed.exec(server, "find", LOCK_DIR, "-name", "*.lock", check=False).stdout.split()
     return [path for path in found if bed.exec(server, "flock", "--nonblock", path, "true", check=False).returncode]
 
 

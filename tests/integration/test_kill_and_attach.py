@@ -97,12 +97,13 @@ def test_killed_playbook_is_attached_to(fleet):
     assert len(fleet.journal(server, "job_started")) == 1
 
 
-def test_job_finishes_and_restores_without_a_controller(fleet):
+def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     """After the playbook's death nobody asks, and the host still gets its settings back."""
+    fleet = Fleet(bed, tmp_path, run_id(request), PLAN[1:])
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
-        wait_for("first test", lambda: in_round(fleet, server, "first", 1))
+        wait_for("second round", lambda: in_round(fleet, server, "second"))
     finally:
         kill_group(play)
     wait_for("end of the job", lambda: fleet.status(server)["state"] == "finished", timeout_s=90)
@@ -120,7 +121,7 @@ def test_killed_host_job_starts_its_test_again(fleet):
     try:
         status = wait_for("second test", lambda: in_round(fleet, server, "second"))
         fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
-        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=10)
+        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=2)
         wait_for("free locks", lambda: not held_locks(fleet.bed, server), timeout_s=10)
         if fleet.bed.systemd:
             wait_for("restored server", lambda: not left_behind(fleet.bed, server), timeout_s=15)
@@ -144,7 +145,7 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
         code, output = fleet.play("restore")
         assert code != 0, output
         fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
-        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=10)
+        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=2)
     finally:
         kill_group(play)
     code, output = fleet.play("restore")
