@@ -35,10 +35,10 @@ class Watched:
 
 @dataclasses.dataclass
 class _Question:
-    """One question under way: its thread, when it began, and how it was ended by force."""
+    """One question under way: when it began, its thread as the kernel knows it, and how it was ended by force."""
 
-    thread: threading.Thread
     began: float
+    thread_id: int | None = None
     overdue: bool = False
     signals: list[int] = dataclasses.field(default_factory=list)
 
@@ -90,7 +90,7 @@ class Sweep:
         self._waiting = []
         for host in self.hosts.values():
             if host.question is not None:
-                _signal_children(host.question.thread, signal.SIGKILL)
+                _signal_children(host.question.thread_id, signal.SIGKILL)
 
     def _holds_up(self, host: Watched) -> bool:
         if host.silent_since is not None:
@@ -126,13 +126,11 @@ class Sweep:
         # A daemon thread: a blocked one must not keep the process from its exit.
         # Ansible keeps the running task in a context variable, which connection plugins may ask for.
         run = contextvars.copy_context().run
-        thread = threading.Thread(target=run, args=(self._run, host), name=f"ask {host.name}", daemon=True)
-        host.question = _Question(thread, self._clock())
-        thread.start()
+        host.question = _Question(self._clock())
+        threading.Thread(target=run, args=(self._run, host, host.question), name=f"ask {host.name}", daemon=True).start()
 
-    def _run(self, host: Watched) -> None:
-        question = host.question
-        assert question is not None
+    def _run(self, host: Watched, question: _Question) -> None:
+        question.thread_id = threading.get_native_id()
         try:
             self._answers.put((host, question, host.ask(), None))
         except Exception as error:  # Told to the user by the main thread, as the host's problem.
@@ -165,19 +163,19 @@ class Sweep:
             number = signal.SIGTERM if age_s < self._timeout_s + _KILL_AFTER_S else signal.SIGKILL
             if number not in question.signals:
                 question.signals.append(number)
-                _signal_children(question.thread, number)
+                _signal_children(question.thread_id, number)
 
 
-def _signal_children(thread: threading.Thread, number: int) -> None:
+def _signal_children(thread_id: int | None, number: int) -> None:
     """Signal the processes that a thread of ours started, and theirs (Linux; elsewhere they are left alone)."""
-    for pid in _descendants(os.getpid(), thread.native_id):
+    for pid in _descendants(os.getpid(), str(thread_id)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
-def _descendants(pid: int, thread_id: int | None = None) -> list[int]:
+def _descendants(pid: int, threads: str = "*") -> list[int]:
     found = []
-    for path in glob.glob(f"/proc/{pid}/task/{'*' if thread_id is None else thread_id}/children"):
+    for path in glob.glob(f"/proc/{pid}/task/{threads}/children"):
         with contextlib.suppress(OSError, ValueError), open(path) as file:
             found += [int(word) for word in file.read().split()]
     return found + [deeper for child in found for deeper in _descendants(child)]

@@ -157,7 +157,8 @@ def left_behind(mark=HANGS):
 
 def test_hosts_are_watched_through_their_own_connections(tmp_path, ssh, job):
     job(3)
-    process = watch(tmp_path, {"by-ssh": ssh, "templated": dict(ssh, ansible_port="{{ my_port }}", my_port=ssh["ansible_port"]), "here": {"ansible_connection": "local"}})
+    templated = dict(ssh, ansible_port="{{ my_port }}", my_port=ssh["ansible_port"])
+    process = watch(tmp_path, {"by-ssh": ssh, "templated": templated, "here": {"ansible_connection": "local"}})
     output, watched = finish(process, tmp_path, within_s=30)
     assert watched["hosts"] == {"by-ssh": "finished", "templated": "finished", "here": "finished"}, output
     assert watched["ended"] and not watched["silent"] and not watched["dead"]
@@ -194,7 +195,8 @@ def test_an_unknown_host_or_connection_does_not_keep_the_others_from_being_watch
     job(2)
     hosts = {"odd": {"ansible_connection": "no_such_connection"}, "undefined": {"ansible_host": "{{ nowhere }}"}, "here": {"ansible_connection": "local"}}
     playbook = WATCH.format(run=RUN, state_dir=tmp_path / "state", folder=tmp_path, timeout_s=5, give_up_s=2)
-    playbook = playbook.replace("      run_once: true\n      register", "        hosts: [odd, undefined, here]\n      run_once: true\n      register").replace("hosts: all", "hosts: here")
+    playbook = playbook.replace("hosts: all", "hosts: here")
+    playbook = playbook.replace("        interval_s", "        hosts: [odd, undefined, here]\n        interval_s")
     output, watched = finish(play(tmp_path, playbook, hosts), tmp_path, within_s=30)
     assert watched["hosts"] == {"odd": "silent", "undefined": "silent", "here": "finished"}, output
     assert "no_such_connection" in output

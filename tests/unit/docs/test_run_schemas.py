@@ -20,7 +20,10 @@ STATUS = {
     "engine_version": "0.1.0", "state": "running", "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00.123Z", "restored": False,
     "message": "", "drives": [rundir.queued("A1")],
 }
-SETTING = {"name": "governor", "path": "/sys/x", "before": "powersave", "wanted": "performance", "effective": "performance", "outcome": "changed", "message": ""}
+SETTING = {
+    "name": "governor", "path": "/sys/x", "before": "powersave", "wanted": "performance", "effective": "performance", "outcome": "changed",
+    "message": "",
+}
 FIGURES = {
     "iops": 1.0, "bandwidth_bytes_per_s": 4096.0, "ios": 1, "bytes": 4096, "mean_latency_us": 1.0, "max_latency_us": 1.0,
     "percentiles_us": {"50": 1.0, "99.9": 1.0},

@@ -70,7 +70,8 @@ def kinds(run):
     return [(record["kind"], record["drive"], record["outcome"]) for record in summary.records(run)]
 
 
-WAITING, BUSY, DONE = {}, {"phase": "measure"}, {"phase": "done", "outcome": "complete"}
+WAITING, BUSY = {}, {"phase": "measure"}
+DONE, CUT = {"phase": "done", "outcome": "complete"}, {"phase": "done", "outcome": "interrupted"}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ WAITING, BUSY, DONE = {}, {"phase": "measure"}, {"phase": "done", "outcome": "co
         ("running", False, BUSY, [started()], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
         ("running", False, WAITING, [], [("drive", "A1", "interrupted")]),
         ("running", False, BUSY, [started(), ended(INTERRUPTED), started(2), ended(STEADY, 2)], [("test", "A1", "steady"), ("drive", "A1", "interrupted")]),
-        ("stopped", False, {"phase": "done", "outcome": "interrupted"}, [started(), ended(INTERRUPTED)], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
+        ("stopped", False, CUT, [started(), ended(INTERRUPTED)], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
         ("failed", False, BUSY, [started()], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
         ("finished", False, DONE, [started(), ended(STEADY)], [("test", "A1", "steady"), ("drive", "A1", "complete")]),
         # The journal of a resumed run whose drive was done before has no second start of it.
@@ -134,7 +135,8 @@ def test_reading_twice_gives_the_same_records(tmp_path):
 def test_records_are_valid(tmp_path):
     jsonschema = pytest.importorskip("jsonschema")
     entries = [("A1", BUSY), ("B2", WAITING), ("C3", {"phase": "done", "outcome": "error", "message": "fio"})]
-    run = Folder(tmp_path).status(alive=False, drives=entries).journal(guard(), started(), guard(drive="C3"), started(drive="C3"), ended(dict(STEADY, outcome="error"), drive="C3")).read()
+    failed = [guard(drive="C3"), started(drive="C3"), ended(dict(STEADY, outcome="error"), drive="C3")]
+    run = Folder(tmp_path).status(alive=False, drives=entries).journal(guard(), started(), *failed).read()
     schema = json.loads((SCHEMAS / "results.schema.json").read_text())
     for record in summary.records(run):
         jsonschema.Draft202012Validator(schema).validate(record)

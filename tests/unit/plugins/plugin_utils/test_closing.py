@@ -15,7 +15,8 @@ def drive(host, name, outcome="complete", message="", model="Sim 1"):
 
 
 def measured(host, name, test="iops", outcome="steady", steady_state=tuple(STEADY), rounds=7, metrics=None):
-    return {"kind": "test", "host": host, "drive": name, "test": test, "outcome": outcome, "steady_state": list(steady_state), "rounds": rounds, "metrics": metrics or {}}
+    figures = {"steady_state": list(steady_state), "rounds": rounds, "metrics": metrics or {}}
+    return dict({"kind": "test", "host": host, "drive": name, "test": test, "outcome": outcome}, **figures)
 
 
 def asked(*keys):

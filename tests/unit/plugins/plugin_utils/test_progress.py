@@ -25,7 +25,10 @@ def host(name, state="running", drives=(), message="", **more):
 
 @pytest.mark.parametrize(
     "seconds, text",
-    [(None, ""), (0, "≤ 0 s"), (39.2, "≤ 40 s"), (90, "≤ 90 s"), (91, "≤ 2 min"), (3540, "≤ 59 min"), (3541, "≤ 1 h 0 min"), (4300, "≤ 1 h 12 min"), (90000, "≤ 25 h 0 min")],
+    [
+        *[(None, ""), (0, "≤ 0 s"), (39.2, "≤ 40 s"), (90, "≤ 90 s"), (91, "≤ 2 min"), (3540, "≤ 59 min")],
+        *[(3541, "≤ 1 h 0 min"), (4300, "≤ 1 h 12 min"), (90000, "≤ 25 h 0 min")],
+    ],
 )
 def test_time_left_is_rounded_up(seconds, text):
     assert time_left(seconds) == text
@@ -94,7 +97,8 @@ def test_a_small_fleet_is_shown_drive_by_drive():
 
 def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
     well = [host(f"h{n}", drives=[dict(MEASURING, time_left_s=60 * n), {}]) for n in range(20)]
-    wrong = [host("bad", drives=[REFUSED, DONE]), host("gone", "dead", [MEASURING]), host("late", "starting", [{}]), host("mute", silent_s=30, drives=[MEASURING])]
+    wrong = [host("bad", drives=[REFUSED, DONE]), host("gone", "dead", [MEASURING]), host("late", "starting", [{}])]
+    wrong += [host("mute", silent_s=30, drives=[MEASURING])]
     text = lines([*well, *wrong, HostView("new"), HostView("newer")], "14:02:11")
     assert text[0] == (
         "14:02:11  45 drives on 26 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, "
@@ -113,7 +117,10 @@ def test_a_fleet_full_of_trouble_is_cut():
     assert len(text) == 52 and text[-1] == "  … and 250 more lines like these"
 
 
-@pytest.mark.parametrize("state, message, words", [("failed", "fio is gone", "the host job failed: fio is gone"), ("stopped", "", "the run was stopped"), ("finished", "", None)])
+@pytest.mark.parametrize(
+    "state, message, words",
+    [("failed", "fio is gone", "the host job failed: fio is gone"), ("stopped", "", "the run was stopped"), ("finished", "", None)],
+)
 def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
     text = lines([host("a", state, [DONE], message)], "")
     assert (text[1].split(maxsplit=1)[1] == words) if words else len(text) == 2

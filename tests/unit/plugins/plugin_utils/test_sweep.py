@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import sweep as module
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.sweep import SLOTS, Sweep
 
-TIMEOUT_S = 0.2
+TIMEOUT_S = 0.5
 
 
 @pytest.fixture
@@ -35,6 +35,16 @@ def make(**asks):
 
 def fails():
     raise OSError("connection refused")
+
+
+def in_turn(*asks):
+    """Another answer each time."""
+    left = list(asks)
+
+    def ask():
+        return left.pop(0)()
+
+    return ask
 
 
 def test_all_are_asked_and_only_those_that_have_not_ended_again():
@@ -90,8 +100,7 @@ def test_no_more_than_the_slots_are_asked_at_once():
 
 
 def test_a_problem_is_kept_until_the_host_answers():
-    answers = iter([fails, fails, lambda: "busy"])
-    sweep = make(a=lambda: next(answers)())
+    sweep = make(a=in_turn(fails, fails, lambda: "busy"))
     sweep.round()
     host = sweep.hosts["a"]
     assert host.problem == "connection refused" and sweep.silent_s(host) is not None
@@ -105,8 +114,7 @@ def test_a_problem_is_kept_until_the_host_answers():
 
 
 def test_a_pause_ends_with_the_last_host():
-    answers = iter([fails, lambda: "ended"])
-    sweep = make(a=lambda: next(answers)())
+    sweep = make(a=in_turn(fails, lambda: "ended"))
     sweep.round()
     sweep.round()
     began = time.monotonic()

@@ -42,7 +42,9 @@ def test_the_folder_becomes_what_the_archive_holds(folder):
 
 
 @pytest.mark.parametrize(
-    "entries", [{"../escaped": b"x"}, {"link": "/etc/passwd"}, {"link": "../../.."}, {"link": "/tmp", "link/x": b"x"}], ids=["up", "link", "relative", "through"]
+    "entries",
+    [{"../escaped": b"x"}, {"link": "/etc/passwd"}, {"link": "../../.."}, {"link": "/tmp", "link/x": b"x"}],
+    ids=["up", "link", "relative", "through"],
 )
 def test_an_archive_that_reaches_out_changes_nothing(folder, entries):
     path, sha256 = put(folder, entries)
