@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -119,6 +120,22 @@ def test_settings_are_changed_during_the_run_and_back_after_it(bench, loop_drive
     (tuned,) = events(journal, "tuned")
     assert [(item["before"], item["effective"], item["outcome"]) for item in tuned["settings"]] == [(before, "2", "changed")]
     assert (Host().read(path), status["restored"]) == (before, True)
+
+
+@pytest.mark.skipif(not os.path.exists(tuning.CPU_DMA_LATENCY), reason="this kernel has no " + tuning.CPU_DMA_LATENCY)
+def test_the_latency_limit_holds_while_the_job_works_and_no_longer(bench, loop_drive, monkeypatch):
+    def held():
+        """(whether this process has the device open, the limit in force)."""
+        with open(tuning.CPU_DMA_LATENCY, "rb") as device:
+            limit_us = struct.unpack("=i", device.read(4))[0]
+        links = [os.path.join("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
+        return tuning.CPU_DMA_LATENCY in [os.readlink(link) for link in links if os.path.islink(link)], limit_us
+
+    plant, during = purge.Sentinels.plant, []
+    monkeypatch.setattr(purge.Sentinels, "plant", lambda sentinels: (during.append(held()), plant(sentinels)))
+    before = held()
+    bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK]), tune={"cpu_dma_latency_us": 0}))
+    assert during == [(True, 0)] and before[0] is held()[0] is False
 
 
 def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(bench, loop_drive, monkeypatch):
