@@ -22,7 +22,8 @@ from ansible_test._internal.python_requirements import get_venv_packages
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache/ansible-test"
 COPY = CACHE / "ansible_collections/ssdlab/fleet"
-# ansible-test's own and a git of its own in the copy, else it asks the checkout's about ignored files; and the link that makes a checkout find itself, not part of the collection.
+# Kept in the copy: ansible-test's own, and a git of its own, else it asks the checkout's, which ignores the copy.
+# Left out: the link that makes a checkout find itself; the collection has none.
 KEPT, LEFT_OUT = ("tests/output/", ".git/"), "playbooks/collections/"
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 STAND_IN = """\
