@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Containers as servers, loop devices as drives: a bed of test servers that is made, and taken away whole.
 
-    bed.py up NAME [--servers 3] [--drives 2]    prints the path of the bed's inventory
-    bed.py down NAME                             nothing stays: containers, loop devices, files
+    python bed.py up NAME [--servers 3] [--drives 2]    prints the path of the bed's inventory
+    python bed.py down NAME                             nothing stays: containers, loop devices, files
 
 Needs root. Never --privileged: that would show a container the machine's own disks. Standard library only.
 """
