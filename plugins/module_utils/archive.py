@@ -20,7 +20,7 @@ def pack(run_dir: RunDir) -> dict[str, t.Any]:
 
     Returns {path, size_bytes, sha256}. Raises OSError.
     """
-    path = os.path.join(run_dir.state_dir, run_dir.run_id + ".tar.gz")
+    path = run_dir.archive
     files = _files(run_dir.path)
     newest_ns = max([os.stat(name).st_mtime_ns for name in files] or [0])
     if not _is_newer(path, newest_ns):

@@ -17,7 +17,7 @@ import typing as t
 
 from .engine import restore_leftovers, restore_run
 from .host import Host
-from .liveness import is_live, pid_start, state_of
+from .liveness import is_live, pid_start, run_state, state_of
 from .locks import Locked, host_lock
 from .rundir import FINAL_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
 
@@ -57,7 +57,7 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
 
     A record that a dead job left is restored first. Raises JobError.
     """
-    state = state_of(host, run_dir.read_status())
+    state, _status = run_state(host, run_dir)
     action = decide(run_dir, state, plan)
     if check or action in ("attach", "nothing"):
         return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
@@ -172,8 +172,8 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
 
     A run whose job died is put back and marked as stopped, so that no later play takes it up by itself.
     """
-    status = run_dir.read_status()
-    state = "absent" if status is None else state_of(host, status)
+    state, status = run_state(host, run_dir)
+    state = "absent" if status is None else state
     if status is None or state in FINAL_STATES:
         return {"changed": False, "action": "nothing", "state": state, "restored": []}
     if check:
@@ -184,7 +184,7 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     status = run_dir.read_status() or status
     if status["state"] not in FINAL_STATES:
         Status(run_dir.status, status).set(state="stopped", message="the host job had died")
-    return {"changed": True, "action": "stop", "state": state_of(host, run_dir.read_status()), "restored": restored}
+    return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": restored}
 
 
 def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]:
@@ -224,4 +224,6 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
     there = os.path.isdir(run_dir.path)
     if there and not check:
         shutil.rmtree(run_dir.path)
+        if os.path.exists(run_dir.archive):
+            os.unlink(run_dir.archive)
     return {"changed": there, "action": "remove" if there else "nothing", "state": "absent", "restored": []}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .host import Host
-from .rundir import FINAL_STATES
+from .rundir import FINAL_STATES, RunDir
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -35,6 +35,17 @@ def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:
         and pid_start(host, status["pid"]) == status["pid_start"]
     )
     return status["state"] if alive else "dead"
+
+
+def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None]:
+    """A run's state and its status; the state of a run without a status is `dead`.
+
+    A job that ended while we looked had written its last status by then, so look again.
+    """
+    status = run_dir.read_status()
+    if state_of(host, status) == "dead":
+        status = run_dir.read_status()
+    return state_of(host, status), status
 
 
 def is_live(host: Host, status: t.Mapping[str, t.Any] | None) -> bool:

@@ -67,6 +67,8 @@ class RunDir:
         self.journal = os.path.join(self.path, "journal.jsonl")
         self.tuning = os.path.join(self.path, "tuning.json")
         self.log = os.path.join(self.path, "job.log")
+        # Packed for a collect, which removes it; beside the folder, as it holds the folder.
+        self.archive = os.path.join(state_dir, run_id + ".tar.gz")
 
     @classmethod
     def at(cls, path: str) -> RunDir:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .host import Host
-from .liveness import state_of
+from .liveness import run_state
 from .rundir import SCHEMA_VERSION, RunDir, read_journal, read_json, run_ids
 
 LIVE_STATES = ("starting", "running")
@@ -40,7 +40,8 @@ def runs(host: Host, state_dir: str, run_name: str | None = None) -> list[Record
 
 
 def _brief(host: Host, run_dir: RunDir) -> Record:
-    state, known = _state(host, run_dir)
+    state, status = run_state(host, run_dir)
+    known: Record = status or {}
     name = known.get("run_name") or ((read_json(run_dir.plan) or {}).get("run") or {}).get("name")
     return {
         "run_id": run_dir.run_id,
@@ -51,23 +52,13 @@ def _brief(host: Host, run_dir: RunDir) -> Record:
     }
 
 
-def _state(host: Host, run_dir: RunDir) -> tuple[str, Record]:
-    """The run's state and its status. A job that ended while we looked had written its last status by then, so look again."""
-    status = run_dir.read_status()
-    state = state_of(host, status)
-    if state == "dead":
-        status = run_dir.read_status()
-        state = state_of(host, status)
-    return state, status or {}
-
-
 def read(host: Host, run_dir: RunDir) -> Run:
     """One run, with empty parts where its folder lacks them."""
     if run_dir.run_id not in run_ids(run_dir.state_dir):
         return Run(run_dir.run_id, ABSENT, {}, [], {})
     # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
-    state, status = _state(host, run_dir)
-    return Run(run_dir.run_id, state, status, read_journal(run_dir.journal), read_json(run_dir.plan) or {})
+    state, status = run_state(host, run_dir)
+    return Run(run_dir.run_id, state, status or {}, read_journal(run_dir.journal), read_json(run_dir.plan) or {})
 
 
 def unfinished(run: Run) -> list[str]:

@@ -14,6 +14,7 @@ import typing as t
 from . import fio
 from .held import HeldDrive
 from .host import Host
+from .rundir import now
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
 PROBE_JOB = """[probe]
@@ -67,15 +68,16 @@ class Workbench:
             raise fio.FioError("this fio cannot write to a drive that the job holds open exclusively: {0}".format(error)) from None
 
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
-        """Run one cell: {started_s, seconds, gap_s, read, write, raw}; gap_s: time without I/O since the cell before. Raises FioError."""
+        """Run one cell: {started, seconds, gap_s, read, write, raw}; gap_s: time without I/O since the cell before. Raises FioError."""
         directions = [d for d, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
         values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
-        began = time.monotonic()
+        started, began = now(), time.monotonic()
         result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"])
         ended = time.monotonic()
         gap_s = None if self._last_end is None else max(0.0, ended - cell["runtime_s"] - self._last_end)
         self._last_end = ended
         return {
+            "started": started,
             "seconds": round(ended - began, 3),
             "gap_s": None if gap_s is None else round(gap_s, 3),
             "read": fio.figures(result, "read"),
