@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils import liveness, rundir, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.liveness import BOOT_ID, pid_start
 
@@ -170,7 +170,7 @@ def test_a_job_that_ends_while_we_look_is_not_dead(tmp_path, monkeypatch):
             return "dead"
         return status["state"]
 
-    monkeypatch.setattr(summary, "state_of", job_ends)
+    monkeypatch.setattr(liveness, "state_of", job_ends)
     assert folder.read().state == "finished"
 
 
