@@ -11,12 +11,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-try:
-    from ..plugin_utils import report
-except ImportError as error:
-    MISSING: ImportError | None = error
-else:
-    MISSING = None
+from ..plugin_utils import controller, report
 
 
 class ActionModule(ActionBase):
@@ -29,8 +24,9 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        if MISSING:
-            raise AnsibleActionFail(f"{MISSING}: run pip install -r requirements.txt in the environment of ansible-playbook")
+        missing = controller.missing_packages()
+        if missing:
+            raise AnsibleActionFail("; ".join(missing))
         spec = {"results_dir": {"type": "path", "required": True}, "run_id": {"type": "str", "required": True}}
         _result, arguments = self.validate_argument_spec(argument_spec=spec)
         # Like collect: relative to where ansible-playbook was started.

@@ -11,7 +11,6 @@ import typing as t
 
 import jinja2
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from ..module_utils import rundir
 from . import judge, report_files, report_page, report_raw, store, units
@@ -32,6 +31,13 @@ class Report(t.NamedTuple):
     path: str
     changed: bool
     judgement: Mapping
+
+
+def _plotly_js() -> str:
+    """Plotly's own script; imported late, since only a report needs the package."""
+    from plotly.offline import get_plotlyjs
+
+    return get_plotlyjs()
 
 
 def make(results_dir: str, run_id: str, write: bool = True) -> Report:
@@ -109,7 +115,7 @@ def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> report_page.So
 def _files(sources: report_page.Sources) -> dict[str, str]:
     """The report's files by name; index.html last, so that whoever sees it finds the others."""
     return {
-        "plotly.min.js": get_plotlyjs(),
+        "plotly.min.js": _plotly_js(),
         "results.csv": report_files.csv_text(sources.run, sources.judgement, sources.records),
         "summary.json": report_files.summary(sources.run, sources.judgement),
         "junit.xml": report_files.junit(sources.run, sources.judgement),

@@ -145,7 +145,7 @@ fio.Runner(threading.Event(), sys.argv[2]).run(sys.argv[3], sys.argv[3] + ".json
 
 
 def test_fio_dies_with_a_parent_that_is_killed(fake_fio, tmp_path):
-    path = fio.__file__.split("ansible_collections")[0]
+    path = fio.__file__.split("ansible_collections", maxsplit=1)[0]
     parent = subprocess.Popen([sys.executable, "-c", PARENT, path, str(fake_fio), str(tmp_path / "x")])
     wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
     pid = int((tmp_path / "pid").read_text())
