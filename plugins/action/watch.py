@@ -27,8 +27,10 @@ ARGUMENTS = dict(
     host_timeout_s=dict(type="float", default=20),
     give_up_s=dict(type="float", default=600),
 )
-SHORTEST_INTERVAL_S, INTERVAL_PER_HOST_S = 30.0, 0.2
-SILENT, UNKNOWN = "silent", ""
+SHORTEST_INTERVAL_S = 30.0
+INTERVAL_PER_HOST_S = 0.2
+SILENT = "silent"
+UNKNOWN = ""
 
 
 class ActionModule(ActionBase):
