@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""campaign_info as Ansible calls it, and the host record that `collect` makes of its answer."""
+"""campaign_info as Ansible calls it."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.action import collect
 from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
 from ansible_collections.ssdlab.fleet.plugins.modules import campaign_info
 
@@ -74,22 +73,3 @@ def test_wrong_arguments_fail_clearly(call, state_dir, arguments, says):
 
 def info(state, unfinished=(), message="", status=True):
     return {"state": state, "unfinished": list(unfinished), "status": {"message": message} if status else {}}
-
-
-@pytest.mark.parametrize(
-    "answer, state, says",
-    [
-        (info("finished"), "ok", ""),
-        (info("stopped"), "ok", ""),
-        (info("running", ["A1", "B2"]), "unfinished", "still works on A1, B2"),
-        (info("running"), "unfinished", "has yet to restore"),
-        (info("absent", status=False), "failed", "no run"),
-        (info("dead"), "failed", "is gone"),
-        (info("dead", status=False), "failed", "never began"),
-        (info("failed", message="no fio"), "failed", "no fio"),
-    ],
-)
-def test_the_host_record_says_what_came_of_its_run(answer, state, says):
-    record = collect._host_record(RUN, "h1", answer)
-    assert (record["state"], record["host"], record["run_id"]) == (state, "h1", RUN)
-    assert says in record["message"]

@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The host record that `collect` makes of a host's answer."""
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.action import collect
+
+RUN = "20261121T130000Z-qualify"
+
+
+
+@pytest.mark.parametrize(
+    "answer, state, says",
+    [
+        (info("finished"), "ok", ""),
+        (info("stopped"), "ok", ""),
+        (info("running", ["A1", "B2"]), "unfinished", "still works on A1, B2"),
+        (info("running"), "unfinished", "has yet to restore"),
+        (info("absent", status=False), "failed", "no run"),
+        (info("dead"), "failed", "is gone"),
+        (info("dead", status=False), "failed", "never began"),
+        (info("failed", message="no fio"), "failed", "no fio"),
+    ],
+)
+def test_the_host_record_says_what_came_of_its_run(answer, state, says):
+    record = collect._host_record(RUN, "h1", answer)
+    assert (record["state"], record["host"], record["run_id"]) == (state, "h1", RUN)
+    assert says in record["message"]
