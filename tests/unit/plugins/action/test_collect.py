@@ -11,6 +11,10 @@ from ansible_collections.ssdlab.fleet.plugins.action import collect
 RUN = "20261121T130000Z-qualify"
 
 
+def info(state, unfinished=(), message="", status=True):
+    return {"state": state, "unfinished": list(unfinished), "status": {"message": message} if status else {}}
+
+
 
 @pytest.mark.parametrize(
     "answer, state, says",

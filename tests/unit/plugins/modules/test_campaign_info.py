@@ -69,7 +69,3 @@ def test_a_host_without_the_run_says_absent(call, tmp_path):
 def test_wrong_arguments_fail_clearly(call, state_dir, arguments, says):
     result = call(state_dir=state_dir, **arguments)
     assert result["failed"] and says in result["msg"]
-
-
-def info(state, unfinished=(), message="", status=True):
-    return {"state": state, "unfinished": list(unfinished), "status": {"message": message} if status else {}}
