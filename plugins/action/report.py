@@ -30,7 +30,7 @@ class ActionModule(ActionBase):
         spec = {"results_dir": {"type": "path", "required": True}, "run_id": {"type": "str", "required": True}}
         _result, arguments = self.validate_argument_spec(argument_spec=spec)
         # Like collect: relative to where ansible-playbook was started.
-        results_dir = os.path.abspath(self._loader.path_dwim(arguments["results_dir"]))
+        results_dir = os.path.abspath(arguments["results_dir"])
         try:
             made = report.make(results_dir, arguments["run_id"], write=not self._task.check_mode)
         except report.ReportError as error:

@@ -97,15 +97,15 @@ class Site:
             "ssd_plan": [SHORT_TEST],
         }
 
-    def play(self, playbook, *args, env=None, group="ssd_servers"):
+    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO):
         """Run a playbook to its end: (exit code, output)."""
         inventory = self.folder / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
         argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook")]
         argv += [str(REPO / "playbooks" / (playbook + ".yml")), "-i", str(inventory), *args]
-        environment = dict({k: v for k, v in os.environ.items() if not k.startswith("ANSIBLE_")}, ANSIBLE_NOCOLOR="1", **(env or {}))
+        environment = dict({k: v for k, v in os.environ.items() if not k.startswith("ANSIBLE_")}, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
         done = subprocess.run(
-            argv, cwd=REPO, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_TIMEOUT_S, check=False
+            argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_TIMEOUT_S, check=False
         )
         return done.returncode, done.stdout + done.stderr
 

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks against this machine and loop drives of the test's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def lab(site, loop_drive):
+    """One server with two drives."""
+    site.drives = [loop_drive("one"), loop_drive("two")]
+    site.hosts = {"rack1-07": {"ssd_drives": [drive.selector for drive in site.drives]}}
+    return site
+
+
+def schedulers(lab):
+    return [Path("/sys/block", drive.name, "queue/scheduler").read_text() for drive in lab.drives]
+
+
+def test_a_finished_run_is_neither_tuned_nor_erased_again(lab, tmp_path):
+    """Also: results go below where ansible-playbook was started, and a survey's empty run id is no run id."""
+    lab.vars["ssd_results_dir"] = "measured"
+    lab.results = tmp_path / "measured"
+    lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 150}]
+    before = schedulers(lab)
+    code, output = lab.play("qualify", "-e", "ssd_run_id=", cwd=tmp_path)
+    assert code == 0, output
+    assert lab.summary()["verdicts"]["pass"] == 2
+    assert schedulers(lab) == before
+    digests = [drive.digest() for drive in lab.drives]
+    journal = lab.journal()
+    code, output = lab.play("qualify", "-e", "ssd_run_id=" + lab.run_folders()[0].name, cwd=tmp_path)
+    assert code == 0, output
+    recap = output[output.index("PLAY RECAP") :]
+    assert "changed=0" in recap and "failed=0" in recap
+    assert [drive.digest() for drive in lab.drives] == digests and lab.journal() == journal
+
+
+def test_another_criterion_on_a_finished_run_only_judges(lab):
+    lab.vars["ssd_run_id"] = "fixed"
+    assert lab.play("qualify")[0] == 0
+    lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100000}]
+    code, output = lab.play("qualify")
+    assert code == 2, output
+    assert lab.summary()["verdicts"]["fail"] == 2
+    assert len(lab.journal("purge")) == 2
+
+
+def test_a_step_alone_does_just_that(lab):
+    code, output = lab.play("purge", "-e", "purge_method=overwrite", "-e", "ssd_run_id=p")
+    assert code == 0, output
+    records = [json.loads(line) for line in (lab.state / "runs/p/journal.jsonl").read_text().splitlines()]
+    events = [record["event"] for record in records]
+    assert events.count("purge") == 2 and "precondition" not in events and "cell" not in events
+    # Random data over everything, the last block too.
+    assert all(any(drive.file.read_bytes()[-512:]) for drive in lab.drives)
+    assert lab.play("cleanup")[0] == 0
+    assert lab.run_folders() == []
+
+
+def test_tuning_stays_until_it_is_restored(lab):
+    before, digests = schedulers(lab), [drive.digest() for drive in lab.drives]
+    code, output = lab.play("tune")
+    assert code == 0, output
+    assert all("[none]" in text for text in schedulers(lab)) and schedulers(lab) != before
+    code, output = lab.play("cleanup")
+    assert code != 0 and "restore.yml" in output
+    assert lab.play("restore")[0] == 0
+    assert schedulers(lab) == before
+    code, output = lab.play("restore")
+    assert "changed=0" in output and code == 0
+    assert [drive.digest() for drive in lab.drives] == digests
