@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import typing as t
 
 from .host import Host
@@ -12,6 +14,7 @@ from .liveness import run_state
 from .rundir import SCHEMA_VERSION, RunDir, read_journal, read_json, run_ids
 
 LIVE_STATES = ("starting", "running")
+UNFINISHED_STATES = LIVE_STATES + ("dead",)
 ABSENT = "absent"
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
 
@@ -33,22 +36,59 @@ class Run(t.NamedTuple):
         return self.state in LIVE_STATES
 
 
-def runs(host: Host, state_dir: str, run_name: str | None = None) -> list[Record]:
-    """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated}]; drives: how many."""
-    found = [_brief(host, RunDir(state_dir, run_id)) for run_id in run_ids(state_dir)]
+def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of: str | None = None) -> list[Record]:
+    """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives: how many.
+
+    definitions: see `definitions`; of unfinished runs and of the run `definitions_of`, {} for others: they are many.
+    """
+    found = [_brief(host, RunDir(state_dir, run_id), definitions_of) for run_id in run_ids(state_dir)]
     return [run for run in found if run_name is None or run["run_name"] == run_name]
 
 
-def _brief(host: Host, run_dir: RunDir) -> Record:
+def definitions(plan: Record) -> Record:
+    """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do count too."""
+    tests: t.Dict[str, t.List[Record]] = {}
+    for drive in plan.get("drives", []):
+        for test in drive["tests"]:
+            tests.setdefault(test["name"], []).append(test)
+    return {name: {key: _digest(value) for key, value in _definition(rendered).items()} for name, rendered in tests.items()}
+
+
+def _definition(rendered: list[Record]) -> Record:
+    """One test, from its renderings for the drives of a host."""
+    test = rendered[0]
+    fill = test.get("precondition")
+    cells = [cell for each in rendered for cell in each.get("cells", [])]
+    left_out = [cell for each in rendered for cell in each.get("not_applicable", [])]
+    return {
+        "purge": (test.get("purge") or {}).get("method"),
+        "precondition": fill and [fill.get("passes"), fill.get("block_size_bytes")],
+        "active_range_pct": test.get("active_range_pct"),
+        "rounds": test.get("rounds"),
+        "steady_state": test.get("steady_state"),
+        "after_steady_rounds": test.get("after_steady_rounds"),
+        "cells": sorted({cell["id"] for cell in cells + left_out}),
+        "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
+    }
+
+
+def _digest(value: t.Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
     state, status = run_state(host, run_dir)
     known: Record = status or {}
-    name = known.get("run_name") or ((read_json(run_dir.plan) or {}).get("run") or {}).get("name")
+    told = state in UNFINISHED_STATES or run_dir.run_id == definitions_of
+    plan = (read_json(run_dir.plan) or {}) if told or not known.get("run_name") else {}
+    name = known.get("run_name") or (plan.get("run") or {}).get("name")
     return {
         "run_id": run_dir.run_id,
         "run_name": name,
         "state": state,
         "drives": len(known.get("drives") or []),
         "updated": known.get("updated"),
+        "definitions": definitions(plan) if told else {},
     }
 
 

@@ -26,6 +26,9 @@ options:
   run_name:
     description: List only runs of this name.
     type: str
+  definitions_of:
+    description: A run whose tests' definitions to tell, beside those of unfinished runs. Unlike O(run_id) it may be any text.
+    type: str
   archive:
     description:
       - Pack the folder of O(run_id) into C(<state_dir>/<run_id>.tar.gz), readable for everyone.
@@ -63,6 +66,7 @@ runs:
   description:
     - The runs on this host, oldest id first.
     - "C(state) is C(starting), C(running), C(finished), C(stopped), C(failed), or C(dead): its job is gone without having said so."
+    - C(definitions) holds a digest of each part of each test's definition, for unfinished runs and O(definitions_of); empty for others.
   returned: success
   type: list
   elements: dict
@@ -107,6 +111,7 @@ def main():
             state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
             run_id=dict(type="str"),
             run_name=dict(type="str"),
+            definitions_of=dict(type="str"),
             archive=dict(type="bool", default=False),
         ),
         required_if=[("archive", True, ["run_id"])],
@@ -114,7 +119,7 @@ def main():
     )
     host, args = Host(), module.params
     try:
-        result = {"runs": summary.runs(host, args["state_dir"], args["run_name"])}
+        result = {"runs": summary.runs(host, args["state_dir"], args["run_name"], args["definitions_of"])}
         if args["run_id"]:
             run_dir = RunDir(args["state_dir"], args["run_id"])
             run = summary.read(host, run_dir)

@@ -70,6 +70,17 @@ def _make(path: str, made: list[str]) -> None:
         made.append(folder)
 
 
+def read_run(folder: str) -> dict[str, t.Any] | None:
+    """run.json, None when there is none. Raises ValueError for a damaged one."""
+    try:
+        record = read_json(os.path.join(folder, "run.json"))
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    if record is not None and not (isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)):
+        raise ValueError("it is not a run's record")
+    return record
+
+
 def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
     """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed. Raises OSError."""
     path = os.path.join(folder, "run.json")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import platform
@@ -12,7 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from . import controller, describe, findings, hostplan
+from . import controller, definitions, describe, findings, hostplan
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -56,6 +57,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     plans, wrong = _plans(views, run)
     found += wrong
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
+    run_folder = os.path.join(results_dir, run.id) if run else ""
+    tests = _tests(views)
+    found += _definition_findings(views, run, run_folder, tests, plans)
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
     return Decision(
@@ -64,9 +68,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         shows_plan=not destructive,
         destructive=destructive,
         plan_text=_plan_text(views, run, plans),
-        run_folder=os.path.join(results_dir, run.id) if run else "",
+        run_folder=run_folder,
         results_dir=results_dir,
-        record=_record(views, run, now) if run and not found else {},
+        record=_record(views, run, now, tests) if run and not found else {},
     )
 
 
@@ -102,6 +106,35 @@ def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str
     return plans, found
 
 
+def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
+    """What run.json tells about the tests of each host: {host: {name: …}}; without hosts whose tests are wrong (_plans says how)."""
+    tests = {}
+    for view in views:
+        if view.asked is not None:
+            with contextlib.suppress(PlanError):
+                tests[view.name] = {test["name"]: definitions.about(test) for test in hostplan.tests(host_variables(view.asked))}
+    return tests
+
+
+def _definition_findings(
+    views: t.Sequence[View],
+    run: Run | None,
+    run_folder: str,
+    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, t.Any],
+) -> list[Finding]:
+    """One name for two tests, within this play or against what the run was started with."""
+    # The name of a single step says what it is, not how: hosts may do it with different settings.
+    named = {view.name: tests[view.name] for view in views if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"}
+    if run is None:
+        return definitions.clashes(named, {})
+    try:
+        before = controller.read_run(run_folder) or {}
+    except ValueError as error:
+        return [Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); put it right, or use another ssd_run_id")]
+    return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
+
+
 def _plan_finding(problem: str, host: str) -> Finding:
     own, prefix = problem.startswith(f"{host}: "), f"{host}: "
     return Finding(problem[len(prefix):] if own else problem, host)
@@ -134,16 +167,16 @@ def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
     return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
 
 
-def _record(views: t.Sequence[View], run: Run, now: datetime.datetime) -> dict[str, t.Any]:
+def _record(
+    views: t.Sequence[View], run: Run, now: datetime.datetime, tests: t.Mapping[str, t.Mapping[str, t.Any]]
+) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
-    asked, tests = [], {}
-    for view in views:
-        if view.asked is None:
-            continue
-        loaded = hostplan.tests(host_variables(view.asked))
-        names = [test["name"] for test in loaded]
-        asked += [{"host": view.name, "drive": findings.drives_util.label(selector), "tests": names} for selector in view.asked["ssd_drives"]]
-        tests.update({test["name"]: _about(test) for test in loaded})
+    asked = [
+        {"host": view.name, "drive": findings.drives_util.label(selector), "tests": list(tests[view.name])}
+        for view in views
+        if view.asked is not None
+        for selector in view.asked["ssd_drives"]
+    ]
     return {
         "schema_version": SCHEMA_VERSION,
         "run": {"id": run.id, "name": run.name},
@@ -151,15 +184,6 @@ def _record(views: t.Sequence[View], run: Run, now: datetime.datetime) -> dict[s
         "asked": asked,
         # A single step measures nothing that a criterion could be about.
         "criteria": (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else [],
-        "tests": tests,
+        "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
         "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
-    }
-
-
-def _about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    keys = ("title", "source", "origin", "purge", "precondition", "active_range_pct", "rounds", "steady_state")
-    return {
-        **{key: test[key] for key in keys},
-        "tracked": (test["steady_state"] or {}).get("tracked", []),
-        "cells": [cell["id"] for cell in test["cells"]],
     }

@@ -178,3 +178,18 @@ def test_unfinished_names_the_drives_of_a_live_job_only(tmp_path):
     folder = Folder(tmp_path).status(drives=[("A1", DONE), ("B2", BUSY), ("C3", WAITING)])
     assert summary.unfinished(folder.read()) == ["B2", "C3"]
     assert summary.unfinished(folder.status(alive=False, drives=[("B2", BUSY)]).read()) == []
+
+
+@pytest.mark.parametrize("state, asked_for, told", [("running", None, True), ("finished", None, False), ("finished", RUN, True)])
+def test_a_run_tells_how_its_tests_are_defined_where_that_counts(tmp_path, state, asked_for, told):
+    Folder(tmp_path).status(state).plan(cells=[{"id": "c", "runtime_s": 1}], rounds={"max": 5})
+    (run,) = summary.runs(HOST, str(tmp_path), definitions_of=asked_for)
+    assert list(run["definitions"]) == (["iops"] if told else [])
+
+
+def test_a_definition_is_the_same_for_drives_that_cannot_do_all_cells():
+    small = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}], "not_applicable": [{"id": "b", "reason": "r"}]}
+    whole = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}, {"id": "b", "runtime_s": 1}], "not_applicable": []}
+    one, both = [summary.definitions({"drives": [{"tests": [test]} for test in tests]}) for tests in ([small], [small, whole])]
+    assert one == both
+    assert one != summary.definitions({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})

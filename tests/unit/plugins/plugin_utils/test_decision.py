@@ -7,7 +7,8 @@ import datetime
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import decision
+from ansible_collections.ssdlab.fleet.plugins.module_utils import summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import controller, decision, hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.findings import View
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
@@ -128,3 +129,78 @@ def test_hosts_may_have_different_plans(fleet):
 def test_a_results_folder_that_cannot_be_written_is_found_before_hours_are_spent(fleet):
     (found,) = decide(fleet(ssd_results_dir="/proc/results")).findings
     assert found.startswith("ssd_results_dir: /proc/results cannot be written on the controller")
+
+
+QUICK = {
+    "name": "quick",
+    "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 2}],
+    "rounds": {"max": 5},
+    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "precondition": False,
+}
+CHANGES = {
+    "cells": {"cells": [{"block_size": "8KiB", "read_pct": 0, "runtime_s": 2}, *QUICK["cells"]]},
+    "rounds": {"rounds": {"max": 9}},
+    "steady_state": {"steady_state": {**QUICK["steady_state"], "window": 4}},
+    "runtimes_s": {"cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 3}]},
+    "purge": {"purge": {"method": "overwrite"}},
+    "precondition": {"precondition": True},
+    "after_steady_rounds": {"after_steady_rounds": 1},
+}
+
+
+def start(fleet, *views):
+    """A first play of the run r1, of which the controller keeps run.json. Returns its decision."""
+    decided = decide(*views)
+    assert decided.findings == []
+    controller.write_run(decided.run_folder, decided.record)
+    return decided
+
+
+@pytest.mark.parametrize("key", CHANGES)
+def test_a_run_keeps_the_definitions_that_it_was_started_with(fleet, key):
+    start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
+    (found,) = decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r1")).findings
+    assert found == f"h1: run r1 was started with another definition of test quick (differs in: {key}); use another ssd_run_id"
+    assert decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r2")).findings == []
+
+
+def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fleet):
+    plan = hostplan.build(
+        decision.host_variables(fleet(ssd_plan=[QUICK]).asked),
+        run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", drives=fleet().drives, engine_version="0",
+    )
+    known = [{"run_id": "r1", "run_name": "qualify", "state": "finished", "definitions": summary.definitions(plan)}]
+    assert decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1")).findings == []
+    changed = {**QUICK, **CHANGES["rounds"], **CHANGES["cells"]}
+    (found,) = decide(fleet(runs=known, ssd_plan=[changed], ssd_run_id="r1")).findings
+    assert "h1: run r1 was started with another definition of test quick (differs in: rounds, cells)" in found
+    (found,) = decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1", purge_method="none")).findings
+    assert "differs in: purge" in found
+
+
+def test_criteria_titles_and_further_tests_may_change(fleet):
+    start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
+    later = fleet(ssd_plan=[{**QUICK, "title": "New"}, "wsat"], ssd_run_id="r1", ssd_criteria=[{"metric": "write_iops", "min": 6}])
+    assert decide(later).findings == []
+
+
+def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):
+    other = {**QUICK, **CHANGES["steady_state"]}
+    expected = "h2: test quick: is defined in another way on h1 (differs in: steady_state); give the two definitions different names"
+    assert decide(fleet(ssd_plan=[QUICK]), fleet("h2", ["S2"], ssd_plan=[other])).findings == [expected]
+    start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
+    assert decide(fleet("h2", ["S2"], ssd_plan=[other], ssd_run_id="r1")).findings == [expected]
+    assert decide(fleet("h2", ["S2"], ssd_plan=[{**other, "name": "quick4"}], ssd_run_id="r1")).findings == []
+
+
+def test_a_single_step_may_have_other_settings_on_each_host(fleet):
+    both = [fleet(ssd_step="precondition"), fleet("h2", ["S2"], ssd_step="precondition", precondition_passes=3)]
+    assert decide(*both).findings == []
+
+
+def test_a_damaged_record_is_told(fleet, tmp_path):
+    (tmp_path / "results" / "r1").mkdir(parents=True)
+    (tmp_path / "results" / "r1" / "run.json").write_text("{")
+    (found,) = decide(fleet(ssd_run_id="r1")).findings
+    assert "r1/run.json is damaged" in found and "another ssd_run_id" in found
