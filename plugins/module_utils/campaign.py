@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import traceback
@@ -32,7 +33,7 @@ class Job(t.NamedTuple):
     fio_path: str
     same_boot: bool
     history: list[dict[str, t.Any]]
-    drifted: t.Callable[[], list[str]]
+    drifted: t.Callable[..., list[str]]
 
 
 class Campaign:
@@ -44,6 +45,7 @@ class Campaign:
         self._drive = plan["drive"]
         self._history = [record for record in job.history if record.get("drive") == self._drive]
         self._rate_bytes_per_s: float | None = None
+        self._drift: list[str] = []
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
         self._held = HeldDrive(job.host, plan, owner, job.same_boot)
         runner = fio.Runner(job.stop, job.fio_path)
@@ -92,7 +94,7 @@ class Campaign:
         attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._history)
         names = {"test": test["name"], "attempt": attempt}
         self._note("test_started", title=test.get("title", ""), **names)
-        drift = self._job.drifted()
+        self._drift = self._job.drifted(self._name)
         rounds = Rounds(test, self._active_bytes(test))
         try:
             self._purge(test, names)
@@ -107,10 +109,19 @@ class Campaign:
             raise
         except (fio.FioError, purge.PurgeError) as error:
             outcome, reasons = "error", [str(error)]
-        if drift and outcome in ("steady", "complete"):
-            outcome, reasons = "invalid", ["the host's settings changed before the test: " + item for item in drift]
+        self._look_for_drift()
+        if self._drift and outcome in ("steady", "complete"):
+            outcome, reasons = "invalid", ["the host was not as it was to be: " + item for item in self._drift]
         self._end_test(names, rounds, outcome, reasons)
         return outcome
+
+    @property
+    def _name(self) -> str:
+        return os.path.basename(self._held.path)
+
+    def _look_for_drift(self, **kinds: t.Any) -> None:
+        """Note what is not as it was set, once each: what came back by itself has still been measured."""
+        self._drift += [item for item in self._job.drifted(self._name, **kinds) if item not in self._drift]
 
     def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
         averages = rounds.averages()
@@ -187,6 +198,7 @@ class Campaign:
     def _after_round(
         self, names: dict[str, t.Any], rounds: Rounds, metrics: dict[str, t.Any], written: int, elapsed_s: float
     ) -> None:
+        self._look_for_drift(kinds=("sysfs",))
         tracked = rounds.tracked()
         self._note("round", round=rounds.count, tracked=tracked, bytes_written=written, elapsed_s=round(elapsed_s, 3), **names)
         shown = tracked[0] if tracked else {"cell": list(metrics)[0], "metric": "iops"}

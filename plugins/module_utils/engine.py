@@ -25,6 +25,10 @@ from .locks import Locked, host_lock
 from .rundir import Journal, RunDir, Status, now, queued, read_journal, read_json, run_ids
 
 
+class NotRestored(Exception):
+    """The host still has settings of an earlier run; the message names them."""
+
+
 class HostJob:
     """Works through a host's drives, then puts the host back, however it ends."""
 
@@ -74,7 +78,7 @@ class HostJob:
         self._status.set()
         state, message, latency = "failed", "", self._latency()
         try:
-            restore_leftovers(self._host, self._run_dir.state_dir)
+            refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             self._start(latency)
             self._run_drives()
             state = "stopped" if self._stop.is_set() else "finished"
@@ -102,7 +106,7 @@ class HostJob:
         )
         names = [name for drive in self._plan["drives"] for name in find(self._host, drive["selector"])]
         settings = tuning.expand(self._host, self._plan["tune"], names)
-        self._applied = tuning.apply(self._host, settings, self._run_dir.tuning)
+        self._applied = tuning.apply(self._host, settings, self._run_dir.tuning, keep=bool(self._plan["tune"].get("keep")))
         self._journal.add("tuned", settings=self._applied + latency.hold())
 
     def _run_drives(self) -> None:
@@ -115,7 +119,7 @@ class HostJob:
             fio_path=self._plan["fio"]["path"],
             same_boot=self._plan["boot_id"] == tuning.boot_id(self._host),
             history=self._history,
-            drifted=lambda: tuning.drifted(self._host, self._applied),
+            drifted=lambda device, kinds=("sysfs", "service"): tuning.drifted(self._host, self._applied, device, kinds),
         )
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
         with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
@@ -135,14 +139,25 @@ class HostJob:
         return not os.path.exists(self._run_dir.tuning)
 
 
-def restore_leftovers(host: Host, state_dir: str) -> list[tuning.Setting]:
-    """Put back what dead jobs left behind, newest run first, as each recorded what the one before had set."""
+def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[tuning.Setting]:
+    """Put back what dead jobs left behind, newest run first, as each recorded what the one before had set.
+
+    `kept`: also what tune.yml set, to stay until it is restored.
+    """
     done = []
     for run_id in reversed(run_ids(state_dir)):
         run_dir = RunDir(state_dir, run_id)
-        if os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status()):
+        left = os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status())
+        if left and (kept or not tuning.is_kept(run_dir.tuning)):
             done += restore_run(host, run_dir)
     return done
+
+
+def refuse_unrestored(done: t.Iterable[tuning.Setting]) -> None:
+    """Raise NotRestored when a setting could not be put back: another run on top would measure an odd host."""
+    failed = ["{0}: {1}".format(item["path"], item["message"] or item["effective"]) for item in done if item["outcome"] == "failed"]
+    if failed:
+        raise NotRestored("settings of an earlier run could not be put back; mend that and run restore.yml: " + "; ".join(failed))
 
 
 def restore_run(host: Host, run_dir: RunDir) -> list[tuning.Setting]:
@@ -174,6 +189,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     host, run_dir = Host(), RunDir.at(words[1])
     if words[0] == "run":
+        # Whatever the umask of the login was: watch and collect read as a plain user.
+        os.umask(0o022)
         _log_to(run_dir.log)
         return HostJob(run_dir, host).run()
     if not is_live(host, run_dir.read_status()):

@@ -74,8 +74,13 @@ class Runner:
             job_path,
         ]
 
-    def run(self, job_path: str, output_path: str, tick: t.Callable[[], None] | None = None) -> tuple[int, str]:
-        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted."""
+    def run(
+        self, job_path: str, output_path: str, tick: t.Callable[[], None] | None = None, deadline_s: float | None = None
+    ) -> tuple[int, str]:
+        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted.
+
+        deadline_s: fio is ended, and FioError raised, when it takes longer.
+        """
         if self._stop.is_set():
             raise Interrupted()
         process = subprocess.Popen(
@@ -86,16 +91,17 @@ class Runner:
             cwd=os.path.dirname(output_path),
         )
         try:
-            stderr = self._wait(process, tick)
+            stderr = self._wait(process, tick, deadline_s)
         finally:
             end_process(process)
         if self._stop.is_set():
             raise Interrupted()
         return process.returncode, stderr
 
-    def _wait(self, process: subprocess.Popen, tick: t.Callable[[], None] | None) -> str:
+    def _wait(self, process: subprocess.Popen, tick: t.Callable[[], None] | None, deadline_s: float | None) -> str:
         # The end of stderr wakes us at once; Popen.wait with a timeout would sleep through it.
-        stderr, last_tick = b"", time.monotonic()
+        began = last_tick = time.monotonic()
+        stderr = b""
         pipe = t.cast(t.IO[bytes], process.stderr)
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
@@ -106,6 +112,8 @@ class Runner:
                         process.wait()
                         break
                     stderr += chunk
+                if deadline_s is not None and time.monotonic() - began > deadline_s:
+                    raise FioError("fio did not end within {0:g} s: the drive hangs or fio does; it was ended".format(deadline_s))
                 if tick and time.monotonic() - last_tick >= 1.0:
                     tick()
                     last_tick = time.monotonic()

@@ -15,10 +15,10 @@ import sys
 import time
 import typing as t
 
-from .engine import restore_leftovers, restore_run
+from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_run
 from .host import Host
 from .liveness import is_live, pid_start, run_state, state_of
-from .locks import Locked, host_lock
+from .locks import Lock, Locked, host_lock
 from .rundir import FINAL_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
 
 START_TIMEOUT_S = 30.0
@@ -53,6 +53,15 @@ def _comparable(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
+    """Like `start_alone`, one at a time: of two plays that start one run at the same moment the second attaches. Raises JobError."""
+    try:
+        with Lock("start", {"run": run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=2 * START_TIMEOUT_S):
+            return start_alone(host, run_dir, plan, engine, check)
+    except Locked as error:
+        raise JobError("another play is starting a run on this host: {0}".format(error)) from None
+
+
+def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
     """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run.
 
     A record that a dead job left is restored first. Raises JobError.
@@ -63,6 +72,10 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
         return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
     _refuse_second_run(host, run_dir)
     restored = restore_leftovers(host, run_dir.state_dir)
+    try:
+        refuse_unrestored(restored)
+    except NotRestored as error:
+        raise JobError(str(error)) from None
     _make_folders(run_dir)
     installed = _install(engine, run_dir.state_dir)
     # A resumed run gets the identities as seen in this boot; what is asked for is the same.
@@ -195,7 +208,7 @@ def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]
             message = "run {0} is under way and will restore this host itself; wait for it or end it (stop.yml)"
             raise JobError(message.format(run_dir.run_id))
     left = [run_dir for run_dir in runs if os.path.exists(run_dir.tuning)]
-    restored = restore_leftovers(host, state_dir) if left and not check else []
+    restored = restore_leftovers(host, state_dir, kept=True) if left and not check else []
     failed = [item for item in restored if item["outcome"] == "failed"]
     if failed:
         raise JobError("could not put back: " + "; ".join(item["path"] + " " + item["message"] for item in failed))

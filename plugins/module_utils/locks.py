@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 import typing as t
 
 from .drive import slug
@@ -28,9 +29,21 @@ class Lock:
         self._owner = owner
         self._handle: int | None = None
 
-    def acquire(self) -> Lock:
-        """Take the lock at once or raise Locked."""
+    def acquire(self, wait_s: float = 0.0) -> Lock:
+        """Take the lock, within wait_s, or raise Locked. Done already: nothing happens."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                return self._acquire()
+            except Locked:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.1)
+
+    def _acquire(self) -> Lock:
         os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
+        if self._handle is not None:
+            return self
         while self._handle is None:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
             try:

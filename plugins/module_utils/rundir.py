@@ -83,8 +83,11 @@ class RunDir:
         return path
 
     def read_status(self) -> dict[str, t.Any] | None:
-        """status.json, or None when the run never got that far."""
-        return read_json(self.status)
+        """status.json, or None when the run never got that far or the file is damaged: then no job writes it any more."""
+        try:
+            return read_json(self.status)
+        except ValueError:
+            return None
 
 
 def run_ids(state_dir: str) -> list[str]:
@@ -97,12 +100,17 @@ def run_ids(state_dir: str) -> list[str]:
 
 
 def read_json(path: str) -> dict[str, t.Any] | None:
-    """A JSON file, or None when it is not there."""
+    """A JSON file with a mapping, or None when it is not there. Raises ValueError, naming the file, for anything else."""
     try:
         with open(path) as source:
-            return json.load(source)
+            data = json.load(source)
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        raise ValueError("{0} is damaged ({1}); mend it or move it away".format(path, error)) from None
+    if not isinstance(data, dict):
+        raise ValueError("{0} is damaged (no mapping); mend it or move it away".format(path))
+    return data
 
 
 def read_journal(path: str) -> list[dict[str, t.Any]]:
@@ -139,9 +147,11 @@ class Journal:
     def add(self, event: str, **fields: t.Any) -> dict[str, t.Any]:
         """Write one record and return it."""
         record = dict(self._common, time=now(), event=event, **fields)
-        line = json.dumps(record, sort_keys=True) + "\n"
+        rest = (json.dumps(record, sort_keys=True) + "\n").encode()
         with self._lock:
-            os.write(self._handle, line.encode())
+            while rest:
+                # A disk that is nearly full takes a part; the next write says why.
+                rest = rest[os.write(self._handle, rest) :]
             os.fsync(self._handle)
         return record
 

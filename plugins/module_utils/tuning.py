@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run-time tuning of a host: record, apply, verify the effective value, put back.
 
-A setting is `{kind: sysfs | service, name, path, wanted}`; path is a file below /sys or /proc, or a service's name.
+A setting is `{kind: sysfs | service, name, path, wanted, device}`; path is a file below /sys or /proc, or a service's name;
+device is the kernel name of the drive that it belongs to, None for one of the whole host.
 The record (tuning.json) is on the disk before the first change, and goes once everything is back.
 """
 
@@ -22,6 +23,8 @@ from .rundir import read_json, write_atomic
 CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 # What a machine, a container or a virtual drive lacks is no error: there is nothing to set.
 NOT_APPLICABLE_ERRNOS = (errno.ENOENT, errno.EROFS, errno.ENODEV, errno.EOPNOTSUPP)
+
+RESTORE_TIMEOUT_S = 10.0
 
 Setting = t.Dict[str, t.Any]
 
@@ -45,12 +48,12 @@ def expand(host: Host, tune: t.Mapping[str, t.Any], drive_names: t.Sequence[str]
     """
     settings = []
     for item in tune.get("sysfs", []):
-        names = drive_names if "@ssd_name@" in item["path"] else [""]
-        patterns = [item["path"].replace("@ssd_name@", name) for name in names]
-        for path in [path for pattern in patterns for path in host.glob(pattern) or [pattern]]:
-            settings.append({"kind": "sysfs", "name": item["name"], "path": path, "wanted": str(item["value"])})
+        for device in drive_names if "@ssd_name@" in item["path"] else [None]:
+            pattern = item["path"].replace("@ssd_name@", device or "")
+            for path in host.glob(pattern) or [pattern]:
+                settings.append({"kind": "sysfs", "name": item["name"], "path": path, "wanted": str(item["value"]), "device": device})
     for service in tune.get("services_stopped", []):
-        settings.append({"kind": "service", "name": service, "path": service, "wanted": "inactive"})
+        settings.append({"kind": "service", "name": service, "path": service, "wanted": "inactive", "device": None})
     return settings
 
 
@@ -87,12 +90,20 @@ def _set(host: Host, setting: Setting, value: str) -> str:
     return ""
 
 
-def apply(host: Host, settings: t.Sequence[Setting], record_path: str) -> list[Setting]:
-    """Record, change and verify. Returns the settings with before, effective, outcome and message."""
+def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False) -> list[Setting]:
+    """Record, change and verify. Returns the settings with before, effective, outcome and message.
+
+    What a record of this boot already holds is not yet back: its values stay the ones to go back to.
+    `keep`: the record is for an explicit restore only.
+    """
     recorded = [dict(setting, before=current(host, setting)) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
+    old = read_json(record_path) or {}
+    if old.get("boot_id") == boot_id(host):
+        left = {item["path"] for item in old["settings"]}
+        todo = old["settings"] + [item for item in todo if item["path"] not in left]
     if todo:
-        write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "settings": todo}, indent=1) + "\n")
+        write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "keep": keep, "settings": todo}, indent=1) + "\n")
     return [_apply_one(host, item) for item in recorded]
 
 
@@ -111,15 +122,23 @@ def _apply_one(host: Host, item: Setting) -> Setting:
     return dict(item, effective=value, outcome="changed", message="")
 
 
-def drifted(host: Host, applied: t.Sequence[Setting]) -> list[str]:
-    """What no longer is as it was set: a sentence each."""
+def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = ("sysfs", "service")) -> list[str]:
+    """What is not as it was asked for, on the host or on this drive: a sentence each.
+
+    device: the drive's kernel name. kinds: of settings to look at; a service's state costs a process.
+    """
     return [
         "{0} is {1}, tuned to {2}".format(item["path"], value, item["wanted"])
         for item in applied
-        if item["outcome"] in ("changed", "unchanged")
+        if item["outcome"] != "not_applicable" and item["device"] in (None, device) and item["kind"] in kinds
         for value in [current(host, item)]
         if value != item["wanted"]
     ]
+
+
+def is_kept(record_path: str) -> bool:
+    """Whether a record waits for an explicit restore (tune.yml)."""
+    return bool((read_json(record_path) or {}).get("keep"))
 
 
 def restore(host: Host, record_path: str) -> list[Setting]:
@@ -133,16 +152,26 @@ def restore(host: Host, record_path: str) -> list[Setting]:
     if record["boot_id"] != boot_id(host):
         done = [dict(item, effective=None, outcome="restored", message="by a reboot") for item in record["settings"]]
     else:
-        done = [_restore_one(host, item) for item in reversed(record["settings"])]
+        # A drive that hangs must not keep the rest of the host from being put back.
+        ordered = sorted(reversed(record["settings"]), key=lambda item: item.get("device") is not None)
+        done = [_restore_one(host, item) for item in ordered]
     if all(item["outcome"] != "failed" for item in done):
         os.unlink(record_path)
     return done
 
 
+def _put_back(host: Host, item: Setting) -> str:
+    """Set the value from before; an error text. A queue attribute of a drive that hangs blocks its writer: a child, with a deadline."""
+    if not item.get("device"):
+        return _set(host, item, item["before"])
+    result = host.run(["tee", host.path(item["path"])], timeout_s=RESTORE_TIMEOUT_S, stdin=item["before"])
+    return result.stderr.strip() if result.rc else ""
+
+
 def _restore_one(host: Host, item: Setting) -> Setting:
     if current(host, item) is None:
         return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
-    message = "" if current(host, item) == item["before"] else _set(host, item, item["before"])
+    message = "" if current(host, item) == item["before"] else _put_back(host, item)
     value = current(host, item)
     outcome = "restored" if value == item["before"] else "failed"
     return dict(item, effective=value, outcome=outcome, message=message)

@@ -28,6 +28,14 @@ allow_file_create=0
 """
 
 
+# What reading a result of another form than fio's raises.
+UNKNOWN_FORM = (KeyError, TypeError, AttributeError, IndexError)
+# How much longer than asked a cell may take before fio, or the drive, counts as hanging.
+CELL_GRACE_S = 30.0
+# A fill that writes nothing for so long is stuck.
+STUCK_S = 600.0
+
+
 def seed(*parts: t.Any) -> int:
     """A seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash of its names."""
     digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()
@@ -76,12 +84,16 @@ class Workbench:
         ended = time.monotonic()
         gap_s = None if self._last_end is None else max(0.0, ended - cell["runtime_s"] - self._last_end)
         self._last_end = ended
+        try:
+            read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
+        except UNKNOWN_FORM as error:
+            raise fio.FioError("fio's result {0} has an unknown form ({1}: {2})".format(raw, type(error).__name__, error)) from None
         return {
             "started": started,
             "seconds": round(ended - began, 3),
             "gap_s": None if gap_s is None else round(gap_s, 3),
-            "read": fio.figures(result, "read"),
-            "write": fio.figures(result, "write"),
+            "read": read,
+            "write": write,
             "raw": raw,
         }
 
@@ -105,8 +117,15 @@ class Workbench:
             remainder_bytes=remainder,
         )
 
+        progress = {"bytes": before, "time": began}
+
         def share_done() -> None:
-            tick(min(1.0, (self._held.bytes_written() - before) / total))
+            written, now_s = self._held.bytes_written(), time.monotonic()
+            if written != progress["bytes"]:
+                progress.update(bytes=written, time=now_s)
+            elif now_s - progress["time"] > STUCK_S:
+                raise fio.FioError("{0}: nothing was written for {1:g} s: the drive hangs".format(name, STUCK_S))
+            tick(min(1.0, (written - before) / total))
 
         for part, job, length in parts:
             if length:
@@ -134,7 +153,8 @@ class Workbench:
         base = os.path.join(self._raw_dir, name)
         with open(base + ".fio", "w") as out:
             out.write(fio.fill(job, values))
-        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick)
+        deadline_s = None if runtime_s is None else runtime_s * 1.1 + CELL_GRACE_S
+        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
         text = _take_in(base + ".json")
         if stderr:
             with open(base + ".err", "w") as out:
@@ -144,6 +164,8 @@ class Workbench:
             found = fio.problems(rc, result, self._held.path, directions, runtime_s, size_bytes)
         except fio.FioError as error:
             found = ["fio ended with exit code {0}".format(rc), str(error)]
+        except UNKNOWN_FORM as error:
+            found = ["fio's result has an unknown form ({0}: {1})".format(type(error).__name__, error)]
         if found:
             raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + " (kept in {0}.*)".format(base))
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))

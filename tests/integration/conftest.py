@@ -103,7 +103,8 @@ class Site:
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
         argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook")]
         argv += [str(REPO / "playbooks" / (playbook + ".yml")), "-i", str(inventory), *args]
-        environment = dict({k: v for k, v in os.environ.items() if not k.startswith("ANSIBLE_")}, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
         done = subprocess.run(
             argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_TIMEOUT_S, check=False
         )

@@ -17,7 +17,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, rundir, tuning
+from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, rounds, rundir, tuning, workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
@@ -274,7 +274,54 @@ def test_settings_that_change_under_a_test_make_it_invalid(bench, loop_drive, mo
         Host().write(path, "1")
 
     monkeypatch.setattr(purge.Sentinels, "plant", meddle)
-    tests = planning.load_plan([QUICK, dict(QUICK, name="second")])
-    journal, _status = bench.run(bench.plan([drive], tests, tune=TUNE))
-    first, second = events(journal, "test_finished")
-    assert second["outcome"] == "invalid" and path + " is 1, tuned to 2" in second["reasons"][0]
+    journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
+    (end,) = events(journal, "test_finished")
+    assert end["outcome"] == "invalid" and path + " is 1, tuned to 2" in end["reasons"][0]
+
+
+def test_a_setting_that_changes_in_a_round_and_comes_back_is_noticed(bench, loop_drive, monkeypatch):
+    drive = loop_drive()
+    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    add = rounds.Rounds.add
+
+    def meddle(self, *given):
+        add(self, *given)
+        Host().write(path, "1" if self.count == 2 else "2")
+
+    monkeypatch.setattr(rounds.Rounds, "add", meddle)
+    journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
+    (end,) = events(journal, "test_finished")
+    assert (end["outcome"], len(end["reasons"])) == ("invalid", 1) and path in end["reasons"][0]
+
+
+def test_a_setting_that_could_not_be_made_makes_the_test_invalid(bench, loop_drive):
+    drive = loop_drive()
+    tune = {"sysfs": [{"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "bogus"}]}
+    journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=tune))
+    (end,) = events(journal, "test_finished")
+    assert end["outcome"] == "invalid" and "tuned to bogus" in end["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    "behaviour, words",
+    [
+        ("exec sleep 600", "did not end within"),
+        ("echo '{\"jobs\": [{\"write\": 5}]}' > \"$out\"", "unknown form"),
+        ("echo garbage > \"$out\"", "no JSON result"),
+        ("kill -9 $$", "exit code -9"),
+    ],
+)
+def test_an_odd_fio_is_an_error_with_its_reason(bench, loop_drive, tmp_path, monkeypatch, behaviour, words):
+    monkeypatch.setattr(workbench, "CELL_GRACE_S", 2.0)
+    plan = bench.plan([loop_drive()], planning.load_plan([QUICK]))
+    fake = tmp_path / "fio"
+    fake.write_text(
+        "#!/bin/sh\n[ \"$1\" = --version ] && exec fio --version\ncase \"$*\" in *probe*) exec fio \"$@\";; esac\n"
+        "for word; do case $word in --output=*) out=${word#--output=};; esac; done\n" + behaviour + "\n"
+    )
+    fake.chmod(0o755)
+    plan["fio"]["path"] = str(fake)
+    journal, status = bench.run(plan)
+    (end,) = events(journal, "test_finished")
+    assert end["outcome"] == "error" and words in end["reasons"][0], end
+    assert status["drives"][0]["outcome"] == "error"

@@ -15,7 +15,6 @@ def info(state, unfinished=(), message="", status=True):
     return {"state": state, "unfinished": list(unfinished), "status": {"message": message} if status else {}}
 
 
-
 @pytest.mark.parametrize(
     "answer, state, says",
     [

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import job, rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, job, rundir, tuning
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 
 PLAN = {
@@ -86,6 +87,20 @@ def test_a_run_whose_settings_are_not_back_is_not_removed(run_dir):
     rundir.write_atomic(run_dir.tuning, "{}")
     with pytest.raises(job.JobError, match="restore.yml"):
         job.remove(Host(), run_dir)
+
+
+def test_what_tune_left_stays_for_a_later_run_and_goes_by_restore(run_dir):
+    host = Host()
+    rundir.write_atomic(run_dir.tuning, json.dumps({"boot_id": tuning.boot_id(host), "keep": True, "settings": []}))
+    assert engine.restore_leftovers(host, run_dir.state_dir) == [] and os.path.exists(run_dir.tuning)
+    assert job.restore(host, run_dir.state_dir)["changed"] is True
+    assert not os.path.exists(run_dir.tuning)
+
+
+def test_no_run_starts_on_settings_that_could_not_be_put_back():
+    failed = {"path": "/sys/x", "message": "Invalid argument", "effective": "a", "outcome": "failed"}
+    with pytest.raises(engine.NotRestored, match="/sys/x: Invalid argument"):
+        engine.refuse_unrestored([dict(failed, outcome="restored"), failed])
 
 
 def test_a_live_run_is_neither_removed_nor_restored(run_dir):

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -28,6 +30,14 @@ def test_a_second_owner_is_told_who_holds_it_and_the_file_goes_with_the_holder(t
             Lock("host", {"run": "second"}, str(tmp_path)).acquire()
         assert os.listdir(tmp_path) == ["host.lock"]
     assert os.listdir(tmp_path) == []
+
+
+def test_a_patient_owner_gets_it_when_the_first_lets_go(tmp_path):
+    first = Lock("start", {"run": "first"}, str(tmp_path)).acquire()
+    threading.Timer(0.3, first.release).start()
+    began = time.monotonic()
+    Lock("start", {"run": "second"}, str(tmp_path)).acquire(wait_s=10).release()
+    assert 0.2 < time.monotonic() - began < 5
 
 
 def test_the_kernel_frees_the_lock_of_a_killed_owner(tmp_path):

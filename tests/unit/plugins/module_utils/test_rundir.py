@@ -30,6 +30,28 @@ def test_a_torn_line_costs_only_itself(tmp_path):
     assert [record["event"] for record in rundir.read_journal(path)] == ["one", "two"]
 
 
+def test_a_short_write_tears_no_record(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:7]))
+    path = str(tmp_path / "journal.jsonl")
+    journal = rundir.Journal(path, run_id="r", host="h")
+    journal.add("one")
+    journal.close()
+    assert [record["event"] for record in rundir.read_journal(path)] == ["one"]
+
+
+@pytest.mark.parametrize("text", ['{"a', "[]", ""])
+def test_a_damaged_file_is_named_and_a_damaged_status_is_none(tmp_path, text):
+    run = rundir.RunDir(str(tmp_path), "r")
+    os.makedirs(run.path)
+    for path in (run.status, run.tuning):
+        with open(path, "w") as out:
+            out.write(text)
+    assert run.read_status() is None
+    with pytest.raises(ValueError, match="tuning.json is damaged"):
+        rundir.read_json(run.tuning)
+
+
 def test_status_is_replaced_as_a_whole_and_readable_by_all(tmp_path):
     path = str(tmp_path / "status.json")
     status = rundir.Status(path, {"state": "running", "drives": [rundir.queued("a"), rundir.queued("b")]})

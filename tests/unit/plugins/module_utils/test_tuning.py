@@ -9,7 +9,7 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import tuning
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
 
 TUNE = {
     "sysfs": [
@@ -25,6 +25,7 @@ class Sysfs(Host):
     """A fixture tree; the scheduler's file shows its choice in brackets, as the kernel's does."""
 
     refuses = ()
+    hangs = ()
 
     def write(self, path, text):
         if path in self.refuses:
@@ -32,6 +33,13 @@ class Sysfs(Host):
         if path.endswith("scheduler"):
             text = " ".join("[{0}]".format(name) if name == text else name for name in ("none", "mq-deadline"))
         super().write(path, text)
+
+    def run(self, argv, timeout_s=60, stdin=None):
+        """tee, by which a drive's attribute is put back, writes through this tree too."""
+        if argv[0] in self.hangs:
+            return Result(argv, 124, "", "%s gave no answer in %g s" % (argv[0], timeout_s))
+        self.write(argv[1][len(self.root) :], stdin)
+        return Result(argv, 0, "", "")
 
 
 @pytest.fixture
@@ -64,7 +72,7 @@ def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
         ("nomerges", "2", "changed"),
         ("absent", None, "not_applicable"),
     ]
-    assert tuning.drifted(host, applied) == []
+    assert tuning.drifted(host, applied, "nvme0n1") == []
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
     assert (values(host), os.path.exists(record)) == (before, False)
     assert tuning.restore(host, record) == []
@@ -97,7 +105,7 @@ def test_a_value_that_does_not_take_is_failed_and_says_what_is_in_force(host, tm
 def test_drift_is_noticed(host, tmp_path):
     applied = tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), str(tmp_path / "tuning.json"))
     host.write("/sys/block/nvme0n1/queue/nomerges", "1")
-    assert tuning.drifted(host, applied) == ["/sys/block/nvme0n1/queue/nomerges is 1, tuned to 2"]
+    assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0n1/queue/nomerges is 1, tuned to 2"]
 
 
 def test_after_a_reboot_only_the_record_goes(host, tmp_path):
@@ -114,6 +122,35 @@ def test_what_cannot_be_put_back_keeps_its_record(host, tmp_path):
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
     assert "failed" in {item["outcome"] for item in tuning.restore(host, record)}
     assert os.path.exists(record)
+
+
+def test_a_drive_that_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp_path):
+    record = str(tmp_path / "tuning.json")
+    tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), record)
+    host.hangs = ("tee",)
+    done = tuning.restore(host, record)
+    assert [(item["name"], item["outcome"]) for item in done] == [("governor", "restored"), ("nomerges", "failed"), ("scheduler", "failed")]
+    assert "no answer" in done[1]["message"] and os.path.exists(record)
+
+
+def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
+    """A restore that fails, then another start: the first values must not be lost."""
+    record, before = str(tmp_path / "tuning.json"), values(host)
+    settings = tuning.expand(host, TUNE, ["nvme0n1"])
+    tuning.apply(host, settings, record)
+    host.hangs = ("tee",)
+    tuning.restore(host, record)
+    host.hangs = ()
+    tuning.apply(host, settings, record)
+    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
+    assert {path: tuning.effective(text) for path, text in values(host).items()} == {path: tuning.effective(text) for path, text in before.items()}
+
+
+def test_a_setting_that_failed_counts_for_its_own_drive_and_not_for_another(host, tmp_path):
+    host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
+    applied = tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), str(tmp_path / "tuning.json"))
+    assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0n1/queue/nomerges is 0, tuned to 2"]
+    assert tuning.drifted(host, applied, "nvme1n1") == []
 
 
 @pytest.mark.parametrize("text, value", [("[none] mq-deadline", "none"), ("none [kyber] bfq", "kyber"), (" 2 ", "2")])
