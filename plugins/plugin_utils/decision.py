@@ -13,7 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from . import controller, definitions, describe, findings, hostplan
+from . import controller, definitions, describe, findings, hostplan, values
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -141,8 +141,9 @@ def _plan_finding(problem: str, host: str) -> Finding:
 
 
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables of a plan; those of roles that are not part of the play from the roles' defaults."""
-    return {name: schemas.role_default(name) if asked.get(name) is None else asked[name] for name in hostplan.VARIABLES}
+    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for wrong ones (findings)."""
+    wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
+    return {name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name] for name in hostplan.VARIABLES}
 
 
 def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:

@@ -11,7 +11,7 @@ import typing as t
 
 from ..module_utils import drive as drives_util
 from ..module_utils.rundir import RUN_ID_PATTERN
-from . import judge
+from . import judge, values
 from .schema import plain, suggestion
 
 MODES = ("plan", "destructive")
@@ -22,8 +22,6 @@ DRIVES_SETTLED = (*LIVE, "finished")
 # Decided once for the fleet, so every host has to have the same value.
 FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria")
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-# (variable, smallest value) of what has to be a number.
-NUMBERS = (("ssd_parallel_drives", 1), ("ssd_assumed_write_mib_s", 0.001))
 MOST_NAMED = 5
 
 
@@ -83,6 +81,7 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
         found.append(Finding(f"ssd_criteria: {criteria!r} is not a list of mappings with metric and min or max"))
     else:
         found += [Finding(f"ssd_criteria: {problem}") for criterion in criteria for problem in judge.criterion_problems(criterion)]
+    found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]
 
 
@@ -109,12 +108,7 @@ def _host_settings(view: View) -> list[Finding]:
         if view.unreachable:
             return []
         return [Finding("could not even be checked, see its error above: a variable of its is wrong or undefined", view.name)]
-    found = []
-    for name, least in NUMBERS:
-        number = judge.number(view.asked.get(name))
-        if number is None or number < least:
-            found.append(Finding(f"{name}: {plain(view.asked.get(name))!r} must be a number of at least {least}", view.name))
-    return found
+    return [Finding(problem, view.name) for problem in values.problems(view.asked)]
 
 
 def named_drives(view: View) -> list[Finding]:

@@ -204,3 +204,9 @@ def test_a_damaged_record_is_told(fleet, tmp_path):
     (tmp_path / "results" / "r1" / "run.json").write_text("{")
     (found,) = decide(fleet(ssd_run_id="r1")).findings
     assert "r1/run.json is damaged" in found and "another ssd_run_id" in found
+
+
+@pytest.mark.parametrize(("variable", "value"), [("ssd_parallel_drives", "two"), ("tune_queue", "none"), ("tune_queue", {"a/b": 1})])
+def test_a_wrong_value_is_one_finding_and_no_crash(fleet, variable, value):
+    (found,) = decide(fleet(**{variable: value})).findings
+    assert found.startswith(f"h1: {variable}")

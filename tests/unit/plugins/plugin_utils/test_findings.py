@@ -45,6 +45,14 @@ def texts(found):
 def test_good_settings_give_no_finding():
     assert findings.settings([view("h1"), view("h2")]) == []
     assert findings.settings([view(ssd_mode="destructive", ssd_parallel_drives="4", ssd_run_id="20261121T130000Z-qualify")]) == []
+    watching = {"ssd_watch_interval_s": "0", "ssd_host_timeout_s": 0.1, "ssd_give_up_s": 0}
+    assert findings.settings([view("rack 1-07.ö:é", tune_queue={"scheduler": "none", "nomerges": "2", "rq_affinity": 2}, **watching)]) == []
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "h" * 201, "ö" * 101, "a\nb", "a\0b"])
+def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
+    (found,) = findings.settings([view(name)])
+    assert found.host == name and "cannot name the folder of its results" in found.message and "ansible_host" in found.message
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,23 @@ def test_good_settings_give_no_finding():
         ("ssd_run_id", "../x", "ssd_run_id: '../x' is not an id"),
         ("ssd_run_id", ".", "ssd_run_id: '.' is not an id"),
         ("ssd_run_id", 20261121, "ssd_run_id: 20261121 is not an id"),
-        ("ssd_parallel_drives", 0, "h1: ssd_parallel_drives: 0 must be a number of at least 1"),
+        ("ssd_parallel_drives", 0, "h1: ssd_parallel_drives: 0 must be a whole number of at least 1"),
+        ("ssd_parallel_drives", "two", "h1: ssd_parallel_drives: 'two' must be a whole number"),
+        ("ssd_parallel_drives", 1.5, "h1: ssd_parallel_drives: 1.5 must be"),
+        ("ssd_parallel_drives", "1.5", "h1: ssd_parallel_drives: '1.5' must be"),
+        ("ssd_parallel_drives", float("inf"), "h1: ssd_parallel_drives: inf must be"),
+        ("ssd_watch_interval_s", -3, "h1: ssd_watch_interval_s: -3 must be 0 (automatic) or a number of at least 0.5"),
+        ("ssd_watch_interval_s", "0.4", "h1: ssd_watch_interval_s: '0.4' must be"),
+        ("ssd_host_timeout_s", 0, "h1: ssd_host_timeout_s: 0 must be a number above 0"),
+        ("ssd_give_up_s", "-1", "h1: ssd_give_up_s: '-1' must be 0 (never give up)"),
+        ("ssd_give_up_s", "soon", "h1: ssd_give_up_s: 'soon' must be"),
+        ("tune_queue", ["none"], "h1: tune_queue: ['none'] is not a mapping"),
+        ("tune_queue", {"../x": 1}, "h1: tune_queue: '../x' is not the name of an attribute"),
+        ("tune_queue", {"a/b": 1}, "h1: tune_queue: 'a/b' is not the name"),
+        ("tune_queue", {7: 1}, "h1: tune_queue: 7 is not the name"),
+        ("tune_queue", {"nomerges": [2]}, "h1: tune_queue.nomerges: [2] must be a text or a number"),
+        ("tune_queue", {"add_random": False}, "h1: tune_queue.add_random: False must be"),
+        ("tune_queue", {"scheduler": None}, "h1: tune_queue.scheduler: None must be"),
         ("ssd_parallel_drives", True, "h1: ssd_parallel_drives: True must be"),
         ("ssd_assumed_write_mib_s", "fast", "h1: ssd_assumed_write_mib_s: 'fast' must be"),
         ("ssd_criteria", {"metric": "iops"}, "ssd_criteria: {'metric': 'iops'} is not a list"),

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What single values of a host may be: its name, numbers, tuning. Pure; each function returns what is wrong, as "key: message"."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from . import judge
+from .schema import plain
+
+LONGEST_NAME_BYTES = 200
+ATTRIBUTE_PATTERN = re.compile(r"[a-z_]+")
+
+
+def whole(value: t.Any) -> int | None:
+    """A whole number, also from a text as AWX and -e give it; else None."""
+    if isinstance(value, str):
+        return int(value) if re.fullmatch(r"\s*[0-9]{1,9}\s*", value) else None
+    number = judge.number(value)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
+    return lambda value: judge.number(value) is not None and holds(float(value))
+
+
+# (variable, whether a value is right, what it has to be)
+NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
+    ("ssd_parallel_drives", lambda value: (whole(value) or 0) >= 1, "a whole number of at least 1"),
+    ("ssd_assumed_write_mib_s", _number(lambda number: number >= 0.001), "a number of at least 0.001"),
+    ("ssd_watch_interval_s", _number(lambda number: number == 0 or number >= 0.5), "0 (automatic) or a number of at least 0.5"),
+    ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
+    ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
+)
+
+
+def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+    """Wrong numbers and tuning among a host's variables."""
+    wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
+    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tune_problems(plain(asked.get("tune_queue")))
+
+
+def name_problems(name: str) -> list[str]:
+    """Why a host of this name could not get a folder for its results."""
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if "/" not in name and name not in (".", "..") and name.isprintable() and size <= LONGEST_NAME_BYTES:
+        return []
+    limits = f"a name without / and control characters, not . or .., of at most {LONGEST_NAME_BYTES} bytes"
+    return [f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address into ansible_host"]
+
+
+def tune_problems(given: t.Any) -> list[str]:
+    """What is wrong with tune_queue; None: not set."""
+    if given is None:
+        return []
+    if not isinstance(given, dict):
+        return [f"tune_queue: {given!r} is not a mapping of attributes below /sys/block/<name>/queue to their values"]
+    found = []
+    for key, value in given.items():
+        if not isinstance(key, str) or not ATTRIBUTE_PATTERN.fullmatch(key):
+            found.append(f"tune_queue: {key!r} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _")
+        elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            found.append(f"tune_queue.{key}: {value!r} must be a text or a number (in quotes where YAML reads another thing)")
+    return found
