@@ -13,7 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from . import controller, definitions, describe, findings, hostplan, values
+from . import controller, criteria, definitions, describe, findings, hostplan, values
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -60,6 +60,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     run_folder = os.path.join(results_dir, run.id) if run else ""
     tests = _tests(views)
     found += _definition_findings(views, run, run_folder, tests, plans)
+    found += criteria.findings(_criteria(views), views, tests, plans)
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
     return Decision(
@@ -158,8 +159,13 @@ def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t
             lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
         elif view.name in plans and view.asked:
             eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry["eligible"]}
-            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked))
+            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views))
     return lines
+
+
+def _criteria(views: t.Sequence[View]) -> t.Any:
+    """The run's criteria; None for a single step, which measures nothing that one could be about."""
+    return (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else None
 
 
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
@@ -183,8 +189,7 @@ def _record(
         "run": {"id": run.id, "name": run.name},
         "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
         "asked": asked,
-        # A single step measures nothing that a criterion could be about.
-        "criteria": (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else [],
+        "criteria": _criteria(views) or [],
         "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
         "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
     }

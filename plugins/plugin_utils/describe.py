@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from . import cells as celling
+from . import criteria as judging
 
 MIB = 1 << 20
 # Starting fio, its result and the journal, for each cell.
@@ -57,8 +58,10 @@ def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, fl
     return min(chances), longest
 
 
-def describe(plan: t.Mapping[str, t.Any], paths: t.Mapping[str, str], write_mib_s: float) -> list[str]:
-    """The lines that plan mode prints for one host. `paths`: device path now, by drive."""
+def describe(
+    plan: t.Mapping[str, t.Any], paths: t.Mapping[str, str], write_mib_s: float, criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None
+) -> list[str]:
+    """The lines that plan mode prints for one host. `paths`: device path now, by drive. `criteria`: None where nothing is judged."""
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
     for drive, times in zip(plan["drives"], estimate(plan, write_mib_s)):
@@ -66,6 +69,8 @@ def describe(plan: t.Mapping[str, t.Any], paths: t.Mapping[str, str], write_mib_
         for number, (test, took) in enumerate(zip(drive["tests"], times["tests"]), start=1):
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
             lines += [f"       not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test["not_applicable"]).items()]
+        if criteria is not None:
+            lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         lines.append(f"    in all {span(times['min_s'], times['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)")
     return lines
 

@@ -15,6 +15,7 @@ from . import units
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 NO_CRITERION = "no criterion applied"
 CRITERION_KEYS = ("test", "metric", "min", "max", "model", "cell")
+TEXT_KEYS = ("test", "metric", "model", "cell")
 
 Mapping = t.Dict[str, t.Any]
 
@@ -46,7 +47,7 @@ def describe(criterion: Mapping) -> str:
     words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
     words += [f"{limit} {units.plain(criterion[limit])}" for limit in ("min", "max") if criterion.get(limit) is not None]
     text = " ".join(words)
-    return f"{text} (model {criterion['model']})" if criterion.get("model", "*") != "*" else text
+    return f"{text} (model {criterion['model']})" if (criterion.get("model") or "*") != "*" else text
 
 
 def criterion_problems(criterion: t.Any) -> list[str]:
@@ -56,6 +57,11 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     name = describe(criterion)
     problems = [
         f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS
+    ]
+    problems += [
+        f"{name}: {word} is {criterion[word]!r}, not a text" + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
+        for word in TEXT_KEYS
+        if criterion.get(word) is not None and not isinstance(criterion[word], str)
     ]
     if not criterion.get("metric"):
         problems.append(f"{name} names no metric")
@@ -110,7 +116,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     identity = record.get("identity") or {}
     model = identity.get("model") or ""
     measured = facts.test_records.get((host, drive), {})
-    criteria = [c for c in facts.criteria if not criterion_problems(c) and fnmatch.fnmatchcase(model, str(c.get("model", "*")))]
+    criteria = [c for c in facts.criteria if not criterion_problems(c) and is_of_model(c, model)]
     tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
     findings = _drive_findings(facts, host, drive, record, tests)
     # What the whole campaign says, each test without a record would only repeat.
@@ -199,7 +205,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
-    checks = [_check(criterion, record) for criterion in criteria if _is_for(criterion, name)]
+    checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
     )
@@ -238,7 +244,13 @@ def _unsteady(windows: list[Mapping]) -> str:
     return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
 
 
-def _is_for(criterion: Mapping, test: str) -> bool:
+def is_of_model(criterion: t.Mapping[str, t.Any], model: str) -> bool:
+    """Whether a criterion is about drives of a model."""
+    return fnmatch.fnmatchcase(model, criterion.get("model") or "*")
+
+
+def is_for(criterion: t.Mapping[str, t.Any], test: str) -> bool:
+    """Whether a criterion is about a test."""
     return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
 
 
@@ -277,7 +289,7 @@ def comparison(check: Mapping) -> str:
 
 def _without_figure(criterion: Mapping, tests: list[Mapping]) -> list[str]:
     """A criterion that nothing could be held against is said, not skipped, once its tests are all measured."""
-    wanted = [test for test in tests if _is_for(criterion, test["test"])]
+    wanted = [test for test in tests if is_for(criterion, test["test"])]
     name = describe(criterion)
     if not wanted:
         return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]

@@ -20,7 +20,7 @@ def fleet(tmp_path):
     """A factory of views with good answers, unless told otherwise."""
 
     def make(name="h1", drives=("S1",), refusals=(), runs=(), **variables):
-        unreachable = variables.pop("unreachable", "")
+        unreachable, model = variables.pop("unreachable", ""), variables.pop("model", None)
         asked = {
             "ssd_drives": [{"serial": serial} for serial in drives],
             "ssd_plan": "demo",
@@ -43,7 +43,7 @@ def fleet(tmp_path):
                 "selector": {"serial": serial},
                 "drive": serial,
                 "path": "/dev/x" + serial,
-                "identity": {"serial": serial, "size_bytes": 64 << 20, "logical_block_size_bytes": 512},
+                "identity": {"serial": serial, "model": model, "size_bytes": 64 << 20, "logical_block_size_bytes": 512},
                 "eligible": not refusals,
                 "refusals": [{"code": code, "message": "no"} for code in refusals],
             }
@@ -210,3 +210,51 @@ def test_a_damaged_record_is_told(fleet, tmp_path):
 def test_a_wrong_value_is_one_finding_and_no_crash(fleet, variable, value):
     (found,) = decide(fleet(**{variable: value})).findings
     assert found.startswith(f"h1: {variable}")
+
+
+ONE_CELL = "rand-4k-w100-tc1-qd1"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "expected"),
+    [
+        ({"test": "nope", "metric": "write_iops"}, "criterion nope write_iops min 1: test 'nope' names no test of any plan (tests: quick)"),
+        ({"test": "qiuck", "metric": "write_iops"}, "did you mean quick?"),
+        ({"metric": "wirte_iops"}, "criterion wirte_iops min 1: 'wirte_iops' is no metric; did you mean write_iops? (known: "),
+        ({"metric": "p99_latency_us"}, "'p99_latency_us' is no metric"),
+        ({"metric": "write_p98_latency_us"}, "'write_p98_latency_us' is no metric"),
+        ({"metric": "read_iops"}, "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test tells the figures of"),
+        ({"metric": "iops", "cell": "rand-9k"}, "quick will give no iops of cell rand-9k"),
+        ({"metric": "iops", "model": "MTDF*"}, "criterion iops min 1 (model MTDF*): model 'MTDF*' fits no drive (models: MTFD 1); it is a shell pattern"),
+        ({"metric": "iops", "test": "quick", "model": "MTFD*", "cell": ONE_CELL}, None),
+        ({"metric": "write_p99_99_latency_us"}, None),
+        ({"metric": "max_latency_us", "test": None, "model": None, "cell": None}, None),
+    ],
+)
+def test_a_criterion_that_decides_nothing_is_found_before_hours_are_spent(fleet, criterion, expected):
+    found = decide(fleet(ssd_plan=[QUICK], model="MTFD 1", ssd_criteria=[{"min": 1, **criterion}])).findings
+    assert len(found) == bool(expected) and (expected or "") in "".join(found)
+
+
+def test_a_model_may_be_that_of_a_host_that_did_not_answer(fleet):
+    criteria = [{"metric": "iops", "min": 1, "model": "X*"}]
+    assert decide(fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], unreachable="no route", ssd_criteria=criteria)).findings == []
+    assert len(decide(fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], ssd_criteria=criteria)).findings) == 1
+
+
+def test_a_plan_that_lacks_the_criterions_test_names_its_host(fleet):
+    criteria = [{"metric": "write_iops", "min": 1, "test": "wsat"}]
+    (found,) = decide(fleet(ssd_plan=["wsat"], ssd_criteria=criteria), fleet("h2", ["S2"], ssd_plan=[QUICK], ssd_criteria=criteria)).findings
+    assert found.startswith("h2: ssd_criteria: criterion wsat write_iops min 1: it names no test of the plan (quick)")
+    criteria[0]["model"] = "A*"
+    both = [fleet(ssd_plan=["wsat"], model="A1", ssd_criteria=criteria), fleet("h2", ["S2"], ssd_plan=[QUICK], model="B1", ssd_criteria=criteria)]
+    assert decide(*both).findings == []
+
+
+def test_plan_mode_says_what_each_drive_will_be_held_to(fleet):
+    criteria = [{"metric": "write_iops", "min": 5, "model": "A*"}]
+    text = decide(fleet(model="A1", ssd_criteria=criteria, ssd_mode="plan"), fleet("h2", ["S2"], ssd_criteria=criteria, ssd_mode="plan")).plan_text
+    own = text.index("h2: 1 drive, 1 at a time")
+    assert "    criterion write_iops min 5 (model A*)" in text[:own] and "    no criterion applies" in text[own:]
+    assert text.count("    no criterion applies") == 1
+    assert not [line for line in decide(fleet(ssd_step="purge", ssd_mode="plan")).plan_text if "criteri" in line]

@@ -89,6 +89,10 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_parallel_drives", True, "h1: ssd_parallel_drives: True must be"),
         ("ssd_assumed_write_mib_s", "fast", "h1: ssd_assumed_write_mib_s: 'fast' must be"),
         ("ssd_criteria", {"metric": "iops"}, "ssd_criteria: {'metric': 'iops'} is not a list"),
+        ("ssd_criteria", [{"metric": "iops", "min": 1, "model": ["A*"]}], "model is ['A*'], not a text; write one criterion for each"),
+        ("ssd_criteria", [{"metric": "iops", "min": 1, "test": 7}], "test is 7, not a text"),
+        ("ssd_criteria", [{"metric": "iops", "min": 1, "cell": {}}], "cell is {}, not a text"),
+        ("ssd_criteria", [{"metric": ["iops"], "min": 1}], "metric is ['iops'], not a text"),
         ("ssd_criteria", [{"metric": "iops"}], "ssd_criteria: criterion iops has neither min nor max"),
     ],
 )
