@@ -29,6 +29,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils import drive
         ({"by_id": ".."}, "is not a name"),
         ({"by_id": "/dev/sda"}, "is not a name"),
         ({"backing_file": "disk.img"}, "not an absolute path"),
+        ({"serial": "A\0B"}, "NUL byte"),
+        ({"backing_file": "/x\0"}, "NUL byte"),
     ],
 )
 def test_a_malformed_selector_is_told(fake, selector, says):
