@@ -4,13 +4,17 @@
 """The table at the end of a playbook: every drive of the run, what its tests gave, and where the report is. Pure."""
 from __future__ import annotations
 
+import re
 import typing as t
 
-from . import progress
+from . import judge, progress
 
 Record = t.Mapping[str, t.Any]
 Key = t.Tuple[str, str]
 MOST_ROWS = 40
+# From here on a rate says more than a number of I/Os.
+LARGE_BLOCK_BYTES = 128 << 10
+BLOCK_OF_CELL = re.compile(r"[a-z]+-(?P<number>[0-9]+)(?P<unit>[bk])-")
 TITLES = ("HOST", "DRIVE", "MODEL", "RESULT", "TESTS")
 
 
@@ -50,10 +54,12 @@ def _row(key: Key, run: Record, records: t.Sequence[Record], summary: Record | N
     campaign = next((record for record in mine if record["kind"] == "drive"), {})
     judged = next((item for item in (summary or {}).get("drives") or [] if (item["host"], item["drive"]) == key), None)
     model = ((campaign.get("identity") or {}).get("model") or (judged or {}).get("model") or "").strip()
-    tests = "; ".join(_test(record) for record in mine if record["kind"] == "test")
+    about = run.get("tests") or {}
+    tests = "; ".join(_test(record, about.get(record["test"]) or {}) for record in mine if record["kind"] == "test")
     if judged:
         good = judged["verdict"] == "pass"
-        why = "" if good else "; ".join(judged["reasons"][:2])
+        # A pass is shown without its reasons, unless it was held against nothing.
+        why = "; ".join(judged["reasons"][:2]) if not good or judge.NO_CRITERION in judged["reasons"] else ""
         return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
@@ -61,19 +67,33 @@ def _row(key: Key, run: Record, records: t.Sequence[Record], summary: Record | N
     return _Row(host, drive, model, outcome, tests, why, outcome == "complete")
 
 
-def _test(record: Record) -> str:
-    """`iops steady after 5 rounds, write 41,201 IOPS`."""
+def _test(record: Record, about: Record) -> str:
+    """`iops steady after 5 rounds, write 41,201 IOPS`. about: what run.json tells of the test."""
     text = f"{record['test']} {record['outcome'].replace('_', ' ')}"
     tracked = next((item for item in record.get("steady_state") or [] if item.get("average") is not None), None)
     if tracked:
         rounds = f" after {record['rounds']} rounds" if record["outcome"] == "steady" and record.get("rounds") else ""
         return f"{text}{rounds}, {progress.metric(tracked['metric'], tracked['average'])}"
-    name = next(iter(record.get("metrics") or {}), None)
-    return f"{text}, {progress.metric(name, record['metrics'][name])}" if name else text
+    metrics = record.get("metrics") or {}
+    name = _headline(metrics, about)
+    return f"{text}, {progress.metric(name, metrics[name])}" if name else text
+
+
+def _headline(metrics: Record, about: Record) -> str | None:
+    """The figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction, if it has one."""
+    # The figures are those of the test's first cell, whose id tells the block size (cells.cell_id).
+    block = BLOCK_OF_CELL.match(next(iter(about.get("cells") or []), ""))
+    size_bytes = int(block["number"]) * {"b": 1, "k": 1024}[block["unit"]] if block else 0
+    kind = "bandwidth" if size_bytes >= LARGE_BLOCK_BYTES else "iops"
+    directions = [name for name in (f"read_{kind}", f"write_{kind}") if name in metrics]
+    wanted = directions if len(directions) == 1 else [kind, *directions]
+    return next((name for name in wanted if name in metrics), next(iter(metrics), None))
 
 
 def _total(rows: t.Sequence[_Row]) -> str:
     """`3 drives: 2 pass, 1 fail`."""
     results = [row.result for row in rows]
     counts = ", ".join(f"{results.count(result)} {result}" for result in dict.fromkeys(results))
+    unjudged = sum(row.good and row.why == judge.NO_CRITERION for row in rows)
+    counts += f" ({unjudged} without a criterion)" if unjudged else ""
     return f"{len(rows)} drive{'' if len(rows) == 1 else 's'}" + (f": {counts}" if counts else "")

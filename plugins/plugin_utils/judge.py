@@ -121,6 +121,8 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     findings = _drive_findings(facts, host, drive, record, tests)
     # What the whole campaign says, each test without a record would only repeat.
     told = [test for test in tests if test["test"] in measured or not findings]
+    if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
+        findings = []  # The test says so already, and after how many rounds.
     findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
     findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
     findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests)]

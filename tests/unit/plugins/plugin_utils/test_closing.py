@@ -75,3 +75,28 @@ def test_a_large_fleet_shows_only_what_did_not_pass():
 
 def test_an_empty_run_has_no_table():
     assert lines({}, [], None) == ["0 drives"]
+
+
+BOTH = {"bandwidth": 5e8, "iops": 122070.0, "write_bandwidth": 5e8, "write_iops": 122070.0}
+
+
+@pytest.mark.parametrize(
+    ("cells", "metrics", "text"),
+    [
+        (["rand-4k-w100-tc1-qd32", "seq-1024k-w100-tc1-qd32"], BOTH, "write 122,070 IOPS"),
+        (["rand-512b-w100-tc1-qd32"], BOTH, "write 122,070 IOPS"),
+        (["seq-128k-w100-tc1-qd32"], BOTH, "write 500 MB/s"),
+        (["rand-64k-r65-tc1-qd32"], {**BOTH, "read_iops": 1.0}, "122,070 IOPS"),
+        ([], BOTH, "write 122,070 IOPS"),
+    ],
+)
+def test_a_test_without_steady_state_shows_what_its_block_size_makes_telling(cells, metrics, text):
+    run = {**asked(("h", "d")), "tests": {"iops": {"cells": cells}}}
+    shown = lines(run, [drive("h", "d"), measured("h", "d", steady_state=[], metrics=metrics, outcome="complete")], None)[1]
+    assert shown.endswith(f"iops complete, {text}")
+
+
+def test_a_pass_against_nothing_says_so():
+    drives = [{"host": "h1", "drive": name, "verdict": "pass", "reasons": [reason]} for name, reason in (("A1", "no criterion applied"), ("B2", "met"))]
+    text = words(lines({}, [], {"drives": drives}))
+    assert text[1:] == ["h1 A1 pass no criterion applied", "h1 B2 pass", "2 drives: 2 pass (1 without a criterion)"]

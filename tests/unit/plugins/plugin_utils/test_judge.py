@@ -155,6 +155,14 @@ def test_criteria(criterion, verdict, reason):
     assert reason in judged["reasons"] or reason is None
 
 
+def test_an_interruption_is_told_once():
+    cut = test_record("interrupted", reasons=["interrupted: the run was stopped"])
+    judged = one([drive_record("interrupted", message="the run was stopped"), cut], tests=("wsat", "iops"))
+    assert (judged["verdict"], judged["reasons"]) == ("invalid", ["wsat: interrupted after 9 rounds: the run was stopped"])
+    between = one([drive_record("interrupted", message="the run was stopped"), test_record()], tests=("wsat", "iops"))
+    assert between["reasons"] == ["the campaign of S1 on h1 was interrupted: the run was stopped"]
+
+
 def test_a_missed_criterion_outweighs_an_error_elsewhere():
     records = [drive_record("error"), test_record(iops=1), test_record("error", test="iops")]
     assert one(records, tests=("wsat", "iops"))["verdict"] == "fail"
