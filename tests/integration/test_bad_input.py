@@ -64,6 +64,11 @@ CASES = {
     "a folder that can't be written": (set_var(ssd_results_dir="/proc/ssd-results"), ["ssd_results_dir", "/proc/ssd-results"]),
     "a run id that leaves its folder": (set_var(ssd_run_id="../../etc"), ["ssd_run_id", "../../etc"]),
     "a criterion without a limit": (set_var(ssd_criteria=[{"metric": "write_iops"}]), ["ssd_criteria", "write_iops"]),
+    "a criterion for no model": (set_var(ssd_criteria=[{"metric": "write_iops", "min": 1, "model": "NOSUCH*"}]), ["ssd_criteria", "'NOSUCH*' fits no drive"]),
+    "parallel drives as a word": (set_var(ssd_parallel_drives="two"), ["rack1-07", "ssd_parallel_drives: 'two' must be a whole number"]),
+    "a negative interval": (set_var(ssd_watch_interval_s=-3), ["rack1-07", "ssd_watch_interval_s: -3 must be 0 (automatic)"]),
+    "a queue attribute that is a path": (set_var(tune_queue={"../x": 1}), ["rack1-07", "tune_queue: '../x'"]),
+    "a host name with a slash": (lambda s: s.hosts.update({"a/b": s.hosts.pop("rack1-07")}), ["a/b: the host's inventory name"]),
     "one drive named twice": (
         lambda s: set_drives(s.drives[0].selector, s.drives[0].selector)(s),
         ["rack1-07", "one.img", "duplicate"],
