@@ -52,6 +52,21 @@ def test_another_criterion_on_a_finished_run_only_judges(lab):
     assert len(lab.journal("purge")) == 2
 
 
+def test_another_definition_is_refused_for_a_run_that_has_its_figures(lab):
+    lab.vars["ssd_run_id"] = "fixed"
+    assert lab.play("qualify")[0] == 0
+    (plan,) = lab.vars["ssd_plan"]
+    lab.vars["ssd_plan"] = [dict(plan, rounds={"max": 24})]
+    record = lab.results / "fixed" / "run.json"
+    before = record.read_text()
+    for kept in (True, False):
+        code, output = lab.play("qualify")
+        told = f"rack1-07: run fixed was started with another definition of test {plan['name']} (differs in: rounds); use another ssd_run_id"
+        assert code != 0 and told in " ".join(output.split()), output
+        assert not kept or record.read_text() == before
+        record.unlink(missing_ok=True)  # Then the host alone knows.
+
+
 def test_a_step_alone_does_just_that(lab):
     code, output = lab.play("purge", "-e", "purge_method=overwrite", "-e", "ssd_run_id=p")
     assert code == 0, output
