@@ -77,7 +77,8 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
         return ""
     wanted = [test for test in drive["tests"] if judge.is_for(criterion, test["name"])]
     if not wanted:
-        return f"it names no test of the plan ({', '.join(test['name'] for test in drive['tests'])}); add the test, or narrow the criterion by its model"
+        named = ", ".join(test["name"] for test in drive["tests"])
+        return f"it names no test of the plan ({named}); add the test, or narrow the criterion by its model"
     lacking = [test["name"] for test in wanted if not _yields(test, criterion)]
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
         return ""
