@@ -29,6 +29,7 @@ ARGUMENTS = dict(
 )
 SHORTEST_INTERVAL_S = 30.0
 INTERVAL_PER_HOST_S = 0.2
+LEAST_INTERVAL_S = 0.2
 SILENT = "silent"
 UNKNOWN = ""
 
@@ -56,6 +57,8 @@ class ActionModule(ActionBase):
         interval_s = args["interval_s"]
         if interval_s is None:
             interval_s = max(SHORTEST_INTERVAL_S, INTERVAL_PER_HOST_S * len(asks))
+        # A look costs every host a command; without a pause it would load what is measured.
+        interval_s = max(LEAST_INTERVAL_S, interval_s)
         what = f"run {args['run_id']} on {len(asks)} host{'' if len(asks) == 1 else 's'}, every {interval_s:g} s"
         display.display(f"Watching {what}; the measurement does not depend on it")
         try:

@@ -125,7 +125,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         findings = []  # The test says so already, and after how many rounds.
     findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
     findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
-    findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests)]
+    findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests, facts.tests)]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -289,10 +289,12 @@ def comparison(check: Mapping) -> str:
     return f"{metric} {figure} {sign} {bound} ({check['criterion']})"
 
 
-def _without_figure(criterion: Mapping, tests: list[Mapping]) -> list[str]:
-    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured."""
+def _without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
+    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about another drive's plan is not."""
     wanted = [test for test in tests if is_for(criterion, test["test"])]
     name = describe(criterion)
+    if not wanted and any(is_for(criterion, test) for test in of_run):
+        return []
     if not wanted:
         return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]
     measured = [test for test in wanted if test["verdict"] in ("pass", "fail")]
