@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,41 @@ def test_tuning_stays_until_it_is_restored(lab):
     code, output = lab.play("restore")
     assert "changed=0" in output and code == 0
     assert [drive.digest() for drive in lab.drives] == digests
+
+
+def test_a_run_may_be_started_watched_and_collected_by_plays_of_their_own(lab):
+    code, output = lab.play("start")
+    assert code == 0, output
+    code, output = lab.play("collect")
+    assert code == 0 and "still works on" in output, output
+    code, output = lab.play("watch")
+    assert code == 0 and "2 done" in output, output
+    assert lab.play("collect")[0] == 0
+    code, output = lab.play("report")
+    assert code == 0, output
+    assert lab.summary()["verdicts"]["pass"] == 2
+
+
+def test_discover_prints_what_can_be_pasted_and_why_not(lab):
+    first, second = lab.drives
+    subprocess.run(["mkswap", "-q", second.path], check=True, capture_output=True)
+    code, output = lab.play("discover")
+    assert code == 0, output
+    lines = output.splitlines()
+    assert [line for line in lines if line.strip().startswith('- backing_file: "{0}"'.format(first.file))], output
+    assert [line for line in lines if line.strip().startswith("#") and str(second.file) in line], output
+    assert "signature" in output
+
+
+def test_precondition_alone_fills_the_drives(lab):
+    code, output = lab.play("precondition")
+    assert code == 0, output
+    assert [record["passes"] for record in lab.journal("precondition")] == [2, 2]
+    assert lab.journal("purge") == [] and lab.journal("cell") == []
+
+
+def test_preflight_alone_changes_nothing(lab):
+    digests = [drive.digest() for drive in lab.drives]
+    code, output = lab.play("preflight", "-e", "ssd_mode=plan")
+    assert code == 0 and "would erase" in output, output
+    assert [drive.digest() for drive in lab.drives] == digests and lab.run_folders() == []
