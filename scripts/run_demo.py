@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts/simulator"), str(ROOT / "playbooks/collections")]
 
+# Both folders have to be on the path first, as nothing of the project is installed.
 import simulated_ssd as simulator  # noqa: E402  # pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils import job  # noqa: E402  # pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host  # noqa: E402  # pylint: disable=wrong-import-position

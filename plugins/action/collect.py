@@ -13,8 +13,8 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import SCHEMA_VERSION, RunDir, now
-from ansible_collections.ssdlab.fleet.plugins.module_utils.summary import ABSENT, LIVE_STATES
+from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import LIVE_STATES, SCHEMA_VERSION, RunDir, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.summary import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import unpack
 
 ARGUMENTS = dict(

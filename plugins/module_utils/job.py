@@ -19,7 +19,7 @@ from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_r
 from .host import Host
 from .liveness import is_live, pid_start, run_state, state_of
 from .locks import Lock, Locked, host_lock
-from .rundir import FINAL_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
+from .rundir import FINAL_STATES, LIVE_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
@@ -43,7 +43,7 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
                 run_dir.run_id
             )
         )
-    return "attach" if state in ("starting", "running") else "resume"
+    return "attach" if state in LIVE_STATES else "resume"
 
 
 def _comparable(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from .host import Host
-from .rundir import FINAL_STATES, RunDir
+from .rundir import FINAL_STATES, LIVE_STATES, RunDir
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -50,4 +50,4 @@ def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None
 
 def is_live(host: Host, status: t.Mapping[str, t.Any] | None) -> bool:
     """Whether a host job works on this run now."""
-    return state_of(host, status) in ("starting", "running")
+    return state_of(host, status) in LIVE_STATES

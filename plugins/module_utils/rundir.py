@@ -17,6 +17,9 @@ from .drive import slug
 
 SCHEMA_VERSION = 1
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+LIVE_STATES = ("starting", "running")
+# "dead" is no state that is written: its job is gone (liveness.py).
+UNFINISHED_STATES = LIVE_STATES + ("dead",)
 FINAL_STATES = ("finished", "stopped", "failed")
 
 

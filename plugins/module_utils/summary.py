@@ -11,10 +11,8 @@ import typing as t
 
 from .host import Host
 from .liveness import run_state
-from .rundir import SCHEMA_VERSION, RunDir, read_journal, read_json, run_ids
+from .rundir import LIVE_STATES, SCHEMA_VERSION, UNFINISHED_STATES, RunDir, read_journal, read_json, run_ids
 
-LIVE_STATES = ("starting", "running")
-UNFINISHED_STATES = LIVE_STATES + ("dead",)
 ABSENT = "absent"
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
 

@@ -10,15 +10,13 @@ import re
 import typing as t
 
 from ..module_utils import drive as drives_util
-from ..module_utils.rundir import RUN_ID_PATTERN
+from ..module_utils.rundir import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
 from . import judge, values
 from .schema import plain, suggestion
 
 MODES = ("plan", "destructive")
-LIVE = ("starting", "running")
-UNFINISHED = (*LIVE, "dead")
 # On these hosts the drives are the run's own: it holds them exclusively, or is done with them.
-DRIVES_SETTLED = (*LIVE, "finished")
+DRIVES_SETTLED = (*LIVE_STATES, "finished")
 # Decided once for the fleet, so every host has to have the same value.
 FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria")
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -168,7 +166,7 @@ def refused(view: View, run: Run | None) -> list[Finding]:
 
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:
     """Another run that works on the host now."""
-    others = [entry for entry in view.runs or () if entry["state"] in LIVE and not (run and entry["run_id"] == run.id)]
+    others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and not (run and entry["run_id"] == run.id)]
     advice = "wait for it (watch.yml) or end it (stop.yml), each with -e ssd_run_id="
     return [Finding(f"run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name) for entry in others]
 
@@ -222,7 +220,7 @@ def choose_run(views: t.Sequence[View], now: datetime.datetime) -> tuple[Run | N
     name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
     known = [(view.name, entry) for view in views for entry in view.runs or ()]
     if not run_id:
-        open_ids = {entry["run_id"] for _host, entry in known if entry["run_name"] == name and entry["state"] in UNFINISHED}
+        open_ids = {entry["run_id"] for _host, entry in known if entry["run_name"] == name and entry["state"] in UNFINISHED_STATES}
         if len(open_ids) > 1:
             return None, [Finding(_several(name, sorted(open_ids), known))]
         run_id = open_ids.pop() if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"

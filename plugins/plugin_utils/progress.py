@@ -8,12 +8,12 @@ import math
 import re
 import typing as t
 
+from ..module_utils.rundir import LIVE_STATES
 from . import units
 
 MOST_HOSTS_IN_FULL = 20
 MOST_LINES = 50
 ENDED_STATES = ("finished", "stopped", "failed", "dead", "absent")
-LIVE_STATES = ("starting", "running")
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
 _PHASES = {"measure": "measuring"}

@@ -9,7 +9,7 @@ import json
 import typing as t
 from pathlib import Path
 
-UNFINISHED = ("starting", "running", "dead")
+from ..module_utils.rundir import UNFINISHED_STATES
 
 
 class RunError(Exception):
@@ -49,7 +49,7 @@ def choose(run_id: str, name: str, known: t.Sequence[Known]) -> Known:
     if run_id:
         return next((run for run in known if run.id == run_id), Known(run_id, name, "", ""))
     named = [run for run in known if run.name == name]
-    unfinished = sorted({run.id for run in named if run.state in UNFINISHED})
+    unfinished = sorted({run.id for run in named if run.state in UNFINISHED_STATES})
     if len(unfinished) > 1:
         raise RunError(f"several unfinished runs are named {name}: {', '.join(unfinished)}; say which with -e ssd_run_id=…")
     if unfinished:
