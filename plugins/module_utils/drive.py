@@ -6,12 +6,44 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from . import sysfs
 from .host import Host
 
 SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
+
+
+class _Option(NamedTuple):
+    """An option beside the selector: whether a value is right, what it has to be, and its value where it is not given."""
+
+    right: Callable[[Any], bool]
+    wanted: str
+    default: Any
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_codes(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(code, str) for code in value)
+
+
+def _is_cpus(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, str) and re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value) is not None)
+
+
+OPTION_KEYS: Dict[str, _Option] = {
+    "allow": _Option(_is_codes, "a list of the guard's codes, such as [partition_table]", ()),
+    "ssd_overwrite_data": _Option(lambda value: isinstance(value, bool), "true or false", False),
+    "numa_node": _Option(_is_whole, "the number of a NUMA node", None),
+    "cpus": _Option(_is_cpus, 'a list of CPUs as the kernel writes it, such as "0-3,8"', None),
+    # YAML reads a bare on and off as true and false.
+    "write_cache": _Option(lambda value: isinstance(value, bool) or value in ("on", "off"), "on or off", None),
+}
+# Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
+GUARD_OPTIONS = ("allow", "ssd_overwrite_data")
 BY_ID = "/dev/disk/by-id/"
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
 
@@ -21,12 +53,17 @@ _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a
 
 
 def selector_problem(selector: Any) -> Optional[str]:
-    """What is wrong with one entry of `ssd_drives`; None if it is well formed."""
+    """What is wrong with the form of one entry of `ssd_drives`, its options included; None if it is well formed."""
     if not isinstance(selector, Mapping):
         return "it is %r, not a mapping with one of the keys %s" % (selector, ", ".join(SELECTOR_KEYS))
-    if len(selector) != 1 or next(iter(selector)) not in SELECTOR_KEYS:
-        return "it has the keys %s; give exactly one of %s" % (", ".join(map(str, selector)) or "(none)", ", ".join(SELECTOR_KEYS))
-    key, value = next(iter(selector.items()))
+    keys = [key for key in selector if key not in OPTION_KEYS]
+    if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
+        known = "give exactly one of %s, and beside it at most options: %s" % (", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
+        return "it has the keys %s; %s" % (", ".join(map(str, selector)) or "(none)", known)
+    return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
+
+
+def _value_problem(key: str, value: Any) -> Optional[str]:
     if not isinstance(value, str):
         return "%s is %r, not a text: put it in quotes, YAML reads 0123, 1e5 and NO as something else" % (key, value)
     if not value.strip():
@@ -42,10 +79,33 @@ def selector_problem(selector: Any) -> Optional[str]:
     return None
 
 
+def _option_problem(entry: Mapping[str, Any]) -> Optional[str]:
+    wrong = [key for key in entry if key in OPTION_KEYS and not OPTION_KEYS[key].right(entry[key])]
+    return "its option %s is %r; it must be %s" % (wrong[0], entry[wrong[0]], OPTION_KEYS[wrong[0]].wanted) if wrong else None
+
+
+def selector_item(entry: Mapping[str, Any]) -> Tuple[str, str]:
+    """The key and the value that name the drive, in a well-formed entry of `ssd_drives`, as given."""
+    key = next(key for key in SELECTOR_KEYS if key in entry)
+    return key, entry[key]
+
+
+def options(entry: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as texts, None: not given."""
+    given = {key: entry.get(key, option.default) for key, option in OPTION_KEYS.items()}
+    cache, cpus = given["write_cache"], given["cpus"]
+    return dict(
+        given,
+        allow=list(given["allow"]),
+        cpus=None if cpus is None else str(cpus),
+        write_cache={True: "on", False: "off"}.get(cache, cache),
+    )
+
+
 def label(selector: Any) -> str:
     """The drive's stable identity in every record: the selector's value. For a malformed selector, how it reads."""
     if selector_problem(selector) is None:
-        return next(iter(selector.values())).strip()
+        return selector_item(selector)[1].strip()
     return str(dict(selector)) if isinstance(selector, Mapping) else repr(selector)
 
 
@@ -55,12 +115,12 @@ def slug(text: str) -> str:
     return safe if safe.strip(".") else "_" * max(1, len(safe))
 
 
-def find(host: Host, selector: Mapping[str, str]) -> List[str]:
+def find(host: Host, selector: Mapping[str, Any]) -> List[str]:
     """The kernel names that a selector matches as a whole, sorted; a `by_id` may name a partition. Raises ValueError for a malformed selector."""
     problem = selector_problem(selector)
     if problem:
         raise ValueError(problem)
-    key, value = next(iter(selector.items()))
+    key, value = selector_item(selector)
     value = value.strip()
     if key == "by_id":
         return _find_by_id(host, value)

@@ -35,6 +35,7 @@ class HostJob:
     def __init__(self, run_dir: RunDir, host: Host) -> None:
         self._run_dir = run_dir
         self._host = host
+        host.log = run_dir.note_command
         plan = read_json(run_dir.plan)
         if plan is None:
             raise FileNotFoundError(run_dir.plan)

@@ -155,7 +155,7 @@ def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
         return None, _refuse("probe_failed", who, [str(error)])
     if len(names) > 1:
         return None, _refuse("ambiguous", who, [drive.node(name) for name in names])
-    return (names[0], []) if names else (None, _refuse("not_found", who, [" by its " + next(iter(selector))]))
+    return (names[0], []) if names else (None, _refuse("not_found", who, [" by its " + drive.selector_item(selector)[0]]))
 
 
 def _safe_probe(host: Host, name: str, held: Dict[str, int], shared: Machine) -> Tuple[Optional[Facts], List[Refusal]]:

@@ -8,12 +8,14 @@ Nothing else probes a host, so a test replaces `root` by a tree of fixture files
 from __future__ import annotations
 
 import glob as globbing
+import json
 import os
 import shutil
 import subprocess
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
 COMMAND_NOT_FOUND = 127
+COMMAND_LOG = "SSDLAB_FLEET_COMMAND_LOG"  # names a file that gets every command before it starts
 TIMED_OUT = 124
 # A plain user's PATH lacks the places where wipefs, blkid and losetup live.
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -47,7 +49,10 @@ def _abandon(process: subprocess.Popen) -> None:
 
 
 class Host:
-    """This machine, seen from `root` ("/", or a fixture tree in tests). `log` gets each argument list before it runs."""
+    """This machine, seen from `root` ("/", or a fixture tree in tests).
+
+    `log` gets each argument list before it runs, and so does the file that SSDLAB_FLEET_COMMAND_LOG names.
+    """
 
     def __init__(self, root: str = "/", log: Optional[Callable[[List[str]], object]] = None) -> None:
         self.root = root
@@ -66,8 +71,7 @@ class Host:
     def run(self, argv: Sequence[str], timeout_s: float = 60, stdin: Optional[str] = None) -> Result:
         """Run a command, given as an argument list; never raises for what the command or its absence does."""
         command = [str(word) for word in argv]
-        if self.log is not None:
-            self.log(command)
+        self.note(command)
         environment = dict(os.environ, LC_ALL="C", PATH=_search_path())
         try:
             # pylint: disable-next=consider-using-with
@@ -86,6 +90,19 @@ class Host:
             _abandon(process)
             return Result(command, TIMED_OUT, _text(error.stdout), "%s gave no answer in %g s" % (command[0], timeout_s))
         return Result(command, process.returncode, _text(output), _text(errors))
+
+    def note(self, argv: Sequence[str]) -> None:
+        """Log a command that is about to start. Raises OSError when the log cannot be written: then nothing may start."""
+        words = [str(word) for word in argv]
+        if self.log is not None:
+            self.log(words)
+        path = os.environ.get(COMMAND_LOG)
+        if path:
+            append_line(path, json.dumps(words))
+
+    def note_ioctl(self, name: str, path: str, offset: int, length: int) -> None:
+        """Log a destructive ioctl (such as BLKDISCARD) that is about to be made on a drive, in bytes."""
+        self.note(["ioctl", name, path, str(offset), str(length)])
 
     def read(self, path: str) -> str:
         """A file's text without the white space around it. Raises OSError."""
@@ -144,6 +161,15 @@ class Host:
         base = os.path.realpath(self.root)
         real = path if path.startswith(base) else os.path.join(base, os.path.relpath(path, self.root))
         return "/" + os.path.relpath(real, base)
+
+
+def append_line(path: str, text: str) -> None:
+    """Add a line to a file in one write(2), so that lines of several processes never mix. Raises OSError."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(handle, (text + "\n").encode("utf-8"))
+    finally:
+        os.close(handle)
 
 
 def _search_path() -> str:

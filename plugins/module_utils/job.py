@@ -15,6 +15,7 @@ import sys
 import time
 import typing as t
 
+from .drive import GUARD_OPTIONS
 from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_run
 from .host import Host
 from .liveness import is_live, pid_start, run_state, state_of
@@ -49,7 +50,12 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
 def _comparable(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     # The boot and names below /dev may change between two plays; what is asked for may not.
     kept = {key: value for key, value in plan.items() if key not in ("boot_id", "engine_version", "drives")}
-    return dict(kept, drives=[{key: drive[key] for key in ("selector", "tests")} for drive in plan["drives"]])
+    return dict(kept, drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]])
+
+
+def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """An entry of ssd_drives without what only says whether it may be erased."""
+    return {key: value for key, value in entry.items() if key not in GUARD_OPTIONS}
 
 
 def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -14,6 +15,7 @@ import threading
 import typing as t
 
 from .drive import slug
+from .host import append_line
 
 SCHEMA_VERSION = 1
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -70,6 +72,7 @@ class RunDir:
         self.journal = os.path.join(self.path, "journal.jsonl")
         self.tuning = os.path.join(self.path, "tuning.json")
         self.log = os.path.join(self.path, "job.log")
+        self.commands = os.path.join(self.path, "commands.jsonl")
         # Packed for a collect, which removes it; beside the folder, as it holds the folder.
         self.archive = os.path.join(state_dir, run_id + ".tar.gz")
 
@@ -84,6 +87,11 @@ class RunDir:
         path = os.path.join(self.path, "raw", slug(drive))
         os.makedirs(path, mode=0o755, exist_ok=True)
         return path
+
+    def note_command(self, argv: t.Sequence[str]) -> None:
+        """Keep a command that is about to start: what the job did to the host can be read afterwards."""
+        with contextlib.suppress(OSError):  # a full disk must not keep the job from putting the host back
+            append_line(self.commands, json.dumps({"time": now(), "argv": list(argv)}))
 
     def read_status(self) -> dict[str, t.Any] | None:
         """status.json, or None when the run never got that far or the file is damaged: then no job writes it any more."""

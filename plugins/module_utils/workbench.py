@@ -154,6 +154,7 @@ class Workbench:
         with open(base + ".fio", "w") as out:
             out.write(fio.fill(job, values))
         deadline_s = None if runtime_s is None else runtime_s * 1.1 + CELL_GRACE_S
+        self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
         text = _take_in(base + ".json")
         if stderr:

@@ -8,6 +8,7 @@ import re
 import textwrap
 import typing as t
 
+from ..module_utils import drive as drives_util
 from . import units
 
 _HEAD = (
@@ -64,7 +65,7 @@ def _message(answer: t.Any) -> str:
 
 def _entry(drive: t.Mapping[str, t.Any]) -> str:
     """`- serial: "0123"`: always in quotes."""
-    key, value = next(iter(drive["selector"].items()))
+    key, value = drives_util.selector_item(drive["selector"])
     return f"- {key}: {_quoted(str(value))}"
 
 

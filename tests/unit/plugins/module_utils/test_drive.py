@@ -31,6 +31,21 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils import drive
         ({"backing_file": "disk.img"}, "not an absolute path"),
         ({"serial": "A\0B"}, "NUL byte"),
         ({"backing_file": "/x\0"}, "NUL byte"),
+        ({"allow": ["partition_table"]}, "exactly one of"),
+        ({"serial": "a", "Allow": []}, "exactly one of"),
+        ({"serial": "a", 5: []}, "exactly one of"),
+        ({"serial": "a", "allow": "partition_table"}, "a list of the guard's codes"),
+        ({"serial": "a", "allow": [5]}, "a list of the guard's codes"),
+        ({"serial": "a", "ssd_overwrite_data": "yes"}, "true or false"),
+        ({"serial": "a", "ssd_overwrite_data": 1}, "true or false"),
+        ({"serial": "a", "numa_node": "1"}, "a NUMA node"),
+        ({"serial": "a", "numa_node": True}, "a NUMA node"),
+        ({"serial": "a", "numa_node": -1}, "a NUMA node"),
+        ({"serial": "a", "cpus": "0-"}, "a list of CPUs"),
+        ({"serial": "a", "cpus": "0-3\n"}, "a list of CPUs"),
+        ({"serial": "a", "cpus": [0, 1]}, "a list of CPUs"),
+        ({"serial": "a", "write_cache": "auto"}, "on or off"),
+        ({"serial": "a", "write_cache": None}, "on or off"),
     ],
 )
 def test_a_malformed_selector_is_told(fake, selector, says):
@@ -47,6 +62,32 @@ def test_a_slug_is_one_safe_file_name(text, safe):
 
 def test_the_label_is_the_value():
     assert drive.label({"serial": " S1 "}) == "S1"
+    assert drive.label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
+
+
+NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "numa_node": None, "cpus": None, "write_cache": None}
+
+
+@pytest.mark.parametrize(
+    "given, options",
+    [
+        ({}, {}),
+        ({"allow": ["signature"]}, {"allow": ["signature"]}),
+        ({"ssd_overwrite_data": True, "numa_node": 0}, {"ssd_overwrite_data": True, "numa_node": 0}),
+        ({"cpus": 4}, {"cpus": "4"}),
+        ({"cpus": "0-3,8"}, {"cpus": "0-3,8"}),
+        ({"write_cache": True}, {"write_cache": "on"}),  # YAML: on
+        ({"write_cache": False}, {"write_cache": "off"}),
+        ({"write_cache": "off"}, {"write_cache": "off"}),
+    ],
+)
+def test_options_stand_beside_the_selector(fake, given, options):
+    fake.nvme("nvme0n1", "259:1", "A")
+    entry = dict(given, serial=" A ")
+    assert drive.selector_problem(entry) is None
+    assert drive.selector_item(entry) == ("serial", " A ")
+    assert drive.find(fake, entry) == ["nvme0n1"]
+    assert drive.options(entry) == dict(NO_OPTIONS, **options)
 
 
 def test_serials_are_compared_as_a_whole(fake):

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -17,6 +18,24 @@ def test_runs_an_argument_list_without_a_shell():
     result = Host(log=seen.append).run([sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(3)", "$HOME; *"])
     assert (result.rc, result.stdout) == (3, "['$HOME; *']\n")
     assert seen == [result.argv]
+
+
+def test_every_command_and_destructive_ioctl_is_logged_before_it_starts(tmp_path, monkeypatch):
+    log = tmp_path / "commands"
+    monkeypatch.setenv("SSDLAB_FLEET_COMMAND_LOG", str(log))
+    said = Host().run([sys.executable, "-c", "import sys; print(open(sys.argv[1]).read())", log]).stdout
+    Host().run(["no-such-tool-here", "\n"])
+    Host().note_ioctl("BLKDISCARD", "/dev/loop9", 0, 4096)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert json.loads(said) == lines[0] and lines[0][0] == sys.executable
+    assert lines[1:] == [["no-such-tool-here", "\n"], ["ioctl", "BLKDISCARD", "/dev/loop9", "0", "4096"]]
+
+
+def test_nothing_starts_that_cannot_be_logged(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSDLAB_FLEET_COMMAND_LOG", str(tmp_path / "none" / "log"))
+    with pytest.raises(FileNotFoundError):
+        Host().run(["touch", str(tmp_path / "ran")])
+    assert not (tmp_path / "ran").exists()
 
 
 def test_runs_in_the_c_locale_and_passes_stdin(monkeypatch):

@@ -51,6 +51,7 @@ def other_drive(**changes):
         # A reboot changes the boot and names below /dev, an update the engine; what was asked for stays.
         ("dead", changed(boot_id="two", engine_version="2"), "resume"),
         ("dead", other_drive(expected={"path": "/dev/b"}), "resume"),
+        ("dead", other_drive(selector={"serial": "S1", "allow": ["signature"], "ssd_overwrite_data": True}), "resume"),
         ("finished", other_drive(tests=[{"name": "iops"}]), "nothing"),
     ],
 )

@@ -68,3 +68,13 @@ def test_a_failed_write_leaves_the_old_text_and_no_litter(tmp_path):
     with pytest.raises(TypeError):
         rundir.write_atomic(path, None)
     assert (open(path).read(), os.listdir(tmp_path)) == ("old", ["x.json"])
+
+
+def test_the_commands_of_a_job_are_kept_and_a_full_disk_does_not_stop_it(tmp_path, monkeypatch):
+    run = rundir.RunDir(str(tmp_path), "r")
+    os.makedirs(run.path)
+    run.note_command(["wipefs", "-n", "/dev/loop9"])
+    monkeypatch.setattr(rundir, "append_line", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    run.note_command(["blkid"])
+    (line,) = open(run.commands).read().splitlines()
+    assert json.loads(line)["argv"] == ["wipefs", "-n", "/dev/loop9"] and json.loads(line)["time"].endswith("Z")
