@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from wrong_drive import Bench
 
 REPO = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -97,12 +98,13 @@ class Site:
             "ssd_plan": [SHORT_TEST],
         }
 
-    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO):
-        """Run a playbook to its end: (exit code, output)."""
+    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=()):
+        """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
         inventory = self.folder / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
-        argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook")]
-        argv += [str(REPO / "playbooks" / (playbook + ".yml")), "-i", str(inventory), *args]
+        argv = [*prefix, os.path.join(os.path.dirname(sys.executable), "ansible-playbook")]
+        path = playbook if isinstance(playbook, Path) else REPO / "playbooks" / (playbook + ".yml")
+        argv += [str(path), "-i", str(inventory), *args]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
         done = subprocess.run(
@@ -141,3 +143,14 @@ def site(tmp_path):
         yield place
     finally:
         place.end_jobs()
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """Drives for the cases of docs/wrong-drives.md and a site to play at them, for all tests of a file."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for loop devices")
+    place = Site(tmp_path_factory.mktemp("site"))
+    with Bench(place) as made:
+        made.callback(place.end_jobs)
+        yield made
