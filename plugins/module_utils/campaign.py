@@ -144,29 +144,24 @@ class Campaign:
             return
         self._guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
         identity = self._held.identity
-        method = purge.choose(spec["method"], identity)
-        handle, size = self._held.descriptor(), identity["size_bytes"]
-        sentinels = purge.Sentinels(handle, size, identity["logical_block_size_bytes"])
-        sentinels.plant()
-        began = time.monotonic()
-        if method == "deallocate":
-            purge.deallocate(handle, size, self._tick)
-        else:
-            self._bench.fill(self._file(names, "purge"), spec, size, self._seed(names, "purge"), self._tick)
-        seconds = time.monotonic() - began
-        survived = sentinels.survivors()
-        self._note(
-            "purge",
-            method=method,
-            seconds=round(seconds, 3),
-            verified=survived == 0,
-            verification={"sentinels": len(sentinels), "survived": survived},
-            purge_class=purge.PURGE_CLASS[method],
-            **names
+
+        def fill(tick: t.Callable[[float], None]) -> dict[str, t.Any]:
+            return self._bench.fill(self._file(names, "purge"), spec, identity["size_bytes"], self._seed(names, "purge"), tick)
+
+        work = purge.Work(
+            host=self._job.host,
+            held=self._held,
+            options=spec,
+            tick=self._tick,
+            note=lambda event, **fields: self._note(event, **dict(fields, **names)),
+            fill=fill,
+            history=self._history,
         )
-        if survived:
-            message = "{0} of {1} blocks written before the purge can still be read after {2}; try another purge_method"
-            raise purge.PurgeError(message.format(survived, len(sentinels), method))
+        record = purge.perform(work)
+        self._note("purge", **dict(record, **names))
+        if not record["verified"]:
+            message = "{survived} of {sentinels} blocks written before the purge can still be read after {0}; try another purge_method"
+            raise purge.PurgeError(message.format(record["method"], **record["verification"]))
 
     def _precondition(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
         spec = test.get("precondition")
@@ -253,9 +248,10 @@ class Campaign:
         fill_s = spec["passes"] * size / self._rate_bytes_per_s if spec and self._rate_bytes_per_s else 0.0
         return rounds_s + fill_s
 
-    def _tick(self, share: float) -> None:
-        """Show how far a purge or a fill is, and let a stop through."""
-        self._show(last={"metric": None, "value": None, "mean_latency_us": None, "progress": round(share, 3)})
+    def _tick(self, share: float | None) -> None:
+        """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""
+        progress = None if share is None else round(share, 3)
+        self._show(last={"metric": None, "value": None, "mean_latency_us": None, "progress": progress})
         if self._job.stop.is_set():
             raise fio.Interrupted()
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import typing as t
@@ -97,6 +98,27 @@ class HeldDrive:
         if self.handle is None:
             raise Refused([{"code": "not_held", "message": "{0} is not held by this job".format(self.path)}])
         return self.handle
+
+    @contextlib.contextmanager
+    def lend(self, may_change: t.Collection[str] = ()) -> t.Iterator[None]:
+        """Close the drive, and keep its lock, for a tool that needs the device itself; then open it and identify it again.
+
+        may_change: keys of the identity that the tool changes on purpose, such as logical_block_size_bytes. Raises Refused
+        when what is there afterwards is not this drive; nothing is held then.
+        """
+        os.close(self.descriptor())
+        self.handle = None
+        try:
+            yield
+        finally:
+            self._open_again(may_change)
+
+    def _open_again(self, may_change: t.Collection[str]) -> None:
+        seen = guard.inspect(self._host, [self._selector])[0]["identity"] or {}
+        self._expected = dict(self._expected, **{key: seen[key] for key in may_change if key in seen})
+        self.check()
+        self._open()
+        self.check()
 
     def release(self) -> None:
         """Close the drive and free its lock; harmless when neither is held."""

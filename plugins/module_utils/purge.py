@@ -1,89 +1,126 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Purge methods and their verification.
+"""Purge: which methods a drive offers, which one is taken, and the purge itself with its verification.
 
 A purge counts as verified when random sentinels, written and read back before it at sampled LBAs, can no longer be read
-after it. Zeros alone prove nothing. Deallocate and overwrite are not purges in the sense of the SNIA PTS
-(`purge_class: not_pts`).
+after it (purge_sentinels.py). A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and
+is {} where the family has nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES.
 """
 
 from __future__ import annotations
 
-import fcntl
-import mmap
-import os
-import struct
 import typing as t
 
-BLKDISCARD = 0x1277
-PURGE_CLASS = {"deallocate": "not_pts", "overwrite": "not_pts"}
-SENTINELS = 32
-# A discard of the whole drive in one call can't be interrupted or show progress.
-DISCARD_STEP_BYTES = 1 << 30
+from . import purge_any
+from .host import Host
+from .purge_method import Capabilities, Method, Options, PurgeError, Work
+from .purge_sentinels import Sentinels, check_alive
+
+# One line each: a new family is added here.
+FAMILIES: tuple[t.Any, ...] = (
+    purge_any,
+)
+METHODS: dict[str, Method] = {method.name: method for family in FAMILIES for method in family.METHODS}
+Offer = t.Dict[str, t.Any]
+Found = t.Dict[str, t.Dict[str, t.Any]]
 
 
-class PurgeError(Exception):
-    """The purge could not be done; the message says what the drive does support."""
+def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
+    """What each family that has to do with the drive found out: `{family: capabilities}`, or `{family: {"error": why not}}`."""
+    found: Found = {}
+    for family in FAMILIES:
+        name = family.METHODS[0].family
+        try:
+            capabilities = family.capabilities(host, identity)
+        except PurgeError as error:
+            capabilities = {"error": str(error)}
+        except Exception as error:  # pylint: disable=broad-except  # whatever a drive says: what is not understood is not supported
+            capabilities = {"error": "{0}: {1}".format(type(error).__name__, error)}
+        if capabilities:
+            found[name] = capabilities
+    return found
 
 
-def choose(method: str, identity: t.Mapping[str, t.Any]) -> str:
-    """The method to use: `auto` takes the strongest that the drive reports. Raises PurgeError for one that it lacks."""
-    can_deallocate = bool(identity.get("max_discard_bytes"))
+def offers_for(found: Found, options: Options) -> list[Offer]:
+    """The offers, strongest first, from what `probe` found. Pure, for the controller to tell what a test would run."""
+    methods = sorted((method for method in METHODS.values() if method.family in found), key=lambda method: -method.strength)
+    return [_offer(method, found[method.family], options) for method in methods]
+
+
+def _offer(method: Method, capabilities: Capabilities, options: Options) -> Offer:
+    reason = str(capabilities.get("error") or method.supported(capabilities))
+    supported = not reason
+    return {
+        "method": method.name,
+        "supported": supported,
+        "reason": reason,
+        "hits_others": method.hits_others(capabilities) if supported else "",
+        "purge_class": method.purge_class,
+        "commands": method.commands(capabilities, options) if supported else [],
+        "timeout_s": method.timeout_s(capabilities, options) if supported else None,
+    }
+
+
+def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
+    """Every method that has to do with the drive, strongest first: {method, supported, reason (why not), hits_others (what else
+    it would erase, or ""), purge_class, commands, timeout_s}. Reads only."""
+    return offers_for(probe(host, identity), options)
+
+
+def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
+    """The offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a code of the guard."""
+    usable = [offer for offer in offered if offer["supported"] and not offer["hits_others"]]
+    names = ", ".join(offer["method"] for offer in usable) or "none"
     if method == "auto":
-        return "deallocate" if can_deallocate else "overwrite"
-    if method not in PURGE_CLASS:
-        raise PurgeError("purge_method {0!r} is unknown; use auto, {1}".format(method, ", ".join(sorted(PURGE_CLASS))))
-    if method == "deallocate" and not can_deallocate:
-        raise PurgeError("the drive does not support deallocate (no discard limit reported); it supports overwrite")
-    return method
+        if not usable:
+            raise PurgeError("no purge method can be used: " + _left_out(offered), "purge_unsupported")
+        stronger = offered[: offered.index(usable[0])]
+        return dict(usable[0], why="auto: the strongest that the drive offers" + ("; " + _left_out(stronger) if stronger else ""))
+    offer = next((item for item in offered if item["method"] == method), None)
+    if offer is None:
+        known = "is not for this kind of drive" if method in METHODS else "is unknown"
+        raise PurgeError("purge_method {0} {1}; the drive offers: {2}".format(method, known, names), "purge_unsupported")
+    if not offer["supported"]:
+        raise PurgeError("the drive does not support {0}: {1}; it offers: {2}".format(method, offer["reason"], names), "purge_unsupported")
+    if offer["hits_others"]:
+        raise PurgeError("{0} would hit more than this drive: {1}; it offers: {2}".format(method, offer["hits_others"], names), "purge_hits_others")
+    return dict(offer, why="named")
 
 
-def sentinel_offsets(size_bytes: int, block_bytes: int, count: int = SENTINELS) -> list[int]:
-    """Byte offsets of sampled blocks, spread evenly, the first and the last block of the drive among them."""
-    last = size_bytes // block_bytes - 1
-    return sorted({last * index // (count - 1) * block_bytes for index in range(count)})
+def _left_out(offered: t.Iterable[Offer]) -> str:
+    return "; ".join("not {0}: {1}".format(offer["method"], offer["reason"] or offer["hits_others"]) for offer in offered)
 
 
-class Sentinels:
-    """Random blocks on a drive that a purge must make unreadable. `handle`: the held descriptor, opened with O_DIRECT."""
+def perform(work: Work) -> dict[str, t.Any]:
+    """Purge a held drive by the method that its options ask for; the fields of the journal's purge record.
 
-    def __init__(self, handle: int, size_bytes: int, block_bytes: int) -> None:
-        self._handle = handle
-        self._block_bytes = block_bytes
-        self._expected = {offset: os.urandom(block_bytes) for offset in sentinel_offsets(size_bytes, block_bytes)}
-
-    def __len__(self) -> int:
-        return len(self._expected)
-
-    def plant(self) -> None:
-        """Write them and read each back. Raises PurgeError when the drive did not keep one."""
-        with _aligned(self._block_bytes) as buffer:
-            for offset, data in self._expected.items():
-                buffer[:] = data
-                os.pwritev(self._handle, [buffer], offset)
-        os.fsync(self._handle)
-        if self.survivors() != len(self):
-            raise PurgeError("the drive did not keep the sentinels written before the purge: it cannot be verified")
-
-    def survivors(self) -> int:
-        """How many can still be read."""
-        found = 0
-        with _aligned(self._block_bytes) as buffer:
-            for offset, data in self._expected.items():
-                os.preadv(self._handle, [buffer], offset)
-                found += buffer[:] == data
-        return found
+    Raises PurgeError when it could not be done, fio.Interrupted on a stop, Refused when the drive is no longer the one held.
+    `verified` is False in the record where sentinels can still be read: for the caller to act on.
+    """
+    found = probe(work.host, work.identity)
+    offer = choose(work.options["method"], offers_for(found, work.options))
+    method = METHODS[offer["method"]]
+    work.capabilities = found[method.family]
+    sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])
+    sentinels.plant(work.handle)
+    kept = {key: offer[key] for key in ("method", "why", "commands", "timeout_s", "purge_class")}
+    kept["capabilities"] = work.capabilities
+    work.note("purge_started", sentinels=sentinels.record(), **kept)
+    began = work.clock()
+    fields = method.run(work)
+    seconds = work.clock() - began
+    work.held.check()
+    return dict(fields, seconds=round(seconds, 3), **kept, **verify(work, sentinels))
 
 
-def _aligned(size: int) -> mmap.mmap:
-    """A page-aligned buffer, as O_DIRECT asks for."""
-    return mmap.mmap(-1, size)
-
-
-def deallocate(handle: int, size_bytes: int, tick: t.Callable[[float], None]) -> None:
-    """Discard the whole drive through the descriptor that we hold (blkdiscard would get EBUSY). `tick`: share done."""
-    for start in range(0, size_bytes, DISCARD_STEP_BYTES):
-        length = min(DISCARD_STEP_BYTES, size_bytes - start)
-        fcntl.ioctl(handle, BLKDISCARD, struct.pack("=QQ", start, length))
-        tick((start + length) / size_bytes)
+def verify(work: Work, sentinels: Sentinels) -> dict[str, t.Any]:
+    """{verified, verification} after a purge. Raises PurgeError for a drive that answers nothing any more."""
+    block_bytes = work.identity["logical_block_size_bytes"]
+    count = sentinels.count(work.handle, block_bytes)
+    if count.unreadable == len(sentinels):
+        check_alive(work.handle, block_bytes)
+    return {
+        "verified": count.survived == 0,
+        "verification": {"sentinels": len(sentinels), "survived": count.survived, "unreadable": count.unreadable},
+    }

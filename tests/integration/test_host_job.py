@@ -17,7 +17,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, rounds, rundir, tuning, workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, purge_sentinels, rounds, rundir, tuning, workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
@@ -131,15 +131,16 @@ def test_the_latency_limit_holds_while_the_job_works_and_no_longer(bench, loop_d
         links = [os.path.join("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
         return tuning.CPU_DMA_LATENCY in [os.readlink(link) for link in links if os.path.islink(link)], limit_us
 
-    plant, during = purge.Sentinels.plant, []
-    monkeypatch.setattr(purge.Sentinels, "plant", lambda sentinels: (during.append(held()), plant(sentinels)))
+    plant, during = purge_sentinels.Sentinels.plant, []
+    monkeypatch.setattr(purge_sentinels.Sentinels, "plant", lambda sentinels, handle: (during.append(held()), plant(sentinels, handle)))
     before = held()
     bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK]), tune={"cpu_dma_latency_us": 0}))
     assert during == [(True, 0)] and before[0] is held()[0] is False
 
 
 def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(bench, loop_drive, monkeypatch):
-    monkeypatch.setattr(purge, "deallocate", lambda *_: None)
+    does_nothing = purge.METHODS["deallocate"]._replace(run=lambda _work: {})
+    monkeypatch.setitem(purge.METHODS, "deallocate", does_nothing)
     journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK])))
     (end,) = events(journal, "test_finished")
     assert end["outcome"] == "error" and "32 of 32 blocks" in end["reasons"][0]
@@ -267,13 +268,13 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(be
 def test_settings_that_change_under_a_test_make_it_invalid(bench, loop_drive, monkeypatch):
     drive = loop_drive()
     path = "/sys/block/{0}/queue/nomerges".format(drive.name)
-    plant = purge.Sentinels.plant
+    plant = purge_sentinels.Sentinels.plant
 
-    def meddle(sentinels):
-        plant(sentinels)
+    def meddle(sentinels, handle):
+        plant(sentinels, handle)
         Host().write(path, "1")
 
-    monkeypatch.setattr(purge.Sentinels, "plant", meddle)
+    monkeypatch.setattr(purge_sentinels.Sentinels, "plant", meddle)
     journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
     (end,) = events(journal, "test_finished")
     assert end["outcome"] == "invalid" and path + " is 1, tuned to 2" in end["reasons"][0]

@@ -41,7 +41,13 @@ EVENTS = {
     "guard": dict(DRIVE, step="purge", eligible=False, refusals=[{"code": "mounted", "message": "on /"}], identity=None),
     "drive_started": dict(DRIVE, identity={"serial": "A1"}, path="/dev/loop9", tests=["iops"]),
     "test_started": dict(TEST, title="Random IOPS"),
-    "purge": dict(TEST, method="deallocate", seconds=1.0, verified=True, verification={"sentinels": 9, "survived": 0}, purge_class="not_pts"),
+    "purge_started": dict(
+        TEST, method="deallocate", why="named", commands=[["ioctl", "BLKDISCARD", "/dev/loop9", "0", "512"]], timeout_s=1800.0,
+        purge_class="not_pts", sentinels={"size_bytes": 512, "block_bytes": 512, "seed": "ab"}, capabilities={"max_discard_bytes": 512},
+    ),
+    "purge": dict(
+        TEST, method="deallocate", seconds=1.0, verified=True, verification={"sentinels": 9, "survived": 0, "unreadable": 0}, purge_class="not_pts"
+    ),
     "precondition": dict(TEST, passes=2, bytes_written=1, seconds=1.0, bandwidth_bytes_per_s=1.0, remainder_bytes=0),
     "cell": dict(TEST, round=1, cell="c", seed=1, accepted=True, reasons=[], seconds=1.0, gap_s=None, read=None, write=FIGURES, raw="raw/x"),
     "round": dict(TEST, round=1, tracked=[{"cell": "c", "metric": "write_iops", "value": 1.0}], bytes_written=1, elapsed_s=1.0),

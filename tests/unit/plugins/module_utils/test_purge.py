@@ -3,15 +3,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import os
+import types
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import purge
+from ansible_collections.ssdlab.fleet.plugins.module_utils import purge, purge_any
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import PTS, Method, PurgeError
 
-SIZE, BLOCK = 1 << 20, 4096
+IDENTITY = {"path": "/dev/loop9", "size_bytes": 1 << 30, "max_discard_bytes": 1 << 20, "logical_block_size_bytes": 512}
+JOB = {"job": "[purge]", "remainder_job": "[rest]"}
+
+
+def offer(method, reason="", hits_others=""):
+    return {"method": method, "supported": not reason, "reason": reason, "hits_others": hits_others, "purge_class": PTS, "commands": [], "timeout_s": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -24,45 +29,80 @@ SIZE, BLOCK = 1 << 20, 4096
         ("deallocate", 1 << 30, "deallocate"),
     ],
 )
-def test_auto_takes_what_the_drive_reports(method, discard_bytes, chosen):
-    assert purge.choose(method, {"max_discard_bytes": discard_bytes}) == chosen
+def test_any_drive_can_be_emptied_by_what_it_reports(method, discard_bytes, chosen):
+    offered = purge.offers(Host(), dict(IDENTITY, max_discard_bytes=discard_bytes), {})
+    taken = purge.choose(method, offered)
+    assert (taken["method"], taken["purge_class"]) == (chosen, "not_pts")
 
 
-@pytest.mark.parametrize("method, message", [("deallocate", "supports overwrite"), ("sanitise", "auto, deallocate, overwrite")])
-def test_what_the_drive_lacks_is_an_error_that_says_what_it_has(method, message):
-    with pytest.raises(purge.PurgeError, match=message):
-        purge.choose(method, {"max_discard_bytes": 0})
+STRONG, HITS, LACKS, WEAK = offer("a_strong"), offer("b_hits", hits_others="2 namespaces"), offer("c_lacks", reason="no bit"), offer("d_weak")
 
 
-@given(st.integers(1, 1 << 36), st.sampled_from([512, 4096]))
-def test_sentinels_lie_on_blocks_of_the_drive_first_and_last_among_them(blocks, block_bytes):
-    offsets = purge.sentinel_offsets(blocks * block_bytes, block_bytes)
-    assert offsets[0] == 0 and offsets[-1] == (blocks - 1) * block_bytes
-    assert all(offset % block_bytes == 0 for offset in offsets)
-    assert len(offsets) == min(purge.SENTINELS, len(set(offsets)))
+@pytest.mark.parametrize(
+    "offered, chosen, why",
+    [
+        ([STRONG, WEAK], "a_strong", "auto: the strongest that the drive offers"),
+        ([HITS, LACKS, WEAK], "d_weak", "auto: the strongest that the drive offers; not b_hits: 2 namespaces; not c_lacks: no bit"),
+    ],
+)
+def test_auto_takes_the_strongest_and_says_why_not_a_stronger_one(offered, chosen, why):
+    taken = purge.choose("auto", offered)
+    assert (taken["method"], taken["why"]) == (chosen, why)
 
 
-@pytest.fixture
-def drive(tmp_path):
-    path = tmp_path / "drive"
-    path.write_bytes(bytes(SIZE))
-    handle = os.open(path, os.O_RDWR)
-    yield handle
-    os.close(handle)
+@pytest.mark.parametrize(
+    "method, code, message",
+    [
+        ("c_lacks", "purge_unsupported", "does not support c_lacks: no bit; it offers: a_strong, d_weak"),
+        ("b_hits", "purge_hits_others", "more than this drive: 2 namespaces; it offers: a_strong, d_weak"),
+        ("overwrite", "purge_unsupported", "overwrite is not for this kind of drive; the drive offers: a_strong, d_weak"),
+        ("sanitise", "purge_unsupported", "sanitise is unknown; the drive offers: a_strong, d_weak"),
+    ],
+)
+def test_what_the_drive_lacks_is_an_error_that_says_what_it_has(method, code, message):
+    with pytest.raises(PurgeError, match=message) as caught:
+        purge.choose(method, [STRONG, HITS, LACKS, WEAK])
+    assert caught.value.code == code
 
 
-def test_a_purge_that_leaves_a_block_is_noticed(drive):
-    sentinels = purge.Sentinels(drive, SIZE, BLOCK)
-    sentinels.plant()
-    assert sentinels.survivors() == len(sentinels) == purge.SENTINELS
-    last = os.pread(drive, BLOCK, SIZE - BLOCK)
-    os.pwrite(drive, bytes(SIZE), 0)
-    assert sentinels.survivors() == 0
-    os.pwrite(drive, last, SIZE - BLOCK)
-    assert sentinels.survivors() == 1
+def test_auto_without_any_method_is_an_error_with_the_reasons():
+    with pytest.raises(PurgeError, match="not b_hits: 2 namespaces; not c_lacks: no bit"):
+        purge.choose("auto", [HITS, LACKS])
 
 
-def test_a_drive_that_drops_writes_cannot_be_verified(drive, monkeypatch):
-    monkeypatch.setattr(os, "pwritev", lambda *_: 0)
-    with pytest.raises(purge.PurgeError, match="did not keep"):
-        purge.Sentinels(drive, SIZE, BLOCK).plant()
+def family(capabilities, **fields):
+    nothing = {"supported": lambda found: "", "commands": lambda found, options: [["x"]], "run": lambda work: {}, **fields}
+    return types.SimpleNamespace(capabilities=capabilities, METHODS=(Method("f", "fake", PTS, 90, **nothing),))
+
+
+def explode(*_):
+    raise KeyError("sanicap")
+
+
+def refuse(*_):
+    raise PurgeError("nvme gave no JSON")
+
+
+@pytest.mark.parametrize(("broken", "said"), [(explode, "KeyError: 'sanicap'"), (refuse, "nvme gave no JSON")])
+def test_a_drive_that_is_not_understood_offers_nothing_of_that_family(broken, said, monkeypatch):
+    fake = family(broken)
+    monkeypatch.setattr(purge, "FAMILIES", (fake, purge_any))
+    monkeypatch.setitem(purge.METHODS, "f", fake.METHODS[0])
+    first = purge.offers(Host(), IDENTITY, JOB)[0]
+    assert (first["method"], first["supported"], first["reason"], first["commands"], first["timeout_s"]) == ("f", False, said, [], None)
+    assert "not f: " + said in purge.choose("auto", purge.offers(Host(), IDENTITY, JOB))["why"]
+
+
+def test_a_family_that_has_nothing_to_do_with_the_drive_offers_nothing(monkeypatch):
+    monkeypatch.setattr(purge, "FAMILIES", (family(lambda *_: {}), purge_any))
+    assert [item["method"] for item in purge.offers(Host(), IDENTITY, JOB)] == ["deallocate", "overwrite"]
+
+
+def test_names_are_unique_and_strengths_put_the_methods_in_one_order():
+    methods = [method for module in purge.FAMILIES for method in module.METHODS]
+    assert len({method.name for method in methods}) == len(methods)
+    for module in purge.FAMILIES:
+        assert len({method.family for method in module.METHODS}) == 1
+        strengths = [method.strength for method in module.METHODS]
+        assert strengths == sorted(set(strengths), reverse=True) or module.__name__ == "fake"
+    assert all(method.strength < 30 or method.purge_class == PTS for method in methods)
