@@ -29,13 +29,14 @@ def gather(host: Host, tools: Iterable[str] = TOOLS) -> Dict[str, Any]:
     }
 
 
-def tool(host: Host, name: str) -> Optional[Dict[str, Optional[str]]]:
-    """Where a tool is and the version that it states; None where it is missing."""
+def tool(host: Host, name: str, option: str = "--version") -> Optional[Dict[str, Optional[str]]]:
+    """Where a tool is and the version that it states when called with `option`; None where it is missing."""
     path = host.which(name)
     if path is None:
         return None
-    result = host.run([path, "--version"], timeout_s=20)
-    match = re.search(r"[0-9]+(\.[0-9]+)+", result.stdout) if result.rc == 0 else None
+    result = host.run([path, option], timeout_s=20)
+    # sg3_utils tell theirs on stderr.
+    match = re.search(r"[0-9]+(\.[0-9]+)+", result.stdout or result.stderr) if result.rc == 0 else None
     return {"path": path, "version": match.group(0) if match else None}
 
 

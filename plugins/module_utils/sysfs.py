@@ -8,6 +8,7 @@ import os
 import re
 from typing import Dict, List, Optional
 
+from . import vendor_identity
 from .host import Host
 
 # Parts of a device's path in sysfs that tell how it is attached; the first that is there counts.
@@ -31,6 +32,13 @@ def number(host: Host, path: str) -> Optional[int]:
     return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
 
 
+def effective(text: str) -> str:
+    """The value in force of what sysfs shows: `[none] mq-deadline` means none."""
+    if "[" in text:
+        return text.split("[", 1)[1].split("]", 1)[0]
+    return text.strip()
+
+
 def udev(host: Host, name: str) -> Dict[str, str]:
     """What udev knows of a block device; empty without udev."""
     text = host.get("/run/udev/data/b%s" % host.get("/sys/block/%s/dev" % name)) or ""
@@ -51,6 +59,7 @@ def model(host: Host, name: str) -> Optional[str]:
         return "loop"
     return (
         _ata_text(_page(host, name, "vpd_pg89")[_ATA_MODEL])
+        or vendor_identity.read(host, name).get("model")
         or _unescaped(udev(host, name).get("ID_MODEL_ENC"))
         or host.get("/sys/block/%s/device/model" % name)
         or host.get("/sys/block/%s/device/name" % name)
@@ -63,6 +72,7 @@ def firmware(host: Host, name: str) -> Optional[str]:
         return None
     return (
         _ata_text(_page(host, name, "vpd_pg89")[_ATA_FIRMWARE])
+        or vendor_identity.read(host, name).get("firmware")
         or host.get("/sys/block/%s/device/firmware_rev" % name)
         or udev(host, name).get("ID_REVISION")
         or host.get("/sys/block/%s/device/rev" % name)
@@ -70,7 +80,7 @@ def firmware(host: Host, name: str) -> Optional[str]:
 
 
 def transport(host: Host, name: str) -> Optional[str]:
-    """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, sata, sas, usb, iscsi, fc, mmc, virtio, nbd or loop."""
+    """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc, mmc, virtio, nbd or loop."""
     for prefix in ("loop", "nbd"):
         if name.startswith(prefix):
             return prefix
@@ -79,7 +89,7 @@ def transport(host: Host, name: str) -> Optional[str]:
         kind = kinds.pop() if len(kinds) == 1 else None
         return "nvme" if kind == "pcie" else kind and "nvme-" + kind
     path = host.realpath("/sys/block/" + name)
-    found = next((kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None)
+    found = vendor_identity.transport(name) or next((kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None)
     behind_hba = found == "sas" and host.get("/sys/block/%s/device/vendor" % name) == "ATA"
     return "sata" if behind_hba else found
 
@@ -88,7 +98,8 @@ def numa_node(host: Host, name: str) -> Optional[int]:
     """The NUMA node of the nearest parent device that has one; None where there is none or it is shared between nodes."""
     starts = _nvme_controllers(host, name) or ["/sys/block/%s/device" % name]
     nodes = {_nearest_node(host, host.realpath(start)) for start in starts if host.exists(start)}
-    return nodes.pop() if len(nodes) == 1 else None
+    found = nodes.pop() if len(nodes) == 1 else None
+    return vendor_identity.numa_node(host, name) if found is None else found
 
 
 def queue_depth(host: Host, name: str) -> Optional[int]:

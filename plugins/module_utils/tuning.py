@@ -19,6 +19,7 @@ import typing as t
 from .host import Host
 from .liveness import BOOT_ID
 from .rundir import read_json, write_atomic
+from .sysfs import effective
 
 CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 # What a machine, a container or a virtual drive lacks is no error: there is nothing to set.
@@ -32,13 +33,6 @@ Setting = t.Dict[str, t.Any]
 def boot_id(host: Host) -> str:
     """The kernel's id of this boot."""
     return host.read(BOOT_ID)
-
-
-def effective(text: str) -> str:
-    """The value in force of what sysfs shows: `[none] mq-deadline` means none."""
-    if "[" in text:
-        return text.split("[", 1)[1].split("]", 1)[0]
-    return text.strip()
 
 
 def expand(host: Host, tune: t.Mapping[str, t.Any], drive_names: t.Sequence[str]) -> list[Setting]:
