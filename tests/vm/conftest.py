@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guest, booted as seldom as possible (a boot takes a minute), and a lab for each test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from guest import QEMU, Guest
+from hardware import drives
+from lab import REPO, Lab
+
+OUTPUT = REPO / "tests" / "output"
+PURGES = OUTPUT / "vm-purges.md"
+
+
+def why_not() -> str:
+    """Why no guest can be had here; an empty string when one can."""
+    if os.geteuid() != 0:
+        return "the guest needs root, to build its disk"
+    return "" if shutil.which(QEMU) else f"{QEMU} is missing; scripts/setup test installs it"
+
+
+@pytest.fixture(scope="session")
+def guest():
+    """The one guest of the session, with hardware.py's drives. A test that stops it starts it again; one that changes its drives changes them back."""
+    if why_not():
+        pytest.skip(why_not())
+    with Guest(drives()) as running:
+        yield running
+
+
+@pytest.fixture
+def lab(guest, tmp_path, request):
+    """The guest as the only server of an inventory."""
+    return Lab(guest, tmp_path, re.sub(r"\W+", "-", request.node.name))
+
+
+@pytest.fixture(scope="session")
+def purges():
+    """The log of real purges, a table for people."""
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    PURGES.write_text("| method | asked by | SHA-256 before | SHA-256 after | seconds | verified |\n|---|---|---|---|---|---|\n")
+
+    def add(*cells: object) -> None:
+        with PURGES.open("a") as out:
+            out.write("| " + " | ".join(str(cell) for cell in cells) + " |\n")
+
+    return add
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the purges of this session."""
+    if Path(PURGES).exists() and terminalreporter.stats.get("passed"):
+        terminalreporter.section("purges in the guest (tests/output/vm-purges.md)")
+        terminalreporter.write(PURGES.read_text())

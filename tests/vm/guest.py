@@ -1,0 +1,334 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A server with NVMe drives that may really be erased: a Debian under QEMU, emulated (no KVM), one at a time on a machine.
+
+    with Guest([Nvme("SSDQ0001"), Nvme("SSDQ0002", numa_node=1)]) as guest:
+        guest.run("nvme list")                 # as root, over ssh
+        guest.drives["SSDQ0001"].sha256()      # of the drive's file, from outside
+
+A namespace is a raw file of its own, so that what the guest did to a drive shows outside of it. All is gone with the block: the process,
+the files, the connections. The disk is image.py's; each guest writes to a layer of its own above it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from qemu.qmp.legacy import QEMUMonitorProtocol
+
+import image
+from image import MIB, BedError, run
+
+SHM = Path("/dev/shm")
+FOLDER_PREFIX = "ssdlab-fleet-guest-"
+LOCK = SHM / "ssdlab-fleet-guest.lock"
+QEMU = "qemu-system-x86_64"
+# SSDLAB_FLEET_ACCEL=kvm: much faster on a machine that has it.
+ACCELERATOR = {"tcg": "tcg,thread=multi,tb-size=512", "kvm": "kvm"}[os.environ.get("SSDLAB_FLEET_ACCEL", "tcg")]
+CPUS = 4
+NODES = 2
+NODE_MIB = 1024
+BOOT_TIMEOUT_S = 400
+UNPLUG_TIMEOUT_S = 60
+# The kernel's and QEMU's own default for a drive that is as fast as its slot: QEMU's NVMe drives are one lane of 2.5 GT/s.
+HEALTHY_SLOT = ("2_5", 1)
+
+
+@dataclass
+class Namespace:
+    """One namespace. `backend`: a block device of QEMU's (blockdev's keys) instead of a file of zeros."""
+
+    size_bytes: int = 64 * MIB
+    lba_bytes: int = 512
+    shared: bool = False
+    backend: dict | None = None
+    file: Path | None = None
+
+    def sha256(self) -> str:
+        """Of everything on it."""
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+
+@dataclass
+class Nvme:
+    """One controller, in a slot of its own. Controllers of one `subsystem` see that subsystem's `shared` namespaces."""
+
+    serial: str
+    namespaces: list[Namespace] = field(default_factory=lambda: [Namespace()])
+    subsystem: str = ""
+    numa_node: int = 0
+    slot: tuple[str, int] = HEALTHY_SLOT  # speed as QEMU writes it ("2_5", "5", "8", "16") and lanes
+    key: str = ""  # its name in the bed; the serial unless two have the same
+    first_nsid: int = 1
+
+    def __post_init__(self) -> None:
+        self.key = self.key or self.serial
+
+    def sha256(self) -> str:
+        """Of all its namespaces, one after the other."""
+        return hashlib.sha256("".join(space.sha256() for space in self.namespaces).encode()).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """As QEMU names it: what a key may hold is more than what an id may."""
+        return "d" + hashlib.sha256(self.key.encode()).hexdigest()[:8]
+
+    def nodes(self, folder: Path) -> list[dict]:
+        """The block devices behind its namespaces, as blockdev-add takes them; files that are not there yet are made."""
+        made = []
+        for index, space in enumerate(self.namespaces):
+            space.file = space.file or folder / f"{self.id}-{index + self.first_nsid}.raw"
+            if not space.file.exists():
+                with space.file.open("wb") as out:
+                    out.truncate(space.size_bytes)
+            behind = space.backend or {"driver": "file", "filename": str(space.file)}
+            made.append({"driver": "raw", "node-name": f"{self.id}n{index}", "discard": "unmap", "cache": {"no-flush": True}, "file": behind})
+        return made
+
+    def devices(self) -> list[dict]:
+        """The controller and its namespaces, as device_add takes them."""
+        subsystem = {"subsys": subsystem_id(self.subsystem)} if self.subsystem else {}
+        made = [{"driver": "nvme", "id": self.id, "bus": f"slot-{self.id}", "serial": self.serial, "max_ioqpairs": CPUS, **subsystem}]
+        for index, space in enumerate(self.namespaces):
+            nsid = index + self.first_nsid
+            # QEMU's default is another random uuid at each start.
+            name = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.key}/{nsid}")
+            made.append({
+                "driver": "nvme-ns", "bus": self.id, "nsid": nsid, "drive": f"{self.id}n{index}", "uuid": str(name),
+                "shared": space.shared, "logical_block_size": space.lba_bytes, "physical_block_size": space.lba_bytes,
+            })  # fmt: skip
+        return made
+
+    def slot_device(self, chassis: int) -> dict:
+        """The root port that it sits in, below its NUMA node's host bridge."""
+        speed, width = self.slot
+        return {
+            "driver": "pcie-root-port", "id": f"slot-{self.id}", "bus": f"node{self.numa_node}", "chassis": chassis, "slot": chassis,
+            "x-speed": speed, "x-width": str(width),
+        }  # fmt: skip
+
+
+def subsystem_id(name: str) -> str:
+    """As QEMU names an NVMe subsystem."""
+    return f"subsys-{name}"
+
+
+class Guest:
+    """The guest, from `start` to `close`. It may be stopped and started again with other drives; its own disk keeps what was written."""
+
+    def __init__(self, drives: list[Nvme], extra: list[str] | None = None) -> None:
+        self.drives = {drive.key: drive for drive in drives}
+        self.extra = extra or []  # further arguments for QEMU
+        self.folder: Path | None = None
+        self.port = 0
+        self.process: subprocess.Popen | None = None
+        self.boot_seconds = 0.0
+        self._lock = None
+
+    def __enter__(self) -> Guest:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_error) -> None:
+        self.close()
+
+    def start(self, drives: list[Nvme] | None = None) -> Guest:
+        """Boot with these drives, in this order of slots (the same ones when none are given), and wait for ssh."""
+        if drives is not None:
+            self.drives = {drive.key: drive for drive in drives}
+        self._prepare()
+        started = time.monotonic()
+        with (self.folder / "qemu.log").open("ab") as log:
+            # Should this process be killed, the guest ends with it. A session of its own: Ctrl-C is ours alone.
+            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+                ["setpriv", "--pdeathsig", "KILL", *self._arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        self._wait_for_ssh(started + BOOT_TIMEOUT_S)
+        self.boot_seconds = time.monotonic() - started
+        return self
+
+    def stop(self) -> None:
+        """Off at once, as in a power loss: the guest is not asked."""
+        self._close_connections()
+        if self.process is not None:
+            if self.process.poll() is None:
+                self.process.terminate()  # QEMU writes out what it holds, and ends
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+    def close(self) -> None:
+        """Nothing stays: no process, no file, no lock."""
+        self.stop()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def run(self, script: str, check: bool = True, timeout_s: float = 120, stdin: str | None = None) -> subprocess.CompletedProcess:
+        """Run a shell script in the guest as root, over one connection that stays open. BedError when it fails."""
+        argv = ["ssh", *self.ssh_options(), "-p", str(self.port), "root@127.0.0.1", script]
+        given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout_s, check=False, **given)
+        if check and done.returncode:
+            raise BedError(f"guest: {script}: exit {done.returncode}: {done.stderr.strip()[-2000:]}")
+        return done
+
+    def put(self, path: str, text: str, mode: str = "0644") -> None:
+        """Write a file in the guest."""
+        self.run(f"install -D -m {mode} /dev/stdin {path}", stdin=text)
+
+    def device(self, serial: str, nsid: int = 1) -> str:
+        """The namespace's node as the guest names it now, by its subsystem's serial; for the bed's own staging."""
+        script = "for b in /sys/block/nvme*; do [ -e $b/nsid ] && echo $(basename $b) $(cat $b/nsid) $(cat $b/device/serial); done; true"
+        for line in self.run(script).stdout.splitlines():
+            name, found_nsid, found = line.split(None, 2)
+            if (found.strip(), int(found_nsid)) == (serial, nsid):
+                return f"/dev/{name}"
+        raise BedError(f"the guest has no namespace {nsid} of {serial}")
+
+    def unplug(self, key: str) -> Nvme:
+        """Pull a drive; its slot stays empty, and its file as it is."""
+        drive = self.drives.pop(key)
+        with self.monitor() as monitor:
+            monitor.cmd("device_del", id=drive.id)
+            deadline = time.monotonic() + UNPLUG_TIMEOUT_S
+            while any(bus["qdev_id"] == drive.id for bus in _pci_devices(monitor)):
+                if time.monotonic() > deadline:
+                    raise BedError(f"{key} is still there {UNPLUG_TIMEOUT_S} s after it was pulled")
+                time.sleep(0.5)
+            for index in range(len(drive.namespaces)):
+                with contextlib.suppress(Exception):  # gone with a namespace that was its controller's alone
+                    monitor.cmd("blockdev-del", **{"node-name": f"{drive.id}n{index}"})
+        return drive
+
+    def plug(self, drive: Nvme, in_place_of: Nvme) -> Nvme:
+        """Put a drive of one namespace into the slot of one that was pulled. QEMU adds no namespace later, so the controller has it built in."""
+        (node,) = drive.nodes(self.folder)
+        with self.monitor() as monitor:
+            monitor.cmd("blockdev-add", **node)
+            controller = dict(drive.devices()[0], bus=f"slot-{in_place_of.id}", drive=node["node-name"])
+            monitor.cmd("device_add", **controller)
+        self.drives[drive.key] = drive
+        return drive
+
+    @contextlib.contextmanager
+    def monitor(self):
+        """QEMU's monitor (QMP)."""
+        with QEMUMonitorProtocol(str(self.folder / "qmp.sock")) as monitor:
+            monitor.connect()
+            monitor.settimeout(60)
+            yield monitor
+
+    def ssh_options(self) -> list[str]:
+        """What ssh needs to reach the guest, and nothing of the user's own configuration."""
+        options = {
+            "IdentityFile": image.ensure() / "id_ed25519", "IdentitiesOnly": "yes", "BatchMode": "yes", "ConnectTimeout": "20",
+            "UserKnownHostsFile": self.folder / "known_hosts", "ControlMaster": "auto", "ControlPersist": "300",
+            "ControlPath": self.folder / "cp" / "own", "LogLevel": "ERROR",
+        }  # fmt: skip
+        return ["-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+
+    def serial_log(self) -> str:
+        """What the guest's console said, and QEMU."""
+        return "".join((self.folder / name).read_text(errors="replace") for name in ("serial.log", "qemu.log") if (self.folder / name).exists())
+
+    def _prepare(self) -> None:
+        """The lock, the folder and the layer above the image, once."""
+        if self.folder is not None:
+            return
+        disk = image.ensure()
+        self._lock = LOCK.open("w", encoding="utf-8")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)  # waits for another suite's guest
+        for stale in SHM.glob(FOLDER_PREFIX + "*"):
+            shutil.rmtree(stale, ignore_errors=True)
+        self.folder = Path(tempfile.mkdtemp(dir=SHM, prefix=FOLDER_PREFIX))
+        (self.folder / "cp").mkdir()
+        run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", disk / "disk.qcow2", "-F", "qcow2", self.folder / "disk.qcow2"])
+        self.port = _free_port()
+        host_key = (disk / "host_key.pub").read_text(encoding="utf-8")
+        (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}", encoding="utf-8")
+
+    def _arguments(self) -> list[str]:
+        argv = [
+            QEMU, "-name", "ssdlab-fleet-guest", "-nodefaults", "-display", "none", "-accel", ACCELERATOR, "-cpu", "max",
+            "-machine", "q35", "-m", str(NODES * NODE_MIB), "-smp", f"{CPUS},sockets={NODES},cores={CPUS // NODES},threads=1",
+            "-qmp", f"unix:{self.folder}/qmp.sock,server=on,wait=off", "-serial", f"file:{self.folder}/serial.log",
+            "-blockdev", _json({"driver": "qcow2", "node-name": "root", "file": {
+                "driver": "file", "filename": str(self.folder / "disk.qcow2"), "cache": {"no-flush": True}}}),
+            "-device", "virtio-blk-pci,drive=root,bootindex=1",
+            "-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22", "-device", "virtio-net-pci,netdev=net,romfile=",
+            "-device", "virtio-rng-pci",
+        ]  # fmt: skip
+        per_node = CPUS // NODES
+        for node in range(NODES):
+            cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"
+            argv += ["-object", f"memory-backend-ram,id=mem{node},size={NODE_MIB}M", "-numa", f"node,nodeid={node},cpus={cpus},memdev=mem{node}"]
+            argv += ["-device", f"pxb-pcie,id=node{node},bus_nr={64 * (node + 1)},bus=pcie.0,numa_node={node}"]
+        for name in dict.fromkeys(drive.subsystem for drive in self.drives.values() if drive.subsystem):
+            argv += ["-device", _json({"driver": "nvme-subsys", "id": subsystem_id(name), "nqn": name})]
+        for chassis, drive in enumerate(self.drives.values(), 1):
+            argv += [word for node in drive.nodes(self.folder) for word in ("-blockdev", _json(node))]
+            argv += [word for device in (drive.slot_device(chassis), *drive.devices()) for word in ("-device", _json(device))]
+        return argv + self.extra
+
+    def _wait_for_ssh(self, deadline: float) -> None:
+        while not self._answers():
+            code = self.process.poll()
+            if code is not None:
+                raise BedError(f"QEMU ended with {code}: {self.serial_log()[-2000:]}")
+            if time.monotonic() > deadline:
+                raise BedError(f"the guest did not answer in {BOOT_TIMEOUT_S} s: {self.serial_log()[-2000:]}")
+            time.sleep(1)
+
+    def _answers(self) -> bool:
+        """QEMU takes the connection at once; only sshd says who it is."""
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            return connection.recv(4) == b"SSH-"
+        return False
+
+    def _close_connections(self) -> None:
+        for control in (self.folder / "cp").glob("*") if self.folder else ():
+            run(["ssh", "-F", "none", "-o", f"ControlPath={control}", "-O", "exit", "any"], check=False)
+
+
+def _pci_devices(monitor) -> list[dict]:
+    """All PCI devices, those behind bridges too."""
+    waiting = [device for bus in monitor.cmd("query-pci") for device in bus["devices"]]
+    found = []
+    while waiting:
+        device = waiting.pop()
+        found.append(device)
+        waiting += device.get("pci_bridge", {}).get("devices", [])
+    return found
+
+
+def _json(value: dict) -> str:
+    return json.dumps(value)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]

@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drives of the session's guest: enough kinds that most tests need no other hardware, and no boot of their own."""
+
+from __future__ import annotations
+
+from guest import Namespace, Nvme
+
+# A plain drive, for whatever a test does to it, and its neighbour on the other node.
+PLAIN, NEIGHBOUR = "SSDQ0001", "SSDQ0002"
+# One controller, two namespaces of its own.
+TWO_NAMESPACES = "SSDQ0003"
+# A subsystem of two controllers: one namespace that both reach, and one that only the second has.
+SHARED = "SSDQ0004"
+SHARED_A, SHARED_B = "shared-a", "shared-b"
+# Two drives that say the same.
+TWIN = "SSDQTWIN"
+
+
+def drives() -> list[Nvme]:
+    """New ones, with empty files."""
+    return [
+        Nvme(PLAIN),
+        Nvme(NEIGHBOUR, numa_node=1, slot=("16", 4)),
+        Nvme(TWO_NAMESPACES, [Namespace(), Namespace()], numa_node=1),
+        Nvme(SHARED, [Namespace(shared=True)], key=SHARED_A, subsystem="shared"),
+        Nvme(SHARED, [Namespace()], key=SHARED_B, subsystem="shared", first_nsid=2),
+        # Of subsystems of their own: the kernel refuses a second controller of the same NQN and number.
+        Nvme(TWIN, key="twin-1", subsystem="twin-1"),
+        Nvme(TWIN, key="twin-2", subsystem="twin-2", numa_node=1),
+    ]
