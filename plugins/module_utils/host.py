@@ -68,8 +68,17 @@ class Host:
         """Where a tool is, as an absolute path, or None."""
         return shutil.which(name, path=_search_path())
 
-    def run(self, argv: Sequence[str], timeout_s: float = 60, stdin: Optional[str] = None) -> Result:
-        """Run a command, given as an argument list; never raises for what the command or its absence does."""
+    def run(
+        self,
+        argv: Sequence[str],
+        timeout_s: float = 60,
+        stdin: Optional[str] = None,
+        started: Optional[Callable[[subprocess.Popen], object]] = None,
+    ) -> Result:
+        """Run a command, given as an argument list; never raises for what the command or its absence does.
+
+        `started` gets the process, so that another thread can end it.
+        """
         command = [str(word) for word in argv]
         self.note(command)
         environment = dict(os.environ, LC_ALL="C", PATH=_search_path())
@@ -84,6 +93,8 @@ class Host:
             )
         except OSError as error:
             return Result(command, COMMAND_NOT_FOUND, "", "cannot run %s: %s" % (command[0], error.strerror))
+        if started is not None:
+            started(process)
         try:
             output, errors = process.communicate(None if stdin is None else stdin.encode("utf-8"), timeout=timeout_s)
         except subprocess.TimeoutExpired as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import purge_any
+from . import purge_any, purge_iomemory, purge_micron
 from .host import Host
 from .purge_method import Capabilities, Method, Options, PurgeError, Work
 from .purge_sentinels import Sentinels, check_alive
@@ -20,6 +20,8 @@ from .purge_sentinels import Sentinels, check_alive
 # One line each: a new family is added here.
 FAMILIES: tuple[t.Any, ...] = (
     purge_any,
+    purge_iomemory,
+    purge_micron,
 )
 METHODS: dict[str, Method] = {method.name: method for family in FAMILIES for method in family.METHODS}
 Offer = t.Dict[str, t.Any]
@@ -42,30 +44,42 @@ def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
     return found
 
 
-def offers_for(found: Found, options: Options) -> list[Offer]:
+def offers_for(found: Found, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
     """The offers, strongest first, from what `probe` found. Pure, for the controller to tell what a test would run."""
     methods = sorted((method for method in METHODS.values() if method.family in found), key=lambda method: -method.strength)
-    return [_offer(method, found[method.family], options) for method in methods]
+    return [_offer(method, found[method.family], identity, options) for method in methods]
 
 
-def _offer(method: Method, capabilities: Capabilities, options: Options) -> Offer:
-    reason = str(capabilities.get("error") or method.supported(capabilities))
-    supported = not reason
+def _offer(method: Method, capabilities: Capabilities, identity: t.Mapping[str, t.Any], options: Options) -> Offer:
+    commands: list[list[str]] = []
+    reason = str(capabilities.get("error") or method.supported(capabilities) or _lba_size_problem(method, identity, options))
+    if not reason:
+        try:
+            commands = method.commands(capabilities, options)
+        except PurgeError as error:
+            reason = str(error)
     return {
         "method": method.name,
-        "supported": supported,
+        "supported": not reason,
         "reason": reason,
-        "hits_others": method.hits_others(capabilities) if supported else "",
+        "hits_others": "" if reason else method.hits_others(capabilities),
         "purge_class": method.purge_class,
-        "commands": method.commands(capabilities, options) if supported else [],
-        "timeout_s": method.timeout_s(capabilities, options) if supported else None,
+        "commands": commands,
+        "timeout_s": None if reason else method.timeout_s(capabilities, options),
     }
+
+
+def _lba_size_problem(method: Method, identity: t.Mapping[str, t.Any], options: Options) -> str:
+    wanted, now = options.get("lba_size_bytes"), identity.get("logical_block_size_bytes")
+    if wanted in (None, now) or method.sets_lba_size:
+        return ""
+    return "it cannot change the LBA size from {0} to {1} bytes".format(now, wanted)
 
 
 def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
     """Every method that has to do with the drive, strongest first: {method, supported, reason (why not), hits_others (what else
     it would erase, or ""), purge_class, commands, timeout_s}. Reads only."""
-    return offers_for(probe(host, identity), options)
+    return offers_for(probe(host, identity), identity, options)
 
 
 def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
@@ -89,7 +103,11 @@ def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
 
 
 def _left_out(offered: t.Iterable[Offer]) -> str:
-    return "; ".join("not {0}: {1}".format(offer["method"], offer["reason"] or offer["hits_others"]) for offer in offered)
+    """Why not these; methods with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for offer in offered:
+        reasons.setdefault(offer["reason"] or offer["hits_others"], []).append(offer["method"])
+    return "; ".join("not {0}: {1}".format(", ".join(methods), reason) for reason, methods in reasons.items())
 
 
 def perform(work: Work) -> dict[str, t.Any]:
@@ -99,7 +117,7 @@ def perform(work: Work) -> dict[str, t.Any]:
     `verified` is False in the record where sentinels can still be read: for the caller to act on.
     """
     found = probe(work.host, work.identity)
-    offer = choose(work.options["method"], offers_for(found, work.options))
+    offer = choose(work.options["method"], offers_for(found, work.identity, work.options))
     method = METHODS[offer["method"]]
     work.capabilities = found[method.family]
     sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 import typing as t
@@ -24,6 +25,7 @@ _LEAST_TIMEOUT_S = 1800.0
 _SLOWEST_BYTES_PER_S = 50e6
 _LEAST_STUCK_S = 900.0
 _STUCK_S_PER_TB = 120.0
+TICK_S = 1.0
 
 
 class PurgeError(Exception):
@@ -58,7 +60,8 @@ class Method(t.NamedTuple):
     strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
     commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record; raises
     PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far such a purge
-    is that goes on in the drive by itself, for one that was left behind; None: it ends with its command.
+    is that goes on in the drive by itself, for one that was left behind; None: it ends with its command. sets_lba_size:
+    whether it can do the option lba_size_bytes. `commands` may raise PurgeError for options that the drive can't do.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Method(t.NamedTuple):
     hits_others: t.Callable[[Capabilities], str] = _nobody
     timeout_s: t.Callable[[Capabilities, Options], float] = _by_capacity
     progress: t.Optional[t.Callable[["Work"], Progress]] = None
+    sets_lba_size: bool = False
 
 
 class Work:
@@ -126,28 +130,46 @@ class Work:
     ) -> Result:
         """Run a command that takes its time, ticking once a second. `share`: asked for the progress while it runs.
 
-        Raises fio.Interrupted on a stop, and leaves the command: what a drive has begun goes on without it anyway.
+        Raises fio.Interrupted on a stop. The command is ended first, since it may not have begun yet (nvme format waits for
+        10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
         """
         self.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
-        return wait_for(lambda: self.host.run(argv, timeout_s=timeout, stdin=stdin), lambda: self.tick(share() if share else None))
-
-
-def wait_for(work: t.Callable[[], Result], tick: t.Callable[[], None], interval_s: float = 1.0) -> Result:
-    """What `work` returns, with `tick` called meanwhile; an exception of either is raised here."""
-    answers: list[t.Any] = []
-
-    def answer() -> None:
+        processes: list[subprocess.Popen] = []
+        thread = _Answer(lambda: self.host.run(argv, timeout_s=timeout, stdin=stdin, started=processes.append))
+        thread.start()
         try:
-            answers.append(work())
-        except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
-            answers.append(error)
+            while not thread.wait(TICK_S):
+                self.tick(share() if share else None)
+        except BaseException:
+            for process in processes:
+                process.kill()
+            thread.wait(TICK_S)
+            raise
+        return thread.result()
 
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
-    thread.join(interval_s)
-    while thread.is_alive():
-        tick()
-        thread.join(interval_s)
-    if isinstance(answers[0], BaseException):
-        raise answers[0]
-    return answers[0]
+
+class _Answer(threading.Thread):
+    """Calls a function in a thread of its own, which ends with the process."""
+
+    def __init__(self, function: t.Callable[[], Result]) -> None:
+        super().__init__(daemon=True)
+        self._function = function
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._result = self._function()
+        except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
+            self._error = error
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is done within that time."""
+        self.join(seconds)
+        return not self.is_alive()
+
+    def result(self) -> Result:
+        """What the function returned or raised."""
+        if self._error is not None:
+            raise self._error
+        return t.cast(Result, self._result)

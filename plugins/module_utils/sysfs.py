@@ -84,7 +84,7 @@ def transport(host: Host, name: str) -> Optional[str]:
     for prefix in ("loop", "nbd"):
         if name.startswith(prefix):
             return prefix
-    kinds = {host.get(controller + "/transport") for controller in _nvme_controllers(host, name)}
+    kinds = {host.get(controller + "/transport") for controller in nvme_controllers(host, name)}
     if kinds:
         kind = kinds.pop() if len(kinds) == 1 else None
         return "nvme" if kind == "pcie" else kind and "nvme-" + kind
@@ -96,7 +96,7 @@ def transport(host: Host, name: str) -> Optional[str]:
 
 def numa_node(host: Host, name: str) -> Optional[int]:
     """The NUMA node of the nearest parent device that has one; None where there is none or it is shared between nodes."""
-    starts = _nvme_controllers(host, name) or ["/sys/block/%s/device" % name]
+    starts = nvme_controllers(host, name) or ["/sys/block/%s/device" % name]
     nodes = {_nearest_node(host, host.realpath(start)) for start in starts if host.exists(start)}
     found = nodes.pop() if len(nodes) == 1 else None
     return vendor_identity.numa_node(host, name) if found is None else found
@@ -104,12 +104,12 @@ def numa_node(host: Host, name: str) -> Optional[int]:
 
 def queue_depth(host: Host, name: str) -> Optional[int]:
     """Commands that one queue of the drive takes at a time: SCSI's depth, NVMe's submission queue, else the kernel's tags."""
-    sizes = [number(host, controller + "/sqsize") for controller in _nvme_controllers(host, name)]
+    sizes = [number(host, controller + "/sqsize") for controller in nvme_controllers(host, name)]
     known = [size for size in sizes if size]
     return number(host, "/sys/block/%s/device/queue_depth" % name) or (min(known) if known else number(host, "/sys/block/%s/queue/nr_requests" % name))
 
 
-def _nvme_controllers(host: Host, name: str) -> List[str]:
+def nvme_controllers(host: Host, name: str) -> List[str]:
     """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and links to them."""
     if not name.startswith("nvme"):
         return []

@@ -70,6 +70,17 @@ def test_auto_without_any_method_is_an_error_with_the_reasons():
         purge.choose("auto", [HITS, LACKS])
 
 
+def test_methods_with_the_same_reason_stand_together():
+    with pytest.raises(PurgeError, match="can be used: not c_lacks, e_lacks: no bit$"):
+        purge.choose("auto", [LACKS, dict(LACKS, method="e_lacks")])
+
+
+@pytest.mark.parametrize(("wanted", "reason"), [(None, ""), (512, ""), (4096, "it cannot change the LBA size from 512 to 4096 bytes")])
+def test_only_a_method_that_can_set_the_lba_size_is_offered_for_another_one(wanted, reason):
+    offered = purge.offers(Host(), IDENTITY, dict(JOB, lba_size_bytes=wanted))
+    assert {item["reason"] for item in offered} == {reason} and all(item["supported"] == (not reason) for item in offered)
+
+
 def family(capabilities, **fields):
     nothing = {"supported": lambda found: "", "commands": lambda found, options: [["x"]], "run": lambda work: {}, **fields}
     return types.SimpleNamespace(capabilities=capabilities, METHODS=(Method("f", "fake", PTS, 90, **nothing),))

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import Work, stuck_s, timeout_s, wait_for
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import Work, stuck_s, timeout_s
 
 TB = 10**12
 
@@ -53,14 +53,16 @@ def test_a_command_gives_its_result_and_ticks_meanwhile():
     assert (result.rc, result.stdout.strip()) == (0, "done") and shares == [0.5, 0.5]
 
 
-def test_a_stop_does_not_wait_for_the_command():
+def test_a_stop_ends_a_command_that_may_not_have_begun(tmp_path):
     def stop(_share):
         raise InterruptedError
 
-    began = time.monotonic()
+    began, flag = time.monotonic(), tmp_path / "formatted"
     with pytest.raises(InterruptedError):
-        work(tick=stop).command(["sleep", "5"], 30)
-    assert time.monotonic() - began < 3
+        work(tick=stop).command([sys.executable, "-c", "import sys, time; time.sleep(2.5); open(sys.argv[1], 'w')", str(flag)], 30)
+    assert time.monotonic() - began < 2.4
+    time.sleep(2.5)
+    assert not flag.exists()
 
 
 def test_no_command_starts_on_a_drive_that_is_not_held(tmp_path):
@@ -70,8 +72,10 @@ def test_no_command_starts_on_a_drive_that_is_not_held(tmp_path):
 
 
 def test_what_goes_wrong_while_waiting_is_not_lost():
-    def broken() -> Result:
+    def broken(_argv):
         raise OSError("the log is full")
 
+    working = work()
+    working.host.log = broken
     with pytest.raises(OSError, match="the log is full"):
-        wait_for(broken, lambda: None)
+        working.command(["true"], 30)
