@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from . import sysfs
+from . import sysfs, vendor_identity
 from .host import Host
 
 SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
@@ -212,6 +212,7 @@ def serial(host: Host, name: str) -> Optional[str]:
         host.get(block + "/device/serial")
         or host.get(block + "/serial")
         or sysfs.scsi_serial(host, name)
+        or vendor_identity.read(host, name).get("serial")
         or sysfs.udev(host, name).get("ID_SERIAL_SHORT")
     )
 

@@ -1,0 +1,201 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: rssdm
+short_description: Set power limiting, interrupt coalescing and write cache of a Micron P320h or P420m
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Sets what Micron's technical note TN-FD-15 names, by Micron's C(rssdm), and reads it back by C(rssdm -L -d).
+  - The drive is found by its serial number; its place in the list, and so its id, may change. Before each change it is looked up again.
+  - Settings take effect at a power cycle; a reboot is not enough. Until then they are V(pending), and a second run sends nothing again.
+  - Nothing is set on a drive that a run is working on.
+  - Needs root and C(rssdm) of Micron's support pack.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  serial:
+    description: The drive's serial number, in quotes, as C(rssdm -L) shows it.
+    type: str
+    required: true
+  power_limiting:
+    description:
+      - Whether the drive keeps within the slot's 25 W, at about 40 % less I/O. The half-height card (HHHL) only; the 2.5-inch drive is refused.
+    type: bool
+  interrupt_coalescing:
+    description:
+      - V(0xD200F) is balanced and the drive's default, V(0xD801F) is for IOPS at queue depths above 128, V(0xD020F) for queue depths below 32.
+      - Any other value is refused, since the note says that it may give unexpected results.
+    type: str
+  queue_depth:
+    description:
+      - Choose O(interrupt_coalescing) by the workload's whole queue depth (threads times depth).
+      - Above 128 V(0xD801F) is taken and below 32 V(0xD020F); from 32 to 128 what the drive has is left alone.
+    type: int
+  write_cache:
+    description:
+      - The P320h's write cache. Data in it may be lost at a power failure. The P420m's is on, backed by its capacitors, and refused.
+      - Needs O(write_cache_flag).
+    type: bool
+  write_cache_flag:
+    description: The option of C(rssdm -M) for the write cache. The note does not print it; take it from the help of the installed C(rssdm).
+    type: str
+  state_dir:
+    description: Where it is kept what waits for a power cycle, in C(rssdm/<serial>.json).
+    type: path
+    default: /var/lib/ssdlab-fleet
+seealso:
+  - module: ssdlab.fleet.iomemory
+"""
+
+EXAMPLES = r"""
+- name: Take the coalescing that fits 8 threads at depth 32
+  ssdlab.fleet.rssdm:
+    serial: "00000000121504A1B2C3"
+    queue_depth: 256
+    power_limiting: false
+  become: true
+  register: set
+
+- name: Power-cycle the host if the drive asks for it
+  ansible.builtin.include_role:
+    name: ssdlab.fleet.tune
+    tasks_from: power_cycle
+  vars:
+    tune_power_cycle_reason: "{{ set.message }}"
+  when: set.power_cycle_required
+
+- name: Only look
+  ssdlab.fleet.rssdm:
+    serial: "00000000121504A1B2C3"
+  become: true
+  register: seen
+"""
+
+RETURN = r"""
+drive:
+  description: The drive as C(rssdm -L -d) shows it.
+  returned: success
+  type: dict
+  contains:
+    drive_id:
+      description: Its id in the list now.
+      type: str
+      sample: "0"
+    serial:
+      description: Serial number.
+      type: str
+      sample: 00000000121504A1B2C3
+    model:
+      description: Model.
+      type: str
+      sample: Micron P420m-MTFDGAR700MAX
+    family:
+      description: V(P320h) or V(P420m); null for another.
+      type: str
+      sample: P420m
+    form_factor:
+      description: V(hhhl) or V(2.5-inch), by the part number; null where it says neither.
+      type: str
+      sample: hhhl
+    firmware:
+      description: Firmware revision.
+      type: str
+      sample: B2120508
+    device:
+      description: The block device.
+      type: str
+      sample: rssda
+    pci_address:
+      description: Bus, device and function.
+      type: str
+      sample: "04:00.0"
+    status:
+      description: The drive's own words.
+      type: str
+      sample: Drive is in good health
+current:
+  description: What C(rssdm -L -d) shows, each of V(power_limiting), V(interrupt_coalescing), V(write_cache); null where it shows none.
+  returned: success
+  type: dict
+  sample: {power_limiting: false, interrupt_coalescing: "0xD200F", write_cache: true}
+pending:
+  description: What is set, and not in effect before the host is power-cycled. In check mode, what would be.
+  returned: success
+  type: dict
+  sample: {interrupt_coalescing: "0xD801F"}
+power_cycle_required:
+  description: Whether something is pending.
+  returned: success
+  type: bool
+  sample: true
+message:
+  description: What to do; empty when there is nothing to do.
+  returned: success
+  type: str
+  sample: "drive 00000000121504A1B2C3: interrupt_coalescing = 0xD801F is set and waits for a power cycle. Power-cycle the host ..."
+commands:
+  description: The argument lists that were run to change something. In check mode, that would be run.
+  returned: success
+  type: list
+  elements: list
+  sample: [[rssdm, -M, -i, "0xD801F", -n, "0"]]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host import Host
+from ..module_utils.rssdm import RssdmError
+from ..module_utils.rssdm_settings import apply, show, wanted
+
+SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "serial": {"type": "str", "required": True},
+            "power_limiting": {"type": "bool"},
+            "interrupt_coalescing": {"type": "str"},
+            "queue_depth": {"type": "int"},
+            "write_cache": {"type": "bool"},
+            "write_cache_flag": {"type": "str"},
+            "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+        },
+        mutually_exclusive=[("interrupt_coalescing", "queue_depth")],
+        supports_check_mode=True,
+    )
+    given = module.params
+    try:
+        done = apply(Host(), given["serial"], wanted(given), given["state_dir"], given["write_cache_flag"] or "", module.check_mode)
+    except (RssdmError, OSError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=done.changed,
+        drive={key: getattr(done.drive, key) for key in SHOWN},
+        current=show(done.current),
+        pending=show(done.pending),
+        power_cycle_required=bool(done.pending),
+        message=done.message,
+        commands=done.commands,
+        diff={"before": show(done.before), "after": show({**done.before, **done.pending})},
+    )
+
+
+if __name__ == "__main__":
+    main()
