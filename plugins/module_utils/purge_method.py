@@ -135,17 +135,31 @@ class Work:
         """
         self.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
         processes: list[subprocess.Popen] = []
-        thread = _Answer(lambda: self.host.run(argv, timeout_s=timeout, stdin=stdin, started=processes.append))
-        thread.start()
-        try:
-            while not thread.wait(TICK_S):
-                self.tick(share() if share else None)
-        except BaseException:
+
+        def kill() -> None:
             for process in processes:
                 process.kill()
+
+        return wait_for(
+            lambda: self.host.run(argv, timeout_s=timeout, stdin=stdin, started=processes.append),
+            lambda: self.tick(share() if share else None),
+            kill,
+        )
+
+
+def wait_for(function: t.Callable[[], Result], tick: t.Callable[[], None], end: t.Callable[[], None] | None = None) -> Result:
+    """What `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is to end it."""
+    thread = _Answer(function)
+    thread.start()
+    try:
+        while not thread.wait(TICK_S):
+            tick()
+    except BaseException:
+        if end is not None:
+            end()
             thread.wait(TICK_S)
-            raise
-        return thread.result()
+        raise
+    return thread.result()
 
 
 class _Answer(threading.Thread):
