@@ -49,6 +49,8 @@ REFUSALS: Dict[str, _Text] = {
     "signature": _Text("it holds data: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), " + _KEEP_OUT),
     "busy": _Text("another process holds it exclusively{detail}", "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT),
     "identity_changed": _Text("it is not the drive that it was: {detail}", "Start over with preflight; never force this one."),
+    "locked": _Text("another run works on this drive: {detail}", "Wait for that run (watch.yml) or end it (stop.yml)."),
+    "not_held": _Text("this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."),
     "probe_failed": _Text("it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."),
 }
 
@@ -110,13 +112,19 @@ def refusals(facts: Facts, selector: Any = None) -> List[Refusal]:
     return [refusal for code, rule in RULES for refusal in _refuse(code, who, list(rule(facts)))]
 
 
-def compare(expected: Any, actual: Any, same_boot: bool) -> List[Refusal]:
-    """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot."""
+def refuse(code: str, selector: Any, path: Optional[str], detail: str) -> List[Refusal]:
+    """A refusal for something that was found outside the rules, in the same words as theirs."""
+    who = drive.label(selector)
+    return _refuse(code, "%s (%s)" % (who, path) if path else who, [detail])
+
+
+def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive") -> List[Refusal]:
+    """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot. `who`: its name for people."""
     if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected or not actual:
-        return _refuse("identity_changed", "the drive", ["its identity is missing"])
+        return _refuse("identity_changed", who, ["its identity is missing"])
     keys = (*_SAME, "diskseq") if same_boot else _SAME
     changes = ["%s was %s, is %s" % (key, expected.get(key), actual.get(key)) for key in keys if expected.get(key) != actual.get(key)]
-    return _refuse("identity_changed", str(actual.get("path")), changes)
+    return _refuse("identity_changed", "%s (%s)" % (who, actual.get("path")), changes)
 
 
 def discover(host: Host) -> List[Dict[str, Any]]:

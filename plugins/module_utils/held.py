@@ -56,7 +56,7 @@ class HeldDrive:
         try:
             self._lock = drive_lock(self.identity, self._owner).acquire()
         except Locked as error:
-            raise Refused([{"code": "locked", "message": "another run works on this drive: {0}".format(error)}]) from None
+            raise self._refused("locked", str(error)) from None
         self._open()
         # What we looked at by name and what we opened and locked must be one and the same.
         self.check()
@@ -68,13 +68,13 @@ class HeldDrive:
         ours = CONTENT_CODES if self._content_is_ours else ()
         refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
         if not refusals:
-            refusals = guard.compare(self._expected, seen["identity"], same_boot=self._same_boot)
+            refusals = guard.compare(self._expected, seen["identity"], self._same_boot, who=seen["drive"])
         if not refusals and not seen["eligible"] and not seen["refusals"]:
-            refusals = [{"code": "probe_failed", "message": "the guard gave no reason"}]
+            raise self._refused("probe_failed", "the guard gave no reason")
         if refusals:
             raise Refused(refusals)
         if self.handle is not None and seen["path"] != self.path:
-            raise Refused([{"code": "identity_changed", "message": "{0} became {1}".format(self.path, seen["path"])}])
+            raise self._refused("identity_changed", "it became {0}".format(seen["path"]))
         self.path, self.identity = seen["path"], seen["identity"]
 
     def _open(self) -> None:
@@ -86,7 +86,10 @@ class HeldDrive:
                 problem = error
             # A preflight that looks at the drive in this very moment holds it for a few milliseconds.
             time.sleep(0.2 * (attempt + 1))
-        raise Refused([{"code": "busy", "message": "cannot open {0} exclusively: {1}".format(self.path, problem.strerror)}])
+        raise self._refused("busy", " (it cannot be opened exclusively: {0})".format(problem.strerror))
+
+    def _refused(self, code: str, detail: str) -> Refused:
+        return Refused(guard.refuse(code, self._selector, self.path or None, detail))
 
     def content_is_ours(self) -> None:
         """To be called before the first write: while we go on holding the drive, what it holds is what we wrote."""
@@ -96,7 +99,7 @@ class HeldDrive:
     def descriptor(self) -> int:
         """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
         if self.handle is None:
-            raise Refused([{"code": "not_held", "message": "{0} is not held by this job".format(self.path)}])
+            raise self._refused("not_held", "")
         return self.handle
 
     @contextlib.contextmanager

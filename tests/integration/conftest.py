@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -146,11 +147,22 @@ def site(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    """Drives for the cases of docs/wrong-drives.md and a site to play at them, for all tests of a file."""
+def make_bench(tmp_path_factory):
+    """Make benches for the cases of docs/wrong-drives.md, each with its drives and its site, for all tests of a file."""
     if os.geteuid() != 0:
         pytest.skip("needs root for loop devices")
-    place = Site(tmp_path_factory.mktemp("site"))
-    with Bench(place) as made:
-        made.callback(place.end_jobs)
-        yield made
+    with contextlib.ExitStack() as made:
+
+        def make():
+            place = Site(tmp_path_factory.mktemp("site"))
+            new = made.enter_context(Bench(place))
+            new.callback(place.end_jobs)
+            return new
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def bench(make_bench):
+    """One bench for all tests of a file."""
+    return make_bench()

@@ -29,19 +29,17 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.host import COMMAND_L
 MIB = 1 << 20
 SIZE = 48 * MIB
 SERVER = "rack1-07"
+REPO = Path(__file__).resolve().parents[2]
 _FINDING = re.compile(r"^- (?P<hosts>[^:]*): drive (?P<drive>.*?): (?P<code>[a-z_]+): (?P<message>.*)$")
 
-# What the software may run at a drive that it does not erase: the leading words of an argument list. `*` is any one word.
-# Everything else counts as destructive, so that a command that nobody thought of is one.
+# Argument lists that only read. `*` is any one word. Everything else counts as destructive, so that a command that nobody
+# thought of is one.
 READ_ONLY = tuple(
     words.split()
     for words in (
+        "* --version",
         "wipefs -n --json *",
-        "wipefs --version",
         "blkid -p -o export *",
-        "fio --version",
-        "lsblk",
-        "losetup --list",
     )
 )
 
@@ -62,14 +60,11 @@ def needs(*tools):
 def destructive(argv):
     """Whether a logged argument list may change a drive: whatever is not known to only read."""
     name = [os.path.basename(argv[0]), *argv[1:]] if argv else []
-    return not any(len(name) >= len(rule) and all(want in ("*", word) for want, word in zip(rule, name)) for rule in READ_ONLY)
+    return not any(len(name) == len(rule) and all(want in ("*", word) for want, word in zip(rule, name)) for rule in READ_ONLY)
 
 
-def logged(path):
-    """The argument lists of a command log: lists, or the host job's {time, argv}."""
-    lines = Path(path).read_text().splitlines() if os.path.exists(path) else []
-    records = [json.loads(line) for line in lines]
-    return [record["argv"] if isinstance(record, dict) else record for record in records]
+def _lines(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()] if os.path.exists(path) else []
 
 
 class Disk:
@@ -80,9 +75,10 @@ class Disk:
         self.file = os.path.join(bench.folder, name + ".img")
         with open(self.file, "wb") as file:
             file.truncate(size_bytes)
-        self.path = self.attach()
+        self.path = self.node = self.attach()  # node: what a play sees it as
         self.entry = {"backing_file": self.file}
         self.sealed = None
+        self.sealed_bytes = size_bytes
 
     @property
     def label(self):
@@ -91,6 +87,7 @@ class Disk:
 
     @property
     def name(self):
+        """The loop device's kernel name."""
         return os.path.basename(self.path)
 
     def attach(self, file=None):
@@ -126,7 +123,7 @@ class Disk:
     def mount(self, source=None):
         """Mount it, or what is given; where."""
         where = tempfile.mkdtemp(dir=self.bench.folder)
-        run("mount", source or self.path, where)
+        run("mount", "-o", "ro,noload", source or self.path, where)  # so that nobody else changes its data
         self.undo("umount", where)
         return where
 
@@ -137,12 +134,22 @@ class Disk:
         assert process.stdout.readline() == "ready\n"
         return process
 
+    def seal(self):
+        """What is on it now is what has to be there after the play."""
+        self.sealed = self.digest()
+        Path(self.file + ".sealed").unlink(missing_ok=True)
+
+    def has_changed(self):
+        """Whether its data differs from that of the seal, or of the later one that a stage in the play made."""
+        later = Path(self.file + ".sealed")
+        return self.digest() != (later.read_text().split()[0] if later.exists() else self.sealed)
+
     def digest(self):
-        """SHA-256 of the data behind it, with what the kernel still held back."""
+        """SHA-256 of the data behind it, with what the kernel still held back; of its first `sealed_bytes` where the kernel itself writes the rest."""
         run("blockdev", "--flushbufs", self.path)
         with open(self.file, "rb") as file:
             os.fsync(file.fileno())
-            return hashlib.sha256(file.read()).hexdigest()
+            return hashlib.sha256(file.read(self.sealed_bytes)).hexdigest()
 
 
 class Bench(contextlib.ExitStack):
@@ -156,6 +163,7 @@ class Bench(contextlib.ExitStack):
         self.disks = {}
         self.spare = self.disk("spare")
         self.plays = 0
+        self.environment = {}
         self._namespace = []
 
     def disk(self, name, size_bytes=SIZE):
@@ -201,56 +209,84 @@ class Bench(contextlib.ExitStack):
         given = [disk.entry for disk in self.disks.values()] if entries is None else entries
         self.site.hosts = {host: {"ssd_drives": drives} for host, drives in (given if isinstance(given, dict) else {SERVER: given}).items()}
         for disk in self.disks.values():
-            disk.sealed = disk.digest()
-        code, output = self.site.play(playbook, *arguments, env=dict({COMMAND_LOG: log}, **(env or {})), prefix=self.prefix())
-        return Outcome(self, code, output, logged(log))
+            disk.seal()
+        before = {folder: len(_lines(folder / "journal.jsonl")) for folder in self.site.run_folders()}
+        code, output = self.site.play(playbook, *arguments, env=dict({COMMAND_LOG: log}, **self.environment, **(env or {})), prefix=self.prefix())
+        journal = [record for folder in self.site.run_folders() for record in _lines(folder / "journal.jsonl")[before.get(folder, 0):]]
+        return Outcome(self, code, output, [*_lines(log), *self.job_commands()], journal)
+
+    def play_between(self, *stages, step="purge"):
+        """Preflight, then these commands, then the start of the job and all to its end: what befalls a drive after it was looked at.
+
+        What the commands leave on the drives is what has to be there after the play.
+        """
+        seals = [("sh", "-c", 'sha256sum < "$0" > "$0.sealed"', disk.file) for disk in self.disks.values()]
+        tasks = [{"name": "Stage", "ansible.builtin.command": {"argv": list(map(str, argv))}} for argv in [*stages, ("sync",), *seals]]
+        start = {"name": "Start", "ansible.builtin.import_role": {"name": "ssdlab.fleet.workload"}, "when": "ssd_run.destructive"}
+        shipped = [{"import_playbook": str(REPO / "playbooks" / (name + ".yml"))} for name in ("preflight", "watch", "collect", "report")]
+        between = {"hosts": "ssd_servers", "gather_facts": False, "become": False, "tasks": [*tasks, start]}
+        path = Path(self.folder, "between.yml")
+        path.write_text(json.dumps([shipped[0], between, *shipped[1:]]))
+        collections = {"ANSIBLE_COLLECTIONS_PATH": str(REPO / "playbooks" / "collections")}
+        return self.play("-e", "ssd_step=" + step, playbook=path, env=collections)
 
     def job_commands(self):
         """What the host jobs of this site logged themselves."""
-        return [argv for folder in self.site.run_folders() for argv in logged(folder / "commands.jsonl")]
+        return [record["argv"] for folder in self.site.run_folders() for record in _lines(folder / "commands.jsonl")]
 
 
 class Outcome:
-    """What a play did. `findings`: {drive: {code: message}}; commands: every argument list that was run."""
+    """What a play did. `findings`: {drive: {code: message}}, of preflight and of the host jobs; commands: every argument list that was run."""
 
-    def __init__(self, bench, code, output, commands):
+    def __init__(self, bench, code, output, commands, journal):
         self.bench = bench
         self.code = code
         self.output = output
-        self.commands = commands + bench.job_commands()
-        self.changed = sorted(name for name, disk in bench.disks.items() if disk.digest() != disk.sealed)
+        self.commands = commands
+        self.journal = journal
+        self.changed = sorted(name for name, disk in bench.disks.items() if disk.has_changed())
         self.findings = {}
         for found in filter(None, map(_FINDING.match, output.splitlines())):
             self.findings.setdefault(found["drive"], {})[found["code"]] = found["message"]
+        for record in journal:
+            if record["event"] == "guard":
+                self.findings.setdefault(record["drive"], {}).update({refusal["code"]: refusal["message"] for refusal in record["refusals"]})
 
-    def codes(self, disk):
-        """The codes that a drive was refused with."""
-        name = disk if isinstance(disk, str) else disk.label
-        return set(self.findings.get(name, ()))
+    def codes(self, name):
+        """The codes that a drive was refused with. `name`: a disk's, or what the inventory calls the drive."""
+        return set(self.findings.get(self._label(name), ()))
 
     def message(self, name, code):
-        """What a disk was refused with."""
-        return self.findings[self.bench.disks[name].label][code]
+        """What the drive was told with that code."""
+        return self.findings[self._label(name)][code]
 
-    def refused(self, name, *codes, exactly=True):
-        """The four things that a case must show. `name`: a disk's, or a drive's label; `exactly`: no other code."""
-        disk = self.bench.disks.get(name)
-        label = disk.label if disk else name
-        seen = self.codes(label)
-        assert (seen == set(codes)) if exactly else (set(codes) <= seen), "%s was refused with %s, not %s" % (label, sorted(seen), sorted(codes))
+    def _label(self, name):
+        return self.bench.disks[name].label if name in self.bench.disks else name
+
+    def refused(self, name, *codes):
+        """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for `codes`."""
+        assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, sorted(self.codes(name)), sorted(codes))
         for code in codes:
-            message = self.findings[label][code]
-            assert message.startswith(label) and message.endswith(guard.REFUSALS[code].remedy), message
-        self.nothing_happened()
+            message = self.message(name, code)
+            assert self._label(name) in message and message.endswith(guard.REFUSALS[code].remedy), message
+        assert self.code != 0, self.output
+        if name in self.bench.disks:
+            self.untouched(name)
+        else:
+            self.nothing_happened()
+
+    def untouched(self, name):
+        """The drive's data is what it was, and nothing was run at it that could have changed it."""
+        disk = self.bench.disks[name]
+        assert name not in self.changed
+        assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
+        about = {disk.path, disk.node, drive.slug(disk.label)}
+        assert [argv for argv in self.commands if destructive(argv) and any(word in text for text in argv for word in about)] == []
 
     def nothing_happened(self):
-        """The play failed, no drive of the bench changed, nothing ran that could have changed one."""
+        """The play failed, no drive of the bench changed, nothing was run that could have changed one."""
         assert self.code != 0, self.output
-        self.untouched()
-
-    def untouched(self):
-        """No drive of the bench changed, nothing ran that could have changed one."""
-        assert self.changed == []
+        assert not self.changed, self.changed
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
         assert [argv for argv in self.commands if destructive(argv)] == []
 
