@@ -94,13 +94,13 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
     for run_id in run_ids(run_dir.state_dir):
         if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id).read_status()):
-            raise JobError("run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
+            raise JobError("locked: run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
     try:
         # A run of another state folder, or one that another controller started.
         with host_lock({"run": run_dir.run_id, "pid": os.getpid()}):
             pass
     except Locked as error:
-        raise JobError("another run has this host; wait for it or end it: {0}".format(error)) from None
+        raise JobError("locked: another run has this host; wait for it or end it: {0}".format(error)) from None
 
 
 def _make_folders(run_dir: RunDir) -> None:

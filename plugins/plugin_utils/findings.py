@@ -120,7 +120,7 @@ def named_drives(view: View) -> list[Finding]:
     if not isinstance(given, list):
         return [Finding(f"ssd_drives: {given!r} is not a list; write - serial: \"…\" for each drive", view.name)]
     problems = [(index, drives_util.selector_problem(selector)) for index, selector in enumerate(given)]
-    return [Finding(f"ssd_drives[{index}]: {problem}", view.name) for index, problem in problems if problem]
+    return [Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem]
 
 
 def tools(view: View) -> list[Finding]:
@@ -168,7 +168,7 @@ def other_live_runs(view: View, run: Run | None) -> list[Finding]:
     """Another run that works on the host now."""
     others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and not (run and entry["run_id"] == run.id)]
     advice = "wait for it (watch.yml) or end it (stop.yml), each with -e ssd_run_id="
-    return [Finding(f"run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name) for entry in others]
+    return [Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name) for entry in others]
 
 
 def same_drives(views: t.Sequence[View]) -> list[Finding]:
@@ -180,7 +180,7 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
             if key:
                 seen.setdefault(key, []).append((view.name, str(entry["drive"])))
     return [
-        Finding(f"is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; keep it under one host", *first)
+        Finding(f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; keep it under one host", *first)
         for first, *rest in seen.values()
         if len({host for host, _drive in [first, *rest]}) > 1
     ]
@@ -197,7 +197,7 @@ def same_machines(views: t.Sequence[View]) -> list[Finding]:
         if facts.get("boot_id") and facts.get("hostname"):
             seen.setdefault((facts["boot_id"], facts.get("machine_id"), facts["hostname"]), []).append(view.name)
     return [
-        Finding(f"is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them", first)
+        Finding(f"same_machine: is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them", first)
         for key, (first, *others) in seen.items()
         if others
     ]

@@ -119,13 +119,13 @@ def test_a_host_without_variables_is_a_finding_unless_it_is_unreachable():
         ("S1", "'S1' is not a list"),
         ({"serial": "S1"}, "is not a list"),
         ("all", "is not a list"),
-        ([{"serial": 123}], "ssd_drives[0]: serial is 123, not a text: put it in quotes"),
-        ([{"serial": "S1"}, {"serial": 1e5}], "ssd_drives[1]: serial is 100000.0, not a text"),
+        ([{"serial": 123}], "ssd_drives[0]: bad_selector: serial is 123, not a text: put it in quotes"),
+        ([{"serial": "S1"}, {"serial": 1e5}], "ssd_drives[1]: bad_selector: serial is 100000.0, not a text"),
         ([{"serial": False}], "serial is False, not a text"),
         ([{"serial": ""}], "serial is empty"),
-        (["S1"], "ssd_drives[0]: it is 'S1', not a mapping"),
-        ([{}], "ssd_drives[0]: it has the keys (none)"),
-        ([{"seral": "S1"}], "ssd_drives[0]: it has the keys seral"),
+        (["S1"], "ssd_drives[0]: bad_selector: it is 'S1', not a mapping"),
+        ([{}], "ssd_drives[0]: bad_selector: it has the keys (none)"),
+        ([{"seral": "S1"}], "ssd_drives[0]: bad_selector: it has the keys seral"),
     ],
 )
 def test_drives_have_to_be_named(drives, expected):
@@ -212,7 +212,7 @@ def test_drives_without_a_serial_on_two_machines_are_two_drives():
 def test_one_machine_under_two_names(other, same):
     facts = {"boot_id": "b", "machine_id": "m", "hostname": "n"}
     found = texts(findings.same_machines([view("h1", facts=facts), view("h2", facts={**facts, **other}), view("h3")]))
-    expected = ["h1: is the same machine as h2 (host name n); name all its drives under one of them"]
+    expected = ["h1: same_machine: is the same machine as h2 (host name n); name all its drives under one of them"]
     assert found == (expected if same else [])
 
 
@@ -250,7 +250,7 @@ def test_a_given_id_is_used_with_the_name_it_was_started_with():
 def test_another_live_run_on_a_host_is_a_finding():
     given = view(runs=[run_of("r1", "running"), run_of("r2", "running"), run_of("r3", "dead")])
     (found,) = texts(findings.other_live_runs(given, Run("r1", "qualify", {"h1": "running"})))
-    assert "h1: run r2 is under way" in found
+    assert "h1: locked: run r2 is under way" in found
 
 
 @pytest.mark.parametrize("counts", [True, False])
