@@ -22,6 +22,7 @@ ANSWERS = (
     ("__preflight_info", "campaign_info", "runs", "runs"),
     ("__preflight_host", "host_facts", "host_facts", "facts"),
     ("__preflight_drives", "drive_facts", "drives", "drives"),
+    ("__preflight_checks", "host_checks", "findings", "checks"),
 )
 
 
@@ -51,6 +52,7 @@ class ActionModule(ActionBase):
             findings = decided.findings
             if decided.shows_plan:
                 self._show(decided.plan_text)
+            self._show(_warned(decided.warnings))
         if not findings and decided.destructive:
             try:
                 controller.write_run(decided.run_folder, decided.record)
@@ -69,6 +71,12 @@ class ActionModule(ActionBase):
 def _message(findings: t.Sequence[str]) -> str:
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
     return "\n".join([f"Preflight found {count} to put right. Nothing was erased or changed.", *(f"- {line}" for line in findings)])
+
+
+def _warned(warnings: t.Sequence[str]) -> list[str]:
+    """The warnings for people; they are shown in every mode."""
+    count = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}"
+    return [f"{count}, which the report will show (docs/checks.md; preflight_levels chooses what stops a run):", *(f"- {line}" for line in warnings)] if warnings else []
 
 
 def _view(name: str, values: t.Mapping[str, t.Any]) -> View:

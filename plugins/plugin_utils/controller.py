@@ -94,12 +94,15 @@ def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
 
 
 def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The record of a run that is gone on with: its start and the drives and tests of hosts that are not asked now stay."""
+    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not asked now stay."""
     if not before:
         return dict(now)
     hosts = {entry["host"] for entry in now["asked"]}
     kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
-    return {**now, "started": before["started"], "asked": kept + now["asked"], "tests": {**before["tests"], **now["tests"]}}
+    merged = {**now, "started": before["started"], "asked": kept + now["asked"], "tests": {**before["tests"], **now["tests"]}}
+    warned = list(before.get("warnings") or [])
+    warned += [item for item in now.get("warnings") or [] if item not in warned]
+    return {**merged, "warnings": warned} if warned else merged
 
 
 def _read(path: str) -> str | None:

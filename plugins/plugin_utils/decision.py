@@ -13,7 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from . import controller, criteria, definitions, describe, findings, hostplan, values
+from . import checked, controller, criteria, definitions, describe, findings, hostplan, values
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 
 
 class Decision(t.NamedTuple):
-    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them."""
+    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them. warnings: lines."""
 
     findings: list[str]
     run: Run | None
@@ -33,6 +33,7 @@ class Decision(t.NamedTuple):
     run_folder: str
     results_dir: str
     record: dict[str, t.Any]
+    warnings: list[str]
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -51,6 +52,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         run, wrong = findings.choose_run(views, now)
         found += wrong
     for view in views:
+        found += [Finding(problem, view.name) for problem in checked.problems(view.asked or {})] + checked.blocking(view, run)
         found += findings.answers(view, unreachable_counts=not destructive)
         found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
     found += findings.same_drives(views) + findings.same_machines(views)
@@ -61,6 +63,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     tests = _tests(views)
     found += _definition_findings(views, run, run_folder, tests, plans)
     found += criteria.findings(_criteria(views), views, tests, plans)
+    warned = checked.warnings(views, run)
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
     return Decision(
@@ -71,7 +74,8 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         plan_text=_plan_text(views, run, plans),
         run_folder=run_folder,
         results_dir=results_dir,
-        record=_record(views, run, now, tests) if run and not found else {},
+        record={**_record(views, run, now, tests), "warnings": warned} if run and not found else {},
+        warnings=checked.lines(warned),
     )
 
 

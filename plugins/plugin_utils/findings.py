@@ -39,7 +39,8 @@ class View(t.NamedTuple):
     """One host as preflight sees it; None: no such answer.
 
     asked: its variables; runs: campaign_info's; facts: host_facts'; drives: drive_facts'. unreachable: why it did not answer.
-    failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives.
+    failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives. checks: findings of
+    host_checks.
     """
 
     name: str
@@ -50,6 +51,7 @@ class View(t.NamedTuple):
     unreachable: str = ""
     failures: t.Mapping[str, str] = {}
     similar: t.Sequence[str] = ()
+    checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
 
 
 class Run(t.NamedTuple):

@@ -59,6 +59,6 @@ def test_variables_have_their_roles_prefix(role):
 def test_preflight_notes_every_variable_that_counts():
     noted = load("preflight", "vars/main.yml")["__preflight_variables"]
     controller_only = {"ssd_ask_hosts", "ssd_become"}
-    wanted = {*load("ssd", "defaults/main.yml"), *hostplan.VARIABLES, "preflight_tools", "ssd_step"} - controller_only
+    wanted = {*load("ssd", "defaults/main.yml"), *hostplan.VARIABLES, *load("preflight", "defaults/main.yml"), "ssd_step"} - controller_only
     assert sorted(noted) == noted and set(noted) == wanted
     assert load("preflight", "vars/main.yml")["__preflight_unset"] == preflight.UNSET

@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of the way from the processor to a drive. Pure.
+
+Sources: ioMemory VSL Peak Performance Guide, appendix D (over-subscribed bus, PCI Express errors, link width); Micron TN-FD-15,
+table 1 (PCIe slots, chipset).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .check_base import BLOCKS, WARNING, Check, Drive, Facts, Unknown, wanted_for
+from .pcie import aer_text, bandwidth_mb_s, is_bridge, link_text
+
+# No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
+LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
+ORDER = "reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then the board"
+
+
+def _unknown_link(drive: Drive) -> list[str]:
+    """Why nothing can be said about a drive's link; empty where it is known."""
+    if drive.is_virtual:
+        return [Unknown("a drive of transport {0} has no PCI Express link".format(drive.identity["transport"]))]
+    if not drive.path:
+        return [Unknown("its PCI function is unknown, so its PCI Express link cannot be looked at")]
+    if drive.on_pcie and None in _link(drive.endpoint):
+        return [Unknown("{0} shows no PCI Express link (now {1}) in sysfs".format(drive.endpoint["address"], link_text(*_link(drive.endpoint))))]
+    return []
+
+
+def _link(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
+    return device["speed_gts"], device["width"]
+
+
+def _most(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
+    return device["max_speed_gts"], device["max_width"]
+
+
+def _lower(first: t.Any, second: t.Any) -> bool:
+    """Whether a number is known to be below another."""
+    return first is not None and second is not None and first < second
+
+
+def _least(*values: t.Any) -> t.Any:
+    return min((value for value in values if value is not None), default=None)
+
+
+def link_trained_down(_facts: Facts, drive: Drive) -> list[str]:
+    """The link runs below what both of its ends can do."""
+    unknown = _unknown_link(drive)
+    if unknown or not drive.on_pcie:
+        return unknown
+    slot = drive.bridges[0] if drive.bridges else {"max_speed_gts": None, "max_width": None}
+    able = tuple(_least(*pair) for pair in zip(_most(drive.endpoint), _most(slot)))
+    if None in able:
+        return [Unknown("neither {0} nor its slot tells what its link can do at most".format(drive.endpoint["address"]))]
+    if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
+        return []
+    return ["its link runs at {0}; the drive and its slot can do {1}".format(link_text(*_link(drive.endpoint)), link_text(*able))]
+
+
+def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
+    """The slot can do less than the drive; or the drive says that it can do no more than the least of all links."""
+    if _unknown_link(drive) or not drive.on_pcie:
+        return []
+    if not drive.bridges or None in _most(drive.bridges[0]):
+        return [Unknown("what the slot of {0} can do at most is unknown".format(drive.endpoint["address"]))]
+    own, slot = _most(drive.endpoint), _most(drive.bridges[0])
+    if any(_lower(most, needed) for most, needed in zip(slot, own)):
+        return ["its slot ({0}) can do {1}, the drive {2}".format(drive.bridges[0]["address"], link_text(*slot), link_text(*own))]
+    lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
+    if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
+        return ["the drive says that it can do {0} and no more, in a slot for {1}".format(link_text(*own), link_text(*slot))]
+    return []
+
+
+def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
+    """The link that the inventory wants for this model (preflight_link)."""
+    wanted = wanted_for(facts.wanted.get("link"), drive.identity.get("model"))
+    if not wanted:
+        return []
+    unknown = _unknown_link(drive)
+    if unknown:
+        return unknown
+    asked = (float(wanted.get("speed_gts") or 0), int(wanted.get("width") or 0))
+    if not any(_lower(now, least) for now, least in zip(_link(drive.endpoint), asked)):
+        return []
+    shown = link_text(asked[0] or None, asked[1] or None)
+    return ["its link runs at {0}; preflight_link wants {1} for this model".format(link_text(*_link(drive.endpoint)), shown)]
+
+
+def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
+    """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D)."""
+    if _unknown_link(drive) or not drive.on_pcie:
+        return []
+    found = []
+    for bridge in drive.bridges:
+        available = bandwidth_mb_s(*_link(bridge))
+        below = links_below(facts, bridge["address"])
+        needed = sum(load or 0.0 for load in below.values())
+        if available is None or None in below.values():
+            found.append(Unknown("the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])))
+        elif needed > available * 1.001:
+            found.append((needed / available, bridge, needed, available, below))
+    unknown = [item for item in found if isinstance(item, Unknown)]
+    worst = max((item for item in found if not isinstance(item, Unknown)), key=lambda item: item[0], default=None)
+    if worst is None:
+        return unknown[:1]
+    _ratio, bridge, needed, available, below = worst
+    text = "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s"
+    return [text.format(bridge["address"], ", ".join(sorted(below)), needed, link_text(*_link(bridge)), available)]
+
+
+def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
+    """What each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device share its link."""
+    loads: dict[str, float | None] = {}
+    for address, above in facts.above.items():
+        device = facts.devices.get(address)
+        first = address.rpartition(".")[0]
+        if bridge in above and device and not is_bridge(device["class"]) and first not in {seen.rpartition(".")[0] for seen in loads}:
+            loads[address] = bandwidth_mb_s(*_link(device))
+    return loads
+
+
+def chipset(_facts: Facts, drive: Drive) -> list[str]:
+    """The slot hangs on the chipset (southbridge)."""
+    ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
+    return ["its slot hangs on the chipset ({0}), which shares one link to the processor with all else there".format(ports[0])] if ports else []
+
+
+def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
+    """Error counters that rose while the drive was read."""
+    if drive.is_virtual or not drive.path:
+        return []
+    if drive.aer_rose is None:
+        return [Unknown("PCI Express errors under traffic were not looked for: {0}".format(drive.traffic or "no traffic was asked for"))]
+    if all(device["aer"] is None for device in drive.path):
+        return [Unknown("neither the drive nor a port above it counts PCI Express errors (AER)")]
+    return ["{0} rose by {1} while the drive was read".format(address, aer_text(rose)) for address, rose in drive.aer_rose.items()]
+
+
+def errors_before(_facts: Facts, drive: Drive) -> list[str]:
+    """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges report falsely."""
+    counts = drive.endpoint.get("aer") if drive.endpoint else None
+    still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []
+    return ["{0} counted {1} since the boot".format(address, aer_text(seen)) for address, seen in still if address not in (drive.aer_rose or {})]
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("pcie_link", BLOCKS, "look at the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
+    Check("pcie_slot", WARNING, "move the drive to a slot of its own speed and width, or judge it by what this slot allows", slot_below_drive),
+    Check("pcie_wanted", BLOCKS, "reseat the drive or move it to a slot that gives this link, or change preflight_link", link_as_wanted),
+    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or keep ssd_parallel_drives at 1", oversubscribed),
+    Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
+    Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
+    Check("pcie_errors_before", WARNING, "the run reads the counters again under traffic; if they rise there, " + ORDER, errors_before),
+)

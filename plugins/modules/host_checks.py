@@ -1,0 +1,180 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_checks
+short_description: Find what would make the results of a host or a drive worthless
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Looks at firmware, driver, PCI Express link and path, error counters, health, temperature, slot power, memory and processor, and tells
+    what would spoil a measurement, with its remedy. All checks are in C(docs/checks.md).
+  - What cannot be read is a warning that says so.
+  - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, since error counters and temperatures
+    mean something only under traffic.
+  - A finding is no error of this module, whatever its level.
+  - Needs root. Uses C(nvme) for NVMe drives and C(smartctl) for others.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  drives:
+    description: The drives, as in the inventory's C(ssd_drives). Those that cannot be found are left to M(ssdlab.fleet.drive_facts).
+    type: list
+    elements: raw
+    default: []
+  levels:
+    description: For some checks another level than their own, by the check's name. V(ok), V(warning) or V(blocks).
+    type: dict
+    default: {}
+  firmware:
+    description:
+      - The firmware wanted for each model, by shell pattern. The first pattern that fits counts.
+      - A version is a text or a list of texts, each a shell pattern or a least version such as V(>=1.2).
+    type: dict
+    default: {}
+  drivers:
+    description: The version wanted of each kernel driver, by shell pattern over its name. Versions as in O(firmware).
+    type: dict
+    default: {}
+  versions:
+    description: The version wanted of tools (C(fio), C(nvme), C(smartctl), ...) and of C(kernel). Versions as in O(firmware).
+    type: dict
+    default: {}
+  link:
+    description: The least link of each model, by shell pattern. A mapping with C(speed_gts) (such as V(16)) and C(width) (such as V(4)).
+    type: dict
+    default: {}
+  temperature_headroom_c:
+    description: How far below the temperature at which it warns a drive has to be.
+    type: int
+    default: 10
+  min_free_memory_mib:
+    description: How much memory has to be free.
+    type: int
+    default: 1024
+  min_cpus:
+    description: How many CPUs the host has to have.
+    type: int
+    default: 2
+  max_used_pct:
+    description: From which share of its endurance on a drive counts as worn.
+    type: int
+    default: 90
+  traffic_s:
+    description: How long each of the drives in O(readable) is read, all at once, before counters and temperatures are looked at.
+    type: float
+    default: 0
+  readable:
+    description: The drives, by the values of their selectors, that may be read for O(traffic_s).
+    type: list
+    elements: str
+    default: []
+seealso:
+  - module: ssdlab.fleet.drive_facts
+  - module: ssdlab.fleet.host_facts
+"""
+
+EXAMPLES = r"""
+- name: Look for what would spoil a result
+  ssdlab.fleet.host_checks:
+    drives: "{{ ssd_drives }}"
+    firmware:
+      Micron_7450*: E2MU200
+      Micron_7400*: [E1MU23Y5, ">=E1MU30"]
+    levels:
+      pcie_oversubscribed: blocks
+      container: ok
+  become: true
+  register: seen
+
+- name: Stop where something blocks
+  ansible.builtin.assert:
+    that: seen.findings | selectattr('level', 'eq', 'blocks') | length == 0
+    fail_msg: "{{ seen.findings | selectattr('level', 'eq', 'blocks') | map(attribute='message') | join('; ') }}"
+"""
+
+RETURN = r"""
+findings:
+  description: What was found. Where all is well there is nothing.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: The check's name.
+      type: str
+      sample: pcie_link
+    drive:
+      description: The value of the drive's selector; null for what concerns the whole host.
+      type: str
+      sample: 22123A4F5B6C
+    level:
+      description: V(blocks) or V(warning); V(ok) where O(levels) lets it pass.
+      type: str
+      sample: blocks
+    message:
+      description: What was found.
+      type: str
+      sample: its link runs at 8 GT/s x2; the drive and its slot can do 16 GT/s x4
+    remedy:
+      description: How to put it right.
+      type: str
+      sample: reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then the board
+passed:
+  description: The checks that found nothing.
+  returned: success
+  type: list
+  elements: str
+  sample: [firmware, driver, pcie_link]
+snapshot:
+  description: The host as it is, with the keys C(cpu), C(memory), C(bios), C(kernel), C(command_line), C(tools), C(pcie), C(numa), C(tunables), C(drivers).
+  returned: success
+  type: dict
+  sample: {command_line: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=/dev/sda1 ro}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import check_facts, checks, snapshot
+from ..module_utils.host import Host
+
+RULES = ("firmware", "drivers", "versions", "link")
+LIMITS = {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90}
+
+
+def main() -> None:
+    spec = {
+        "drives": {"type": "list", "elements": "raw", "default": []},
+        "levels": {"type": "dict", "default": {}},
+        "traffic_s": {"type": "float", "default": 0},
+        "readable": {"type": "list", "elements": "str", "default": []},
+    }
+    spec.update({name: {"type": "dict", "default": {}} for name in RULES})
+    spec.update({name: {"type": "int", "default": value} for name, value in LIMITS.items()})
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
+    given = module.params
+    host = Host()
+    seen = snapshot.gather(host)
+    facts = check_facts.gather(
+        host, given["drives"], seen, {name: given[name] for name in (*RULES, *LIMITS)}, given["traffic_s"], given["readable"]
+    )
+    found = checks.run(facts, given["levels"], check_facts.vendor(host, facts))
+    module.exit_json(changed=False, findings=found, passed=checks.passed(found), snapshot=seen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks and samples against this machine and a loop drive: a warning lets a run pass, what the inventory wants blocked blocks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def lab(site, loop_drive):
+    """One server with one drive."""
+    site.drive = loop_drive()
+    site.hosts = {"rack1-07": {"ssd_drives": [site.drive.selector]}}
+    return site
+
+
+def told(output):
+    return " ".join(output.split())
+
+
+def test_warnings_are_shown_in_plan_mode_and_stop_nothing(lab):
+    code, output = lab.play("preflight", "-e", "ssd_mode=plan")
+    assert code == 0, output
+    assert "warnings, which the report will show" in output
+    # What a loop drive lacks is told once, with the checks that wanted it.
+    line = next(line for line in output.splitlines() if "has no health to read" in line)
+    assert f"rack1-07: drive {lab.drive.file}: health, media_errors, spare, wear, temperature: " in line
+    assert "pcie_link: a drive of transport loop has no PCI Express link" in told(output)
+
+
+def test_what_the_inventory_wants_blocked_blocks_with_all_other_findings(lab):
+    digest = lab.drive.digest()
+    lab.vars["preflight_levels"] = {"pcie_link": "blocks", "health": "ok"}
+    lab.vars["preflight_versions"] = {"fio": ">=99", "kernel": "*"}
+    code, output = lab.play("qualify")
+    assert code != 0
+    assert "Preflight found 2 things to put right. Nothing was erased or changed." in told(output)
+    assert "versions: fio has version" in told(output) and "preflight_versions wants >=99" in told(output)
+    assert f"drive {lab.drive.file}: pcie_link: a drive of transport loop has no PCI Express link" in told(output)
+    assert "media_errors, spare, wear, temperature: its health" in told(output)
+    assert lab.drive.digest() == digest and lab.run_folders() == []
+
+
+def test_wrong_words_are_told_before_anything_is_spent(lab):
+    lab.vars["preflight_levels"] = {"pcie_lnik": "warning", "health": "block"}
+    lab.vars["preflight_firmware"] = {"*": 3.3}
+    code, output = lab.play("preflight")
+    assert code != 0
+    assert "there is no check 'pcie_lnik'; did you mean pcie_link?" in told(output)
+    assert "preflight_levels.health: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?" in told(output)
+    assert "preflight_firmware.*: 3.3 must be a text, or a list of texts, in quotes" in told(output)
