@@ -11,11 +11,13 @@ import time
 import traceback
 import typing as t
 
-from . import fio, purge
+from . import fio, purge, purge_step
 from .held import HeldDrive, Refused
 from .host import Host
+from .purge_method import PurgeError, Work
 from .rounds import Rounds, bound_s
 from .rundir import Journal, RunDir, Status
+from .tuned_host import TunedHost
 from .workbench import Workbench, seed
 
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
@@ -33,7 +35,7 @@ class Job(t.NamedTuple):
     fio_path: str
     same_boot: bool
     history: list[dict[str, t.Any]]
-    drifted: t.Callable[..., list[str]]
+    tuned: TunedHost
 
 
 class Campaign:
@@ -46,6 +48,7 @@ class Campaign:
         self._history = [record for record in job.history if record.get("drive") == self._drive]
         self._rate_bytes_per_s: float | None = None
         self._drift: list[str] = []
+        self._waited_for: t.Mapping[str, t.Any] | None = None
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
         self._held = HeldDrive(job.host, plan, owner, job.same_boot)
         runner = fio.Runner(job.stop, job.fio_path)
@@ -65,6 +68,7 @@ class Campaign:
             self._note("crash", traceback=traceback.format_exc())
         finally:
             self._held.release()
+            self._job.tuned.leave_place(self._drive)
         self._note("drive_finished", outcome=outcome, message=message)
         self._show(phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0)
         return outcome
@@ -77,8 +81,11 @@ class Campaign:
             return "complete"
         if self._job.stop.is_set():
             raise fio.Interrupted()
+        self._settle_unfinished()
         self._guard("start")
-        self._note("drive_started", identity=self._held.identity, path=self._held.path, tests=[test["name"] for test in waiting])
+        place = self._bench.place = self._job.tuned.take_place(self._drive)
+        names = [test["name"] for test in waiting]
+        self._note("drive_started", identity=self._held.identity, path=self._held.path, tests=names, place=place._asdict())
         self._held.content_is_ours()
         self._bench.check_fio()
         for index, test in enumerate(self._plan["tests"], start=1):
@@ -94,10 +101,12 @@ class Campaign:
         attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._history)
         names = {"test": test["name"], "attempt": attempt}
         self._note("test_started", title=test.get("title", ""), **names)
-        self._drift = self._job.drifted(self._name)
+        self._make_settings_again(names)
+        self._drift = self._job.tuned.drifted(self._name)
         rounds = Rounds(test, self._active_bytes(test))
         try:
             self._purge(test, names)
+            self._make_settings_again(names)
             self._precondition(test, names)
             self._measure(test, names, rounds)
             outcome, reasons = rounds.outcome()
@@ -107,7 +116,7 @@ class Campaign:
         except Refused as refused:
             self._end_test(names, rounds, "error", ["refused: {0}".format(refused)])
             raise
-        except (fio.FioError, purge.PurgeError) as error:
+        except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
         self._look_for_drift()
         if self._drift and outcome in ("steady", "complete"):
@@ -119,9 +128,15 @@ class Campaign:
     def _name(self) -> str:
         return os.path.basename(self._held.path)
 
-    def _look_for_drift(self, **kinds: t.Any) -> None:
+    def _make_settings_again(self, names: dict[str, t.Any]) -> None:
+        """Make again what changed since the last test, or with the new queue that a purge may give the drive; it is not measured yet."""
+        again = self._job.tuned.reapply(self._name)
+        if again:
+            self._note("tuned", settings=again, **names)
+
+    def _look_for_drift(self, cheap: bool = False) -> None:
         """Note what is not as it was set, once each: what came back by itself has still been measured."""
-        self._drift += [item for item in self._job.drifted(self._name, **kinds) if item not in self._drift]
+        self._drift += [item for item in self._job.tuned.drifted(self._name, cheap) if item not in self._drift]
 
     def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
         averages = rounds.averages()
@@ -138,30 +153,48 @@ class Campaign:
             **names
         )
 
-    def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
-        spec = test["purge"]
-        if spec["method"] == "none":
+    def _settle_unfinished(self) -> None:
+        """Wait for a purge that a job of this run left behind: a drive takes no I/O meanwhile, so the guard could not look at it."""
+        started = purge_step.unfinished(self._history)
+        if started is None:
             return
-        self._guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
-        identity = self._held.identity
+        self._held.identify()
+        test = next((test for test in self._plan["tests"] if test["name"] == started["test"]), {"purge": {}})
+        self._show(phase="purge", path=self._held.path, test=started["test"])
+        purge.recover(self._job.host, self._held.identity, self._history, self._note)
+        if purge_step.wait_for_unfinished(self._work(test, {}), started):
+            self._waited_for = started
+
+    def _work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
+        """What a purge method gets for a test. `names`: of the test and its attempt."""
 
         def fill(tick: t.Callable[[float], None]) -> dict[str, t.Any]:
-            return self._bench.fill(self._file(names, "purge"), spec, identity["size_bytes"], self._seed(names, "purge"), tick)
+            size = self._held.identity["size_bytes"]
+            return self._bench.fill(self._file(names, "purge"), test["purge"], size, self._seed(names, "purge"), tick)
 
-        work = purge.Work(
+        return Work(
             host=self._job.host,
             held=self._held,
-            options=spec,
+            options=test["purge"],
             tick=self._tick,
             note=lambda event, **fields: self._note(event, **dict(fields, **names)),
             fill=fill,
             history=self._history,
         )
-        record = purge.perform(work)
+
+    def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
+        spec = test["purge"]
+        if spec["method"] == "none":
+            return
+        self._guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
+        work = self._work(test, names)
+        waited_for, self._waited_for = self._waited_for, None
+        record = purge_step.resumed(work, waited_for) if waited_for and waited_for["test"] == names["test"] else None
+        record = record or purge_step.perform(work)
         self._note("purge", **dict(record, **names))
         if not record["verified"]:
             message = "{survived} of {sentinels} blocks written before the purge can still be read after {0}; try another purge_method"
-            raise purge.PurgeError(message.format(record["method"], **record["verification"]))
+            raise PurgeError(message.format(record["method"], **record["verification"]))
 
     def _precondition(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
         spec = test.get("precondition")
@@ -193,7 +226,7 @@ class Campaign:
     def _after_round(
         self, names: dict[str, t.Any], rounds: Rounds, metrics: dict[str, t.Any], written: int, elapsed_s: float
     ) -> None:
-        self._look_for_drift(kinds=("sysfs",))
+        self._look_for_drift(cheap=True)
         tracked = rounds.tracked()
         self._note("round", round=rounds.count, tracked=tracked, bytes_written=written, elapsed_s=round(elapsed_s, 3), **names)
         shown = tracked[0] if tracked else {"cell": list(metrics)[0], "metric": "iops"}

@@ -10,7 +10,7 @@ import os
 import time
 import typing as t
 
-from . import guard
+from . import drive, guard
 from .host import Host
 from .locks import Lock, Locked, drive_lock
 
@@ -53,13 +53,25 @@ class HeldDrive:
 
     def _take(self) -> None:
         self.check()
-        try:
-            self._lock = drive_lock(self.identity, self._owner).acquire()
-        except Locked as error:
-            raise self._refused("locked", str(error)) from None
+        self._acquire()
         self._open()
         # What we looked at by name and what we opened and locked must be one and the same.
         self.check()
+
+    def identify(self) -> None:
+        """Lock the drive and see that it is the planned one, without reading from it: it may be closed while a purge goes on in it.
+
+        Raises Refused, and then holds nothing. The guard's checks are still to come (`take`).
+        """
+        names = drive.find(self._host, self._selector)
+        seen = drive.identity(self._host, names[0]) if len(names) == 1 else None
+        if seen is None:
+            raise self._refused("ambiguous" if names else "not_found", ", ".join(names))
+        refusals = guard.compare(self._expected, seen, self._same_boot, who=drive.label(self._selector))
+        if refusals:
+            raise Refused(refusals)
+        self.path, self.identity = seen["path"], seen
+        self._acquire()
 
     def check(self) -> None:
         """The guard, as before every destructive step. Raises Refused."""
@@ -76,6 +88,15 @@ class HeldDrive:
         if self.handle is not None and seen["path"] != self.path:
             raise self._refused("identity_changed", "it became {0}".format(seen["path"]))
         self.path, self.identity = seen["path"], seen["identity"]
+
+    def _acquire(self) -> None:
+        """Take the drive's lock, once."""
+        if self._lock is not None:
+            return
+        try:
+            self._lock = drive_lock(self.identity, self._owner).acquire()
+        except Locked as error:
+            raise self._refused("locked", str(error)) from None
 
     def _open(self) -> None:
         for attempt in range(OPEN_ATTEMPTS):

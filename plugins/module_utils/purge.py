@@ -1,24 +1,26 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Purge: which methods a drive offers, which one is taken, and the purge itself with its verification.
+"""Purge: which methods a drive offers, and which one is taken. purge_step.py does it.
 
-A purge counts as verified when random sentinels, written and read back before it at sampled LBAs, can no longer be read
-after it (purge_sentinels.py). A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and
-is {} where the family has nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES.
+A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and is {} where the family has
+nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `recover(host, identity, history,
+note) -> bool`, which puts right what a job of this run left behind before the guard looks at the drive; erases nothing.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from . import purge_any, purge_iomemory, purge_micron
+from . import purge_any, purge_ata, purge_iomemory, purge_micron, purge_nvme, purge_scsi
 from .host import Host
-from .purge_method import Capabilities, Method, Options, PurgeError, Work
-from .purge_sentinels import Sentinels, check_alive
+from .purge_method import Capabilities, Method, Options, PurgeError
 
 # One line each: a new family is added here.
 FAMILIES: tuple[t.Any, ...] = (
+    purge_nvme,
+    purge_ata,
+    purge_scsi,
     purge_any,
     purge_iomemory,
     purge_micron,
@@ -110,35 +112,6 @@ def _left_out(offered: t.Iterable[Offer]) -> str:
     return "; ".join("not {0}: {1}".format(", ".join(methods), reason) for reason, methods in reasons.items())
 
 
-def perform(work: Work) -> dict[str, t.Any]:
-    """Purge a held drive by the method that its options ask for; the fields of the journal's purge record.
-
-    Raises PurgeError when it could not be done, fio.Interrupted on a stop, Refused when the drive is no longer the one held.
-    `verified` is False in the record where sentinels can still be read: for the caller to act on.
-    """
-    found = probe(work.host, work.identity)
-    offer = choose(work.options["method"], offers_for(found, work.identity, work.options))
-    method = METHODS[offer["method"]]
-    work.capabilities = found[method.family]
-    sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])
-    sentinels.plant(work.handle)
-    kept = {key: offer[key] for key in ("method", "why", "commands", "timeout_s", "purge_class")}
-    kept["capabilities"] = work.capabilities
-    work.note("purge_started", sentinels=sentinels.record(), **kept)
-    began = work.clock()
-    fields = method.run(work)
-    seconds = work.clock() - began
-    work.held.check()
-    return dict(fields, seconds=round(seconds, 3), **kept, **verify(work, sentinels))
-
-
-def verify(work: Work, sentinels: Sentinels) -> dict[str, t.Any]:
-    """{verified, verification} after a purge. Raises PurgeError for a drive that answers nothing any more."""
-    block_bytes = work.identity["logical_block_size_bytes"]
-    count = sentinels.count(work.handle, block_bytes)
-    if count.unreadable == len(sentinels):
-        check_alive(work.handle, block_bytes)
-    return {
-        "verified": count.survived == 0,
-        "verification": {"sentinels": len(sentinels), "survived": count.survived, "unreadable": count.unreadable},
-    }
+def recover(host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]) -> bool:
+    """Let each family put right what a job of this run left on the drive; whether one did. Raises PurgeError."""
+    return any([family.recover(host, identity, history, note) for family in FAMILIES if hasattr(family, "recover")])

@@ -1,0 +1,105 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A purge in a campaign: choose, plant sentinels, do it, verify it; and what a job does that finds a purge of its run begun.
+
+A purge counts as verified when random sentinels, written and read back before it at sampled LBAs, can no longer be read
+after it (purge_sentinels.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from . import purge
+from .purge_method import PurgeError, Work, stuck_s
+from .purge_sentinels import Sentinels, check_alive
+from .purge_watch import DONE, IDLE, RUNNING, Progress, Stuck, Unreadable, watch
+from .rundir import now
+
+
+def perform(work: Work) -> dict[str, t.Any]:
+    """Purge a held drive by the method that its options ask for; the fields of the journal's purge record.
+
+    Raises PurgeError when it could not be done, fio.Interrupted on a stop, Refused when the drive is no longer the one held.
+    `verified` is False in the record where sentinels can still be read: for the caller to act on.
+    """
+    found = purge.probe(work.host, work.identity)
+    offer = purge.choose(work.options["method"], purge.offers_for(found, work.identity, work.options))
+    method = purge.METHODS[offer["method"]]
+    work.capabilities = found[method.family]
+    sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])
+    sentinels.plant(work.handle)
+    kept = {key: offer[key] for key in ("method", "why", "commands", "timeout_s", "purge_class")}
+    kept["capabilities"] = work.capabilities
+    work.note("purge_started", sentinels=sentinels.record(), **kept)
+    began = work.clock()
+    fields = method.run(work)
+    seconds = work.clock() - began
+    work.held.check()
+    return dict(fields, seconds=round(seconds, 3), **kept, **verify(work, sentinels))
+
+
+def verify(work: Work, sentinels: Sentinels) -> dict[str, t.Any]:
+    """{verified, verification} after a purge. Raises PurgeError for a drive that answers nothing any more."""
+    block_bytes = work.identity["logical_block_size_bytes"]
+    count = sentinels.count(work.handle, block_bytes)
+    if count.unreadable == len(sentinels):
+        check_alive(work.handle, block_bytes)
+    return {
+        "verified": count.survived == 0,
+        "verification": {"sentinels": len(sentinels), "survived": count.survived, "unreadable": count.unreadable},
+    }
+
+
+def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.Any] | None:
+    """The `purge_started` of one drive whose end nobody saw: its job was stopped or died. It may go on in the drive."""
+    started: t.Mapping[str, t.Any] | None = None
+    for record in history:
+        if record["event"] == "purge_started":
+            started = record
+        elif record["event"] == "purge" or (record["event"] == "test_finished" and record["outcome"] != "interrupted"):
+            started = None
+    return started
+
+
+def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
+    """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for. Reads only.
+
+    Raises PurgeError for one that is stuck, that failed, or a drive that can't be asked.
+    """
+    method = purge.METHODS.get(started["method"])
+    if method is None or method.progress is None:
+        return False
+    found = purge.probe(work.host, work.identity).get(method.family, {})
+    if "error" in found:
+        raise PurgeError("a purge was started, and the drive does not tell how far it is: {0}".format(found["error"]))
+    work.capabilities, progress = found, method.progress
+    try:
+        if progress(work).state != RUNNING:
+            return False
+        size = work.identity["size_bytes"]
+        watch(lambda: _ended_is_done(progress(work)), started["timeout_s"], stuck_s(size, work.options), work.tick, work.clock, work.sleep)
+    except (Stuck, Unreadable) as error:
+        raise PurgeError("a purge that was started before: {0}".format(error)) from None
+    return True
+
+
+def _ended_is_done(progress: Progress) -> Progress:
+    """A format has no record of its end: it is over when it runs no more. The sentinels tell whether it did its work."""
+    return progress._replace(state=DONE) if progress.state == IDLE else progress
+
+
+def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+    """The purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge again."""
+    checked = verify(work, Sentinels(**started["sentinels"]))
+    if not checked["verified"]:
+        return None
+    kept = {key: started[key] for key in ("method", "why", "commands", "timeout_s", "purge_class", "capabilities")}
+    took = _time(now()) - _time(started["time"])
+    return dict(kept, seconds=max(0.0, round(took.total_seconds(), 3)), resumed=True, **checked)
+
+
+def _time(text: str) -> datetime.datetime:
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
