@@ -17,6 +17,7 @@ from .host import Host
 from .purge_method import PurgeError, Work
 from .rounds import Rounds, bound_s
 from .rundir import Journal, RunDir, Status
+from .sampler import Sampler
 from .tuned_host import TunedHost
 from .workbench import Workbench, seed
 
@@ -36,6 +37,7 @@ class Job(t.NamedTuple):
     same_boot: bool
     history: list[dict[str, t.Any]]
     tuned: TunedHost
+    sample_interval_s: float = 0
 
 
 class Campaign:
@@ -104,11 +106,13 @@ class Campaign:
         self._make_settings_again(names)
         self._drift = self._job.tuned.drifted(self._name)
         rounds = Rounds(test, self._active_bytes(test))
+        sampler = self._sampler(names)
         try:
             self._purge(test, names)
             self._make_settings_again(names)
-            self._precondition(test, names)
-            self._measure(test, names, rounds)
+            with sampler:
+                self._precondition(test, names)
+                self._measure(test, names, rounds)
             outcome, reasons = rounds.outcome()
         except fio.Interrupted:
             self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
@@ -119,10 +123,22 @@ class Campaign:
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
         self._look_for_drift()
-        if self._drift and outcome in ("steady", "complete"):
-            outcome, reasons = "invalid", ["the host was not as it was to be: " + item for item in self._drift]
+        spoilt = ["the host was not as it was to be: " + item for item in self._drift] + sampler.reasons
+        if spoilt and outcome in ("steady", "complete"):
+            outcome, reasons = "invalid", spoilt
+        elif outcome == "not_steady":
+            reasons = reasons + sampler.reasons
         self._end_test(names, rounds, outcome, reasons)
         return outcome
+
+    def _sampler(self, names: dict[str, t.Any]) -> Sampler:
+        return Sampler(
+            self._job.host,
+            identity=lambda: self._held.identity,
+            note=lambda event, **fields: self._note(event, **dict(fields, **names)),
+            interval_s=self._job.sample_interval_s,
+            io_cpus=lambda: self._bench.place.cpus,
+        )
 
     @property
     def _name(self) -> str:

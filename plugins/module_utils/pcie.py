@@ -102,6 +102,13 @@ def read(host: Host, address: str) -> Device:
     }
 
 
+def live(host: Host, address: str) -> Device:
+    """What changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its configuration space."""
+    base = "{0}/{1}/".format(DEVICES, address)
+    speed, width = (host.get(base + "current_link_" + name) for name in ("speed", "width"))
+    return {"address": address, "speed_gts": speed_gts(speed), "width": lanes(width), "aer": aer(host, address)}
+
+
 def is_bridge(kind: str | None) -> bool:
     """Whether a class code is that of a PCI-to-PCI bridge, which every port of PCI Express is."""
     return (kind or "").startswith(BRIDGE_CLASS)

@@ -41,7 +41,7 @@ def render(
     """plan.json of one host (docs/internals.md).
 
     tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity).
-    variables: the host's, of which workload_ioengine, purge_method and ssd_parallel_drives count here.
+    variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count here.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {"workload_ioengine": schemas.role_default("workload_ioengine"), "purge_method": "auto", "ssd_parallel_drives": 1, **variables}
@@ -73,6 +73,7 @@ def render(
         "host": str(host),
         "boot_id": boot_id,
         "parallel_drives": int(settings["ssd_parallel_drives"]),
+        "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
         "fio": {"path": fio_path},
         "tune": schemas.plain(tune or {}),
         "drives": rendered,
