@@ -49,16 +49,13 @@ def _supported(found: Capabilities) -> str:
 
 def _shape(found: Capabilities, options: Options) -> tuple[int, int]:
     """(sector bytes, per cent of the advertised capacity): as the test says, else as it is."""
-    return options.get("iomemory_sector_bytes") or found["sector_bytes"], options.get("iomemory_size_pct") or found.get("size_pct") or FULL_PCT
+    sector_bytes = options.get("iomemory_sector_bytes") or options.get("lba_size_bytes") or found["sector_bytes"]
+    return sector_bytes, options.get("iomemory_size_pct") or min(found.get("size_pct") or FULL_PCT, FULL_PCT)
 
 
 def commands(found: Capabilities, options: Options) -> list[Command]:
-    """Exactly what a format runs; nothing for options that `reformat` refuses."""
-    sector_bytes, size_pct = _shape(found, options)
-    try:
-        return _commands(found["control"], sector_bytes, min(size_pct, FULL_PCT))
-    except PurgeError:
-        return []
+    """Exactly what a format runs. Raises PurgeError for options that it refuses."""
+    return _commands(found["control"], *_shape(found, options))
 
 
 def _commands(control: str, sector_bytes: int, size_pct: int) -> list[Command]:
@@ -130,7 +127,7 @@ def _format(work: Work) -> dict[str, t.Any]:
     work.tick(None)
     limit_s = timeout_s(work.identity["size_bytes"], work.options)
     with work.lend(MAY_CHANGE):
-        after = reformat(work.host, card, sector_bytes, min(size_pct, FULL_PCT), limit_s, work.sleep)
+        after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
     return {"lba_format_before": shape(card), "lba_format_after": shape(after)}
 
 
@@ -140,5 +137,5 @@ def shape(card: Card) -> dict[str, t.Any]:
 
 
 METHODS = (
-    Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format),
+    Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),
 )

@@ -29,6 +29,8 @@ SHOWN_AS: Dict[str, str] = {
     INTERRUPT_COALESCING: r"(interrupt|intrp|int).*coal",
     WRITE_CACHE: r"write.*cache",
 }
+# A name may hold a colon: "PCI Path (B:D.F)     : 04:00.0".
+_LINE = re.compile(r"\s*(\S.*?)\s*:(?=\s|$)(.*)")
 _ON_OFF = {"1": True, "on": True, "yes": True, "true": True, "enable": True, "enabled": True,
            "0": False, "off": False, "no": False, "false": False, "disable": False, "disabled": False}
 # Micron's part numbers: data sheets "P420m HHHL" (MTFDGAR…) and "P320h 2.5-inch" (MTFDGAL…).
@@ -69,10 +71,10 @@ def parse_list(text: str) -> List[Drive]:
     """The drives that `rssdm -L` or `rssdm -L -d` lists. A block without an id that is a number is not a drive."""
     blocks: List[Dict[str, str]] = []
     for line in text.splitlines():
-        name, colon, value = line.partition(":")
-        key = " ".join(name.split()).lower()
-        if not colon or not key:
+        match = _LINE.match(line)
+        if not match:
             continue
+        key, value = " ".join(match.group(1).split()).lower(), match.group(2)
         if key == "drive id":
             blocks.append({})
         elif key == "cmd_status":  # the trailer belongs to no drive

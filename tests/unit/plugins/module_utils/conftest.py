@@ -5,11 +5,18 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
 
+EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
+sys.path.insert(0, EMULATORS)
+import emulator  # noqa: E402  # pylint: disable=wrong-import-position,import-error
+
+VENDOR_TOOLS = ("rssdm", "fio-status", "fio-attach", "fio-detach", "fio-format", "fio-beacon", "fio-bugreport", "fio-pci-check")
 GIB = 1 << 30
 BOOT_DISK = "254:9"
 
@@ -93,3 +100,47 @@ class FakeHost(Host):
 def fake(tmp_path):
     """A FakeHost without drives."""
     return FakeHost(tmp_path)
+
+
+class EmulatedHost(FakeHost):
+    """A FakeHost with the vendors' tools of tests/emulators on its PATH; `machine` is the emulators' state file."""
+
+    def __init__(self, root, machine):
+        super().__init__(root)
+        self.machine = str(machine)
+
+    def run(self, argv, timeout_s=60, stdin=None):
+        if argv[0] not in VENDOR_TOOLS:
+            return super().run(argv, timeout_s, stdin)
+        self.commands.append(list(argv))
+        return Host.run(self, argv, timeout_s, stdin)
+
+    def state(self):
+        return emulator.state(self.machine)
+
+    def reboot(self, boot_id):
+        self.put("/proc/sys/kernel/random/boot_id", boot_id)
+
+    def block(self, name, number, address):
+        """A block device without anything of its own in sysfs, but for the PCI device that mtip32xx makes its parent."""
+        parent = "/sys/devices/pci0000:00/0000:" + address if name.startswith("rssd") else "/sys/devices/virtual"
+        block = self.disk(name, number, parent)
+        if name.startswith("rssd"):
+            self.link(block + "/device", parent)
+        return block
+
+
+@pytest.fixture
+def emulated(tmp_path, monkeypatch):
+    """Make an EmulatedHost: emulated(rssdm=[…], cards=[…]) with drives of tests/emulators/emulator.py."""
+
+    def make(**drives):
+        machine = tmp_path / "machine.json"
+        for name, value in emulator.start(str(machine), **drives).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+        host = EmulatedHost(tmp_path / "root", machine)
+        host.reboot("boot-1")
+        return host
+
+    return make

@@ -1,0 +1,303 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: iomemory
+short_description: Look at Fusion-io ioMemory cards, attach, detach and format them, and set the driver's write delay
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Returns what C(fio-status) shows of every card of the host, and brings one card, named by its serial number, to a state.
+  - A format erases. It is done only with O(mode=destructive), and only when the guard finds no reason against it; the drive's lock is held meanwhile.
+    The guard's overrides do not exist here. To erase a card that holds something on purpose, use C(playbooks/purge.yml), which has them.
+  - Needs root and Fusion-io's C(fio-util).
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: partial
+    details: O(bugreport) makes a new report each time. The LEDs do not tell their state, so O(beacon) compares with what was sent last in this boot.
+options:
+  serial:
+    description: The card's serial number, in quotes, as C(fio-status) shows it. Needed by O(state) and O(beacon).
+    type: str
+  state:
+    description:
+      - V(attached) and V(detached) show and hide the block device. C(fio-detach) refuses while it is in use, and so does this module while a run works on it.
+      - V(formatted) formats when the sector size or the capacity is another one than O(sector_bytes) and O(size_pct) say.
+    type: str
+    choices: [attached, detached, formatted]
+  sector_bytes:
+    description: Sector size to format to; V(512) for tests with blocks below 4 KiB, else V(4096). Without it the card keeps its own.
+    type: int
+    choices: [512, 4096]
+  size_pct:
+    description: Capacity to format to, in per cent of the advertised one. The guide's presets are 90 and 80. Without it the card keeps its own.
+    type: int
+  mode:
+    description: With V(plan) a format is only told, as in check mode.
+    type: str
+    choices: [plan, destructive]
+    default: plan
+  dma_delay:
+    description:
+      - The driver's C(iodrive_dma_delay), from V(0) (none) to V(31) (10 µs), kept in C(/etc/modprobe.d/ssdlab-fleet-iomemory.conf).
+      - V(default) removes that file; the driver's own value is 16 (5 µs). It is in effect once the driver is loaded anew.
+      - The delay lets a card drop what a failing power supply corrupts. Take it away only where the supply is known to be sound.
+    type: str
+  beacon:
+    description: Light (V(true)) or put out the LEDs that tell which card it is.
+    type: bool
+  pci_check:
+    description: Also run C(fio-pci-check -n), which clears nothing, and return RV(findings).
+    type: bool
+    default: false
+  bugreport:
+    description: Also run C(fio-bugreport), and return where its archive is.
+    type: bool
+    default: false
+  state_dir:
+    description: Where it is kept what the LEDs were told, in C(iomemory/<serial>.json).
+    type: path
+    default: /var/lib/ssdlab-fleet
+seealso:
+  - module: ssdlab.fleet.rssdm
+"""
+
+EXAMPLES = r"""
+- name: Look at the cards and the bus
+  ssdlab.fleet.iomemory:
+    pci_check: true
+  become: true
+  register: seen
+
+- name: Format for a write-heavy load with 4 KiB blocks
+  ssdlab.fleet.iomemory:
+    serial: "1241D0259"
+    state: formatted
+    sector_bytes: 4096
+    size_pct: 80
+    mode: "{{ ssd_mode }}"
+  become: true
+
+- name: Find the card that fails
+  ssdlab.fleet.iomemory:
+    serial: "1241D0259"
+    beacon: true
+  become: true
+
+- name: No delay of writes, after the driver is loaded again
+  ssdlab.fleet.iomemory:
+    dma_delay: 0
+  become: true
+"""
+
+RETURN = r"""
+cards:
+  description: Every card, in the order of C(fio-status), as it is at the end. A key is null where it is not shown.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    control:
+      description: The control device, which is there whether it is attached or not.
+      type: str
+      sample: /dev/fct0
+    state:
+      description: V(attached), V(detached), or V(unknown) for anything else.
+      type: str
+      sample: attached
+    serial:
+      description: Serial number.
+      type: str
+      sample: 1241D0259
+    block:
+      description: The block device, while it is attached.
+      type: str
+      sample: fioa
+    pci_address:
+      description: Bus, device and function.
+      type: str
+      sample: "04:00.0"
+    model:
+      description: Model.
+      type: str
+      sample: ioDrive2 Adapter Controller
+    firmware:
+      description: Firmware version.
+      type: str
+      sample: v7.1.15
+    size_bytes:
+      description: Capacity as it is formatted.
+      type: int
+      sample: 1205000000000
+    sector_bytes:
+      description: Sector size as it is formatted.
+      type: int
+      sample: 512
+    advertised_bytes:
+      description: Advertised capacity, from the card's name.
+      type: int
+      sample: 1205000000000
+    size_pct:
+      description: Capacity in per cent of the advertised one.
+      type: int
+      sample: 100
+    link_lanes:
+      description: Lanes of the PCI Express link.
+      type: int
+      sample: 4
+    link_speed_gts:
+      description: Speed of a lane, in GT/s.
+      type: float
+      sample: 5.0
+    temperature_c:
+      description: Temperature inside, in °C.
+      type: float
+      sample: 64.47
+    reserve:
+      description: State of the reserve.
+      type: str
+      sample: Healthy
+    bus_errors:
+      description: PCI Express errors that it shows.
+      type: str
+      sample: correctable
+    trouble:
+      description: What is wrong in its own words; null when nothing is.
+      type: str
+      sample: null
+commands:
+  description: The argument lists that were run to change the card. In check mode and with O(mode=plan), that would be run.
+  returned: success
+  type: list
+  elements: list
+  sample: [[fio-detach, /dev/fct0], [fio-format, "-y", "-b", "4096", "-s", "80%", /dev/fct0], [fio-attach, /dev/fct0]]
+message:
+  description: What was not done, and why; empty otherwise.
+  returned: success
+  type: str
+  sample: ""
+dma_delay:
+  description: The driver's write delay.
+  returned: success
+  type: dict
+  contains:
+    configured:
+      description: By our options file; null without it.
+      type: int
+      sample: 0
+    effective:
+      description: Of the driver that is loaded; null where none is.
+      type: int
+      sample: 16
+driver_reload_required:
+  description: Whether the driver has to be loaded anew for O(dma_delay).
+  returned: success
+  type: bool
+  sample: true
+findings:
+  description: What C(fio-pci-check) and C(fio-status) find wrong with the bus, as the preflight's findings.
+  returned: when O(pci_check=true)
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: V(pcie_bandwidth), V(pcie_errors), V(pcie_link_width), V(pcie_other) or V(iomemory_state).
+      type: str
+      sample: pcie_bandwidth
+    drive:
+      description: Serial number of the card that it is about; null for a bridge.
+      type: str
+      sample: null
+    level:
+      description: V(warning) or V(blocks).
+      type: str
+      sample: blocks
+    message:
+      description: What was found.
+      type: str
+      sample: "Bridge 00:02.00 is over-subscribed: the devices behind it need 3000 MB/s, it has 2000 MB/s"
+    remedy:
+      description: What to do.
+      type: str
+      sample: Spread the cards over slots of other root ports, or measure them one at a time.
+bugreport:
+  description: Path of the report on the host.
+  returned: when O(bugreport=true) and not in check mode
+  type: str
+  sample: /tmp/fio-bugreport-20261121.173256-sdv9ko.tar.bz2
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import iomemory, iomemory_dma, iomemory_pci
+from ..module_utils.host import Host
+from ..module_utils.iomemory_settings import STATES, beacon, bring, shown
+
+ARGUMENTS = {
+    "serial": {"type": "str"},
+    "state": {"type": "str", "choices": list(STATES)},
+    "sector_bytes": {"type": "int", "choices": list(iomemory.SECTOR_BYTES)},
+    "size_pct": {"type": "int"},
+    "mode": {"type": "str", "choices": ["plan", "destructive"], "default": "plan"},
+    "dma_delay": {"type": "str"},
+    "beacon": {"type": "bool"},
+    "pci_check": {"type": "bool", "default": False},
+    "bugreport": {"type": "bool", "default": False},
+    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+}
+
+
+def run(host: Host, given: dict, check: bool) -> dict:
+    """The module's result. Raises IomemoryError, OSError."""
+    delay = iomemory_dma.apply(host, given["dma_delay"], check)
+    done = bring(host, given["serial"], given["state"], given, check) if given["state"] else None
+    lit = given["beacon"] is not None and beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
+    report = iomemory.bugreport(host) if given["bugreport"] and not check else None
+    cards = iomemory.cards(host) if host.which("fio-status") or given["serial"] or given["pci_check"] else []
+    result = {
+        "changed": bool(delay.changed or lit or given["bugreport"] or (done and done.changed)),
+        "cards": [iomemory.facts(card) for card in cards],
+        "commands": done.commands if done else [],
+        "message": done.message if done else "",
+        "dma_delay": {"configured": delay.configured, "effective": delay.effective},
+        "driver_reload_required": delay.driver_reload_required,
+        "diff": {
+            "before": dict(shown(done and done.before), dma_delay=delay.before),
+            "after": dict(shown(done and done.after), dma_delay=delay.configured),
+        },
+    }
+    if given["pci_check"]:
+        result["findings"] = iomemory_pci.check(host, cards)
+    if report:
+        result["bugreport"] = report
+    return result
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=ARGUMENTS,
+        required_by={"beacon": "serial", "state": "serial", "sector_bytes": "state", "size_pct": "state"},
+        supports_check_mode=True,
+    )
+    try:
+        result = run(Host(), module.params, module.check_mode)
+    except (iomemory.IomemoryError, OSError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
