@@ -49,7 +49,8 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(
                 "{0}: no variable {1}; call this through a role of ssdlab.fleet, which has the defaults".format(host, ", ".join(missing))
             )
-        values = {name: self._templar.template(variables[name]) for name in hostplan.VARIABLES}
+        names = [*hostplan.VARIABLES, *(name for name in hostplan.TAGS if name in variables)]
+        values = {name: self._templar.template(variables[name]) for name in names}
         try:
             return hostplan.build(
                 values,

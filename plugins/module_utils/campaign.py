@@ -52,7 +52,7 @@ class Campaign:
         self._drift: list[str] = []
         self._waited_for: t.Mapping[str, t.Any] | None = None
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
-        self._held = HeldDrive(job.host, plan, owner, job.same_boot)
+        self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir)
         runner = fio.Runner(job.stop, job.fio_path)
         self._bench = Workbench(job.host, self._held, runner, job.run_dir.raw(self._drive))
 

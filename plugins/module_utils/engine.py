@@ -16,13 +16,13 @@ import threading
 import traceback
 import typing as t
 
-from . import tuning
+from . import own_data, snapshot, tuning
 from .campaign import Campaign, Job
-from .drive import find
 from .host import Host
 from .liveness import is_live, pid_start
 from .locks import Locked, host_lock
 from .rundir import Journal, RunDir, Status, now, queued, read_journal, read_json, run_ids
+from .tuned_host import TunedHost
 
 
 class NotRestored(Exception):
@@ -41,7 +41,7 @@ class HostJob:
             raise FileNotFoundError(run_dir.plan)
         self._plan = plan
         self._stop = threading.Event()
-        self._applied: list[tuning.Setting] = []
+        self._tuned = TunedHost(host, plan, run_dir.tuning)
         self._history = read_journal(run_dir.journal)
         run, name = plan["run"], plan["host"]
         self._journal = Journal(run_dir.journal, run_id=run["id"], host=name)
@@ -77,26 +77,23 @@ class HostJob:
 
     def _run_locked(self) -> int:
         self._status.set()
-        state, message, latency = "failed", "", self._latency()
+        state, message = "failed", ""
         try:
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
-            self._start(latency)
+            self._start()
             self._run_drives()
             state = "stopped" if self._stop.is_set() else "finished"
         except Exception as error:  # The host is put back and the reason is kept.
             message = "{0}: {1}".format(type(error).__name__, error)
             self._journal.add("crash", traceback=traceback.format_exc())
         finally:
-            latency.release()
+            self._tuned.release()
             restored = self._restore()
             self._journal.add("job_finished", state=state)
             self._status.set(state=state, restored=restored, message=message)
         return 0 if state == "finished" else 1
 
-    def _latency(self) -> tuning.CpuDmaLatency:
-        return tuning.CpuDmaLatency(self._host, self._plan["tune"].get("cpu_dma_latency_us"))
-
-    def _start(self, latency: tuning.CpuDmaLatency) -> None:
+    def _start(self) -> None:
         version = self._host.run([self._plan["fio"]["path"], "--version"])
         self._journal.add(
             "job_started",
@@ -105,10 +102,9 @@ class HostJob:
             engine_version=self._plan["engine_version"],
             fio_version=version.stdout.strip(),
         )
-        names = [name for drive in self._plan["drives"] for name in find(self._host, drive["selector"])]
-        settings = tuning.expand(self._host, self._plan["tune"], names)
-        self._applied = tuning.apply(self._host, settings, self._run_dir.tuning, keep=bool(self._plan["tune"].get("keep")))
-        self._journal.add("tuned", settings=self._applied + latency.hold())
+        self._journal.add("tuned", settings=self._tuned.apply())
+        # After tuning: the values in force are those of the measurement.
+        self._journal.add("snapshot", **snapshot.gather(self._host))
 
     def _run_drives(self) -> None:
         job = Job(
@@ -194,6 +190,15 @@ def main(arguments: list[str] | None = None) -> int:
         os.umask(0o022)
         _log_to(run_dir.log)
         return HostJob(run_dir, host).run()
-    if not is_live(host, run_dir.read_status()):
+    status = run_dir.read_status()
+    if not is_live(host, status):
         restore_run(host, run_dir)
     return 0
+        _close_ledger(host, run_dir, status)
+
+
+def _close_ledger(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | None) -> None:
+    """Note what a killed job left on its drives, right after it and before anybody else could write: not after a reboot."""
+    plan = read_json(run_dir.plan)
+    if plan and status and status.get("boot_id") == tuning.boot_id(host):
+        own_data.close_left(host, run_dir.state_dir, run_dir.run_id, [drive["selector"] for drive in plan["drives"]])

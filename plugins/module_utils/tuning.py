@@ -1,33 +1,29 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run-time tuning of a host: record, apply, verify the effective value, put back.
+"""Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting (tuning_kinds.py).
 
-A setting is `{kind: sysfs | service, name, path, wanted, device}`; path is a file below /sys or /proc, or a service's name;
+A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person calls it;
 device is the kernel name of the drive that it belongs to, None for one of the whole host.
 The record (tuning.json) is on the disk before the first change, and goes once everything is back.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import struct
 import typing as t
 
+from . import drive, tuning_kinds
 from .host import Host
 from .liveness import BOOT_ID
 from .rundir import read_json, write_atomic
-from .sysfs import effective
+from .tuning_kinds import CHEAP, KINDS, Setting
 
 CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
-# What a machine, a container or a virtual drive lacks is no error: there is nothing to set.
-NOT_APPLICABLE_ERRNOS = (errno.ENOENT, errno.EROFS, errno.ENODEV, errno.EOPNOTSUPP)
-
-RESTORE_TIMEOUT_S = 10.0
-
-Setting = t.Dict[str, t.Any]
+# Where the wanted value is not in force, and need not be.
+EXCUSED = ("not_applicable", "managed")
 
 
 def boot_id(host: Host) -> str:
@@ -35,53 +31,9 @@ def boot_id(host: Host) -> str:
     return host.read(BOOT_ID)
 
 
-def expand(host: Host, tune: t.Mapping[str, t.Any], drive_names: t.Sequence[str]) -> list[Setting]:
-    """The settings that a plan's `tune` means on this host: globs resolved, one for each drive.
-
-    A path that matches nothing stays as it is written and becomes not_applicable.
-    """
-    settings = []
-    for item in tune.get("sysfs", []):
-        for device in drive_names if "@ssd_name@" in item["path"] else [None]:
-            pattern = item["path"].replace("@ssd_name@", device or "")
-            for path in host.glob(pattern) or [pattern]:
-                settings.append({"kind": "sysfs", "name": item["name"], "path": path, "wanted": str(item["value"]), "device": device})
-    for service in tune.get("services_stopped", []):
-        settings.append({"kind": "service", "name": service, "path": service, "wanted": "inactive", "device": None})
-    return settings
-
-
 def current(host: Host, setting: Setting) -> str | None:
     """The value in force, or None where the host has no such thing."""
-    if setting["kind"] == "service":
-        return _service_state(host, setting["path"])
-    try:
-        return effective(host.read(setting["path"]))
-    except OSError:
-        return None
-
-
-def _service_state(host: Host, service: str) -> str | None:
-    if not host.exists("/run/systemd/system"):
-        return None
-    shown = host.run(["systemctl", "show", "--property=LoadState,ActiveState", "--value", service]).stdout.split()
-    if len(shown) != 2 or shown[0] != "loaded":
-        return None
-    return "active" if shown[1] in ("active", "activating", "reloading") else "inactive"
-
-
-def _set(host: Host, setting: Setting, value: str) -> str:
-    """Change one setting; returns an error text, empty when it worked."""
-    if setting["kind"] == "service":
-        result = host.run(["systemctl", "start" if value == "active" else "stop", setting["path"]], timeout_s=120)
-        return result.stderr.strip() if result.rc else ""
-    try:
-        host.write(setting["path"], value)
-    except OSError as error:
-        if error.errno in NOT_APPLICABLE_ERRNOS:
-            return "not applicable: {0}".format(error.strerror)
-        return "{0}: {1}".format(setting["path"], error.strerror)
-    return ""
+    return KINDS[setting["kind"]].read(host, setting)
 
 
 def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False) -> list[Setting]:
@@ -92,42 +44,81 @@ def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: boo
     """
     recorded = [dict(setting, before=current(host, setting)) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
+    touched = [effect for item in todo for effect in tuning_kinds.side_effects(host, item)]
+    todo += [dict(effect, before=current(host, effect)) for effect in touched]
     old = read_json(record_path) or {}
     if old.get("boot_id") == boot_id(host):
-        left = {item["path"] for item in old["settings"]}
-        todo = old["settings"] + [item for item in todo if item["path"] not in left]
+        todo = old["settings"] + todo
+    todo = _first_of_each([item for item in todo if item["before"] is not None])
     if todo:
         write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "keep": keep, "settings": todo}, indent=1) + "\n")
     return [_apply_one(host, item) for item in recorded]
 
 
+def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
+    """Each path once: the first record of it has the value to go back to."""
+    found: dict[str, Setting] = {}
+    for item in settings:
+        found.setdefault(item["path"], item)
+    return list(found.values())
+
+
 def _apply_one(host: Host, item: Setting) -> Setting:
     if item["before"] is None:
         return dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
-    if item["before"] == item["wanted"]:
-        return dict(item, effective=item["before"], outcome="unchanged", message="")
-    message = _set(host, item, item["wanted"])
+    item = tuning_kinds.resolve(host, item)
     value = current(host, item)
-    if message.startswith("not applicable"):
-        return dict(item, effective=value, outcome="not_applicable", message=message)
-    if value != item["wanted"]:
-        message = message or "{0} is {1} after writing {2}".format(item["path"], value, item["wanted"])
-        return dict(item, effective=value, outcome="failed", message=message)
-    return dict(item, effective=value, outcome="changed", message="")
+    if value == item["wanted"]:
+        # A setting before this one may have made it too.
+        return dict(item, effective=value, outcome="unchanged" if item["before"] == value else "changed", message="")
+    outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
+    value = current(host, item)
+    if not outcome and value != item["wanted"]:
+        outcome, message = "failed", "{0} is {1} after writing {2}".format(item["path"], value, item["wanted"])
+    return dict(item, effective=value, outcome=outcome or "changed", message=message)
 
 
-def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = ("sysfs", "service")) -> list[str]:
-    """What is not as it was asked for, on the host or on this drive: a sentence each.
+def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
+    """What `apply` would find: the settings with before and outcome (changed, unchanged or not_applicable). Changes nothing."""
+    found = []
+    for setting in settings:
+        before = current(host, setting)
+        item = setting if before is None else tuning_kinds.resolve(host, setting)
+        outcome = "not_applicable" if before is None else "unchanged" if before == item["wanted"] else "changed"
+        found.append(dict(item, before=before, outcome=outcome))
+    return found
 
-    device: the drive's kernel name. kinds: of settings to look at; a service's state costs a process.
+
+def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = tuple(KINDS)) -> list[str]:
+    """What is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
+
+    device: the drive's kernel name. kinds: of settings to look at; some cost a process.
     """
-    return [
-        "{0} is {1}, tuned to {2}".format(item["path"], value, item["wanted"])
-        for item in applied
-        if item["outcome"] != "not_applicable" and item["device"] in (None, device) and item["kind"] in kinds
-        for value in [current(host, item)]
-        if value != item["wanted"]
-    ]
+    grouped: dict[tuple[str, str | None, str], list[str]] = {}
+    for item in _off(host, applied, device, kinds):
+        grouped.setdefault((item["name"], item["now"], item["wanted"]), []).append(item["path"])
+    return [_sentence(paths, value, wanted) for (_name, value, wanted), paths in grouped.items()]
+
+
+def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str]) -> list[Setting]:
+    looked_at = (item for item in applied if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds)
+    seen = (dict(item, now=current(host, item)) for item in looked_at)
+    return [item for item in seen if item["now"] != item["wanted"]]
+
+
+def _sentence(paths: t.Sequence[str], value: str | None, wanted: str) -> str:
+    others = "" if len(paths) == 1 else " (and {0} more like it)".format(len(paths) - 1)
+    return "{0}{1} is {2}, tuned to {3}".format(paths[0], others, value, wanted)
+
+
+def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:
+    """Make again what no longer is as it was made, on the host or on this drive: a purge may give the drive a new queue.
+
+    Returns those settings, as they are now; what never worked is not tried again.
+    """
+    made = [item for item in applied if item["outcome"] in ("changed", "unchanged")]
+    lost = [item for item in _off(host, made, device, tuple(KINDS)) if item["now"] is not None]
+    return [_apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"])) for item in lost]
 
 
 def is_kept(record_path: str) -> bool:
@@ -138,37 +129,57 @@ def is_kept(record_path: str) -> bool:
 def restore(host: Host, record_path: str) -> list[Setting]:
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without a record.
 
-    After a reboot run-time settings are gone, and a kernel name may mean another drive: only the record goes.
+    After a reboot run-time settings are gone, and a kernel name may mean another drive: what a drive itself keeps is put back by the
+    drive's stable name, the rest only leaves the record.
     """
     record = read_json(record_path)
     if record is None:
         return []
     if record["boot_id"] != boot_id(host):
-        done = [dict(item, effective=None, outcome="restored", message="by a reboot") for item in record["settings"]]
+        done = [_restore_after_reboot(host, item) for item in record["settings"]]
     else:
-        # A drive that hangs must not keep the rest of the host from being put back.
-        ordered = sorted(reversed(record["settings"]), key=lambda item: item.get("device") is not None)
-        done = [_restore_one(host, item) for item in ordered]
+        hung: set[str] = set()
+        done = [_restore_one(host, item, hung) for item in _restore_order(record["settings"])]
     if all(item["outcome"] != "failed" for item in done):
         os.unlink(record_path)
     return done
 
 
-def _put_back(host: Host, item: Setting) -> str:
-    """Set the value from before; an error text. A queue attribute of a drive that hangs blocks its writer: a child, with a deadline."""
-    if not item.get("device"):
-        return _set(host, item, item["before"])
-    result = host.run(["tee", host.path(item["path"])], timeout_s=RESTORE_TIMEOUT_S, stdin=item["before"])
-    return result.stderr.strip() if result.rc else ""
+def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
+    """The host before its drives, as one that hangs must not keep the rest from being put back; services last, as they set things anew.
+
+    In each of these first what resets other settings, then those, the last that was made first.
+    """
+    def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
+        index, item = numbered
+        resets = tuning_kinds.has_side_effects(item) and item["wanted"] is not None
+        return item["kind"] == "service", item.get("device") is not None, item["wanted"] is None, not resets, index if resets else -index
+
+    return [item for _index, item in sorted(enumerate(settings), key=rank)]
 
 
-def _restore_one(host: Host, item: Setting) -> Setting:
-    if current(host, item) is None:
-        return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
-    message = "" if current(host, item) == item["before"] else _put_back(host, item)
+def _restore_after_reboot(host: Host, item: Setting) -> Setting:
+    if not KINDS[item["kind"]].survives_reboot:
+        return dict(item, effective=None, outcome="restored", message="by a reboot")
+    names = drive.find(host, item["selector"])
+    if len(names) != 1:
+        return dict(item, effective=None, outcome="failed", message="the drive {0} is not there".format(drive.label(item["selector"])))
+    return _restore_one(host, dict(item, device=names[0]), set())
+
+
+def _restore_one(host: Host, item: Setting, hung: set[str]) -> Setting:
+    """Put one back. `hung`: drives that gave no answer, which this adds to; waiting for each of their settings would take too long."""
+    if item.get("device") in hung:
+        return dict(item, effective=None, outcome="failed", message="{0} hangs".format(item["device"]))
     value = current(host, item)
-    outcome = "restored" if value == item["before"] else "failed"
-    return dict(item, effective=value, outcome=outcome, message=message)
+    if value is None:
+        return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
+    message = ""
+    if value != item["before"]:
+        (_outcome, message), hangs = tuning_kinds.write_in_child(host, item, item["before"])
+        hung.update([item["device"]] if hangs else [])
+        value = current(host, item)
+    return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
 
 
 class CpuDmaLatency:
@@ -192,10 +203,14 @@ class CpuDmaLatency:
         }
         try:
             self._handle = os.open(self._host.path(CPU_DMA_LATENCY), os.O_RDWR)
+            before = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
             os.write(self._handle, struct.pack("=i", self._latency_us))
-        except OSError as error:
-            return [dict(item, effective=None, outcome="not_applicable", message=str(error.strerror))]
-        return [dict(item, effective=str(self._latency_us), outcome="changed", message="")]
+            limit = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
+        except (OSError, struct.error) as error:
+            return [dict(item, effective=None, outcome="not_applicable", message=str(error))]
+        # Another process may ask for a shorter one, which is as good.
+        outcome = "changed" if limit <= self._latency_us else "failed"
+        return [dict(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
 
     def release(self) -> None:
         """Let the kernel sleep deeply again."""

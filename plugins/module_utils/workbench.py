@@ -14,6 +14,7 @@ import typing as t
 from . import fio
 from .held import HeldDrive
 from .host import Host
+from .placement import NOWHERE
 from .rundir import now
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
@@ -51,17 +52,18 @@ class Workbench:
         self._runner = runner
         self._raw_dir = raw_dir
         self._last_end: float | None = None
+        # Where fio runs; the campaign sets it once the drive has one.
+        self.place = NOWHERE
 
     def placeholders(self, **more: t.Any) -> dict[str, t.Any]:
         """Values of the job placeholders on this host, after the last identity check."""
         identity = self._held.identity
-        node = identity.get("numa_node")
         return dict(
             {
                 "device": self._held.path,
                 "block_bytes": identity["logical_block_size_bytes"],
-                "numa_node": node,
-                "cpus_allowed": None if node is None else self._host.get(_CPU_LIST.format(node)),
+                "numa_node": self.place.node,
+                "cpus_allowed": self.place.cpus,
                 "max_queue_depth": identity.get("queue_depth") or 1,
             },
             **more
@@ -170,9 +172,6 @@ class Workbench:
         if found:
             raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + " (kept in {0}.*)".format(base))
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
-
-
-_CPU_LIST = "/sys/devices/system/node/node{0}/cpulist"
 
 
 def _take_in(path: str) -> str:

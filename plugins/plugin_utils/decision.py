@@ -148,7 +148,8 @@ def _plan_finding(problem: str, host: str) -> Finding:
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for wrong ones (findings)."""
     wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
-    return {name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name] for name in hostplan.VARIABLES}
+    given = {name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name] for name in hostplan.VARIABLES}
+    return {**given, **{name: asked[name] for name in hostplan.TAGS if name in asked}}
 
 
 def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:

@@ -9,6 +9,7 @@ import typing as t
 
 from . import plan as planning
 from . import schema as schemas
+from . import tune_values, tunespec
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
@@ -16,32 +17,21 @@ VARIABLES = (
     "ssd_plan",
     "ssd_step",
     "ssd_tests_dirs",
-    "tune_cpu_dma_latency_us",
-    "tune_governor",
-    "tune_queue",
-    "tune_services_stopped",
+    *tunespec.VARIABLES,
     "purge_method",
     "precondition_block_size",
     "precondition_passes",
     "workload_ioengine",
 )
-GOVERNOR_PATH = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
-QUEUE_PATH = "/sys/block/@ssd_name@/queue/"
+# What --tags and --skip-tags of the play say: the concerns of tuning are tags too.
+TAGS = ("ansible_run_tags", "ansible_skip_tags")
 
 
 def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str, t.Any]:
     """The plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held open then."""
-    sysfs = []
-    if variables["tune_governor"]:
-        sysfs.append({"name": "governor", "path": GOVERNOR_PATH, "value": str(variables["tune_governor"])})
-    for name, value in variables["tune_queue"].items():
-        sysfs.append({"name": name, "path": QUEUE_PATH + name, "value": str(value)})
-    return {
-        "cpu_dma_latency_us": None if keep else variables["tune_cpu_dma_latency_us"],
-        "services_stopped": list(variables["tune_services_stopped"]),
-        "sysfs": sysfs,
-        "keep": keep,
-    }
+    run_tags, skip_tags = (variables.get(name) or () for name in TAGS)
+    values = tune_values.normal(variables)
+    return tunespec.build(values, tunespec.wanted(values, run_tags, skip_tags), keep)
 
 
 def tests(variables: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
@@ -61,8 +51,8 @@ def build(
     drives: t.Sequence[t.Mapping[str, t.Any]],
     engine_version: str,
 ) -> dict[str, t.Any]:
-    """plan.json of a host, from its VARIABLES. Raises PlanError."""
-    values = schemas.plain({name: variables[name] for name in VARIABLES})
+    """plan.json of a host, from its VARIABLES and, where they are there, its TAGS. Raises PlanError."""
+    values = schemas.plain({name: variables[name] for name in (*VARIABLES, *TAGS) if name in VARIABLES or name in variables})
     return planning.render(
         tests(values),
         run=run,

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from . import judge
+from . import judge, tune_values
 from .schema import plain
 
 LONGEST_NAME_BYTES = 200
-ATTRIBUTE_PATTERN = re.compile(r"[a-z_]+")
 
 
 def whole(value: t.Any) -> int | None:
@@ -40,7 +39,7 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """Wrong numbers and tuning among a host's variables."""
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
-    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tune_problems(plain(asked.get("tune_queue")))
+    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tune_values.problems(asked)
 
 
 def name_problems(name: str) -> list[str]:
@@ -50,18 +49,3 @@ def name_problems(name: str) -> list[str]:
         return []
     limits = f"a name without / and control characters, not . or .., of at most {LONGEST_NAME_BYTES} bytes"
     return [f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address into ansible_host"]
-
-
-def tune_problems(given: t.Any) -> list[str]:
-    """What is wrong with tune_queue; None: not set."""
-    if given is None:
-        return []
-    if not isinstance(given, dict):
-        return [f"tune_queue: {given!r} is not a mapping of attributes below /sys/block/<name>/queue to their values"]
-    found = []
-    for key, value in given.items():
-        if not isinstance(key, str) or not ATTRIBUTE_PATTERN.fullmatch(key):
-            found.append(f"tune_queue: {key!r} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _")
-        elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            found.append(f"tune_queue.{key}: {value!r} must be a text or a number (in quotes where YAML reads another thing)")
-    return found

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.action import preflight
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, tunespec
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -56,9 +56,19 @@ def test_variables_have_their_roles_prefix(role):
         assert name.startswith(f"__{role}_"), name
 
 
+def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_file():
+    contents = load("tune", "tasks/describe.yml")
+    concerns = [*tunespec.CONCERNS]
+    assert [task["ansible.builtin.import_tasks"] for task in contents] == [f"{name}.yml" for name in concerns]
+    assert [(task["tags"], task["when"]) for task in contents] == [([name], f"tune_{name}_enabled | bool") for name in concerns]
+    switches = {name for name in load("tune", "defaults/main.yml") if name.endswith("_enabled")}
+    assert switches == {f"tune_{name}_enabled" for name in [*concerns, tunespec.BOOT]}
+
+
 def test_preflight_notes_every_variable_that_counts():
     noted = load("preflight", "vars/main.yml")["__preflight_variables"]
     controller_only = {"ssd_ask_hosts", "ssd_become"}
-    wanted = {*load("ssd", "defaults/main.yml"), *hostplan.VARIABLES, *load("preflight", "defaults/main.yml"), "ssd_step"} - controller_only
+    roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
+    wanted = {*roles, *hostplan.VARIABLES, *hostplan.TAGS, "ssd_step"} - controller_only
     assert sorted(noted) == noted and set(noted) == wanted
     assert load("preflight", "vars/main.yml")["__preflight_unset"] == preflight.UNSET

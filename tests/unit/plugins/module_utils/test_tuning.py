@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import errno
 import json
 import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import tuning
+from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, sysfs, tuning, tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
 
 TUNE = {
@@ -58,13 +59,21 @@ def host(tmp_path):
     return Sysfs(str(root))
 
 
+def expand(host, tune=None):
+    """The settings of a plan's `tune` for one drive."""
+    selector = {"serial": "S1"}
+    targets = [tuning_plan.Target("S1", selector, "nvme0n1", None, {"model": "EXAMPLE"}, drive.options(selector))]
+    plan = {"tune": tune or TUNE, "parallel_drives": 1}
+    return tuning_plan.expand(host, plan["tune"], targets, tuning_plan.Places(host, plan, targets))
+
+
 def values(host):
     return {path: host.read(path) for path in host.glob("/sys/block/*/queue/*") + host.glob("/sys/devices/system/cpu/*/*/*")}
 
 
 def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
     record, before = str(tmp_path / "tuning.json"), values(host)
-    applied = tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), record)
+    applied = tuning.apply(host, expand(host), record)
     assert [(item["name"], item["effective"], item["outcome"]) for item in applied] == [
         ("governor", "performance", "changed"),
         ("governor", "performance", "unchanged"),
@@ -82,13 +91,13 @@ def test_the_record_is_there_before_the_first_change(host, tmp_path, monkeypatch
     record = str(tmp_path / "tuning.json")
     seen = []
     monkeypatch.setattr(host, "write", lambda path, text: seen.append(json.load(open(record))["settings"]))
-    tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), record)
-    assert [len(settings) for settings in seen] == [3, 3, 3]
+    tuning.apply(host, expand(host), record)
+    assert [len(settings) for settings in seen] == [3, 3, 3]  # what the scheduler resets is not there in this tree
 
 
 def test_a_second_apply_does_not_record_its_own_values(host, tmp_path):
     record = str(tmp_path / "tuning.json")
-    settings = tuning.expand(host, TUNE, ["nvme0n1"])
+    settings = expand(host)
     tuning.apply(host, settings, record)
     tuning.apply(host, settings, record)
     tuning.restore(host, record)
@@ -97,20 +106,20 @@ def test_a_second_apply_does_not_record_its_own_values(host, tmp_path):
 
 def test_a_value_that_does_not_take_is_failed_and_says_what_is_in_force(host, tmp_path):
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
-    applied = tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), str(tmp_path / "tuning.json"))
+    applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     (failed,) = [item for item in applied if item["outcome"] == "failed"]
     assert failed["message"] == "/sys/block/nvme0n1/queue/nomerges is 0 after writing 2"
 
 
 def test_drift_is_noticed(host, tmp_path):
-    applied = tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), str(tmp_path / "tuning.json"))
+    applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     host.write("/sys/block/nvme0n1/queue/nomerges", "1")
     assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0n1/queue/nomerges is 1, tuned to 2"]
 
 
 def test_after_a_reboot_only_the_record_goes(host, tmp_path):
     record = str(tmp_path / "tuning.json")
-    tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), record)
+    tuning.apply(host, expand(host), record)
     host.write(tuning.BOOT_ID, "boot-2")
     assert {item["message"] for item in tuning.restore(host, record)} == {"by a reboot"}
     assert host.read("/sys/block/nvme0n1/queue/nomerges") == "2"
@@ -118,7 +127,7 @@ def test_after_a_reboot_only_the_record_goes(host, tmp_path):
 
 def test_what_cannot_be_put_back_keeps_its_record(host, tmp_path):
     record = str(tmp_path / "tuning.json")
-    tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), record)
+    tuning.apply(host, expand(host), record)
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
     assert "failed" in {item["outcome"] for item in tuning.restore(host, record)}
     assert os.path.exists(record)
@@ -126,33 +135,144 @@ def test_what_cannot_be_put_back_keeps_its_record(host, tmp_path):
 
 def test_a_drive_that_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp_path):
     record = str(tmp_path / "tuning.json")
-    tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), record)
+    tuning.apply(host, expand(host), record)
     host.hangs = ("tee",)
     done = tuning.restore(host, record)
-    assert [(item["name"], item["outcome"]) for item in done] == [("governor", "restored"), ("nomerges", "failed"), ("scheduler", "failed")]
-    assert "no answer" in done[1]["message"] and os.path.exists(record)
+    assert [(item["name"], item["outcome"]) for item in done] == [("governor", "restored"), ("scheduler", "failed"), ("nomerges", "failed")]
+    # One wait for the drive, not one for each of its settings.
+    assert "no answer" in done[1]["message"] and done[2]["message"] == "nvme0n1 hangs" and os.path.exists(record)
 
 
 def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
     """A restore that fails, then another start: the first values must not be lost."""
     record, before = str(tmp_path / "tuning.json"), values(host)
-    settings = tuning.expand(host, TUNE, ["nvme0n1"])
+    settings = expand(host)
     tuning.apply(host, settings, record)
     host.hangs = ("tee",)
     tuning.restore(host, record)
     host.hangs = ()
     tuning.apply(host, settings, record)
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
-    assert {path: tuning.effective(text) for path, text in values(host).items()} == {path: tuning.effective(text) for path, text in before.items()}
+    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {path: sysfs.effective(text) for path, text in before.items()}
 
 
 def test_a_setting_that_failed_counts_for_its_own_drive_and_not_for_another(host, tmp_path):
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
-    applied = tuning.apply(host, tuning.expand(host, TUNE, ["nvme0n1"]), str(tmp_path / "tuning.json"))
+    applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0n1/queue/nomerges is 0, tuned to 2"]
     assert tuning.drifted(host, applied, "nvme1n1") == []
 
 
-@pytest.mark.parametrize("text, value", [("[none] mq-deadline", "none"), ("none [kyber] bfq", "kyber"), (" 2 ", "2")])
-def test_the_value_in_force(text, value):
-    assert tuning.effective(text) == value
+class Kernel(Sysfs):
+    """A new scheduler makes a new queue; of vm.dirty_ratio and dirty_bytes the last that was written counts, and the other is 0."""
+
+    PAIR = {"/proc/sys/vm/dirty_ratio": "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_bytes": "/proc/sys/vm/dirty_ratio"}
+    QUEUE = "/sys/block/nvme0n1/queue/"
+
+    def write(self, path, text):
+        super().write(path, text)
+        if path in self.PAIR:
+            super().write(self.PAIR[path], "0")
+        if path == self.QUEUE + "scheduler":
+            super().write(self.QUEUE + "nr_requests", "1023" if text == "none" else "256")
+            super().write(self.QUEUE + "iosched/fifo_batch", "16")
+
+
+@pytest.fixture
+def kernel(host):
+    files = {
+        "/proc/sys/vm/dirty_ratio": "0",
+        "/proc/sys/vm/dirty_bytes": "8192",
+        "/sys/block/nvme0n1/queue/nr_requests": "64",
+        "/sys/block/nvme0n1/queue/iosched/fifo_batch": "4",
+        "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "3000",
+        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq": "800",
+    }
+    for path, text in files.items():
+        file = host.root + path
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w") as out:
+            out.write(text + "\n")
+    return Kernel(host.root)
+
+
+def everything(host):
+    found = {}
+    for folder, _folders, files in os.walk(host.root):
+        for name in files:
+            path = "/" + os.path.relpath(os.path.join(folder, name), host.root)
+            found[path] = tuning.current(host, {"kind": "sysfs", "path": path})
+    return found
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_a_change_resets_comes_back_too(kernel, tmp_path, times):
+    """The full set of values before is that after, also when tune ran twice."""
+    record, before = str(tmp_path / "tuning.json"), everything(kernel)
+    tune = {
+        "sysfs": [
+            {"name": "vm.dirty_ratio", "path": "/proc/sys/vm/dirty_ratio", "value": "10"},
+            {"name": "frequency", "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_min_freq", "value": "@cpuinfo_max_freq@"},
+            {"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "none"},
+            {"name": "nr_requests", "path": "/sys/block/@ssd_name@/queue/nr_requests", "value": "512"},
+        ]
+    }
+    for _time in range(times):
+        applied = tuning.apply(kernel, expand(kernel, tune), record)
+    assert [item["effective"] for item in applied] == ["10", "3000", "none", "512"]
+    assert tuning.drifted(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
+    assert "failed" not in {item["outcome"] for item in tuning.restore(kernel, record)}
+    assert everything(kernel) == before
+
+
+def test_what_a_purge_reset_is_made_again_and_what_never_worked_is_not(host, tmp_path):
+    host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
+    applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
+    host.write("/sys/block/nvme0n1/queue/scheduler", "mq-deadline")
+    again = tuning.reapply(host, applied, "nvme0n1")
+    assert [(item["name"], item["before"], item["effective"], item["outcome"]) for item in again] == [("scheduler", "mq-deadline", "none", "changed")]
+    assert tuning.reapply(host, applied, "nvme0n1") == []
+
+
+def test_many_that_drift_alike_are_told_in_one_sentence(host, tmp_path):
+    for cpu in (1, 2):
+        file = host.root + "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu
+        os.makedirs(os.path.dirname(file))
+        with open(file, "w") as out:
+            out.write("performance")
+    applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
+    for cpu in (0, 1, 2):
+        host.write("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, "powersave")
+    (told,) = tuning.drifted(host, applied, "nvme0n1")
+    assert told.endswith("cpu0/cpufreq/scaling_governor (and 2 more like it) is powersave, tuned to performance")
+
+
+def test_a_preview_changes_nothing_and_tells_what_would(host):
+    before = values(host)
+    seen = tuning.preview(host, expand(host))
+    assert [item["outcome"] for item in seen] == ["changed", "unchanged", "changed", "changed", "not_applicable"]
+    assert values(host) == before
+
+
+@pytest.mark.parametrize(
+    "path, number, outcome, words",
+    [
+        ("/sys/module/pcie_aspm/parameters/policy", errno.EPERM, "not_applicable", "firmware"),
+        ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", errno.EINVAL, "failed", "no such governor"),
+        ("/sys/devices/system/cpu/cpu0/cpufreq/energy_performance_preference", errno.EBUSY, "failed", "governor"),
+        ("/sys/block/nvme0n1/queue/nomerges", errno.EROFS, "not_applicable", "Read-only"),
+        ("/sys/block/nvme0n1/queue/nomerges", errno.EINVAL, "failed", "Invalid argument"),
+    ],
+)
+def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, outcome, words):
+    def refuse(*_given):
+        raise OSError(number, os.strerror(number))
+
+    file = host.root + path
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, "w") as out:
+        out.write("x")
+    host.write = refuse
+    setting = {"kind": "sysfs", "name": "n", "path": path, "wanted": "y", "device": None}
+    (item,) = tuning.apply(host, [setting], str(tmp_path / "tuning.json"))
+    assert item["outcome"] == outcome and words in item["message"]

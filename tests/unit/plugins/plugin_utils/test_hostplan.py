@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, schema, tunespec
 
 DEFAULTS = {name: schema.role_default(name) for name in hostplan.VARIABLES}
 DRIVE = {
@@ -22,15 +23,14 @@ def build(**changes):
 
 def test_the_defaults_tune_what_the_seeds_ask_for():
     tune = build(ssd_plan=["wsat"])["tune"]
-    assert tune["cpu_dma_latency_us"] == 0 and tune["services_stopped"] == ["irqbalance"] and tune["keep"] is False
-    assert [(item["name"], item["value"]) for item in tune["sysfs"]] == [
-        ("governor", "performance"),
-        ("scheduler", "none"),
-        ("nomerges", "2"),
-        ("rq_affinity", "2"),
-        ("add_random", "0"),
-    ]
-    assert all(item["path"].startswith("/sys/") for item in tune["sysfs"])
+    assert tune["cpu_dma_latency_us"] == 0 and tune["keep"] is False
+    assert {"irqbalance", "tuned", "ondemand", "unattended-upgrades", "apt-daily.timer"} <= set(tune["services_stopped"])
+    named = {item["name"]: item["value"] for item in tune["sysfs"]}
+    asked = {"governor": "performance", "aspm_policy": "performance", "scheduler": "none", "nomerges": "2", "rq_affinity": "2", "add_random": "0"}
+    assert {name: named.get(name) for name in asked} == asked and "smt" not in named and "turbo" not in named
+    assert all(item["path"].startswith(("/sys/", "/proc/sys/vm/")) for item in tune["sysfs"])
+    assert (tune["interrupts"], tune["write_cache"]["state"]) == ({"cores": "auto"}, "leave")
+    assert {"driver": "mtip32xx", "cpus": 8} in tune["numa"]["limits"]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,36 @@ def test_tuning_alone_touches_no_drive_and_holds_nothing_open():
     assert plan["tune"]["keep"] is True and plan["tune"]["cpu_dma_latency_us"] is None
 
 
+NOTHING = {
+    "keep": False, "cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "idle_states_above_us": None, "interrupts": None, "numa": None,
+    "write_cache": None,
+}
+
+
 def test_what_is_not_asked_for_is_not_in_the_plan():
-    tune = build(ssd_plan=["wsat"], tune_governor="", tune_queue={}, tune_services_stopped=[], tune_cpu_dma_latency_us=None)["tune"]
-    assert tune == {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
+    # As -e gives it: a text.
+    assert build(ssd_plan=["wsat"], **dict.fromkeys(tunespec.SWITCHES, "false"))["tune"] == NOTHING
+
+
+@pytest.mark.parametrize("concern", sorted(tunespec.CONCERNS))
+def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
+    on = dict.fromkeys(tunespec.SWITCHES, True)
+    alone = hostplan.tune_spec(dict(DEFAULTS, **dict(dict.fromkeys(tunespec.SWITCHES, False), **{"tune_%s_enabled" % concern: True})))
+    assert alone != NOTHING
+    assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=[concern], **on)) == alone
+    without = hostplan.tune_spec(dict(DEFAULTS, **dict(on, **{"tune_%s_enabled" % concern: False})))
+    assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["all"], ansible_skip_tags=[concern], **on)) == without != alone
+
+
+def test_settings_that_stay_switch_the_idle_states_off_as_nothing_can_be_held_open():
+    assert build(ssd_step="tune")["tune"]["idle_states_above_us"] == 0
+    assert build(ssd_plan=["wsat"])["tune"]["idle_states_above_us"] is None
+
+
+def test_the_plan_holds_to_its_schema_whatever_form_the_values_have():
+    plan = build(ssd_plan=["wsat"], tune_cpu_dma_latency_us="5", tune_interrupt_cores="2", tune_turbo=False, tune_smt_enabled="yes", tune_write_cache=False)
+    jsonschema.validate(plan, schema.load("plan"))
+    tune = plan["tune"]
+    assert (tune["cpu_dma_latency_us"], tune["interrupts"], tune["write_cache"]["state"]) == (5, {"cores": 2}, "off")
+    named = [(item["name"], item["value"]) for item in tune["sysfs"]]
+    assert ("smt", "off") in named and ("turbo", "1") in named and ("turbo", "0") in named

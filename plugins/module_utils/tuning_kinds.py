@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How each kind of setting is read and written, and what else a change of it changes. A new kind is an entry in KINDS.
+
+A setting: {kind, name, path, wanted, device}; device is the kernel name of the drive that it belongs to, None for one of the whole host.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import typing as t
+
+from . import irq, services, write_cache
+from .host import TIMED_OUT, Host
+from .sysfs import effective
+
+Setting = t.Dict[str, t.Any]
+# (outcome, message): the outcome is empty when the write was taken.
+Written = t.Tuple[str, str]
+
+# What a machine, a container or a virtual drive lacks is no error: there is nothing to set.
+NOT_APPLICABLE_ERRNOS = (errno.ENOENT, errno.EROFS, errno.ENODEV, errno.EOPNOTSUPP)
+DEVICE_TIMEOUT_S = 10.0
+# `wanted` may stand for the value of another file in the same folder, as it is once all settings before it are made.
+REFERENCE = re.compile(r"@([a-z_]+)@")
+WRITE_CACHE_PATH = "write cache of /dev/"
+
+# Where the kernel's own words say too little: (path, errno, outcome, what it means).
+EXPLAINED = (
+    ("/pcie_aspm/parameters/policy", errno.EPERM, "not_applicable", "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it"),
+    ("/intel_pstate/no_turbo", errno.EPERM, "failed", "turbo is switched off in the firmware's set-up"),
+    ("/energy_performance_preference", errno.EBUSY, "failed", "the governor performance allows no preference but performance"),
+    ("/queue/io_poll", errno.EINVAL, "failed", "the driver has no queues to poll (nvme.poll_queues=N on the kernel's command line)"),
+    ("/queue/nr_requests", errno.EINVAL, "failed", "the drive's queue takes fewer"),
+    ("/queue/scheduler", errno.EINVAL, "failed", "this kernel has no such scheduler"),
+    ("/cpufreq/scaling_governor", errno.EINVAL, "failed", "this kernel has no such governor"),
+)
+
+
+class Kind(t.NamedTuple):
+    """read: the value in force, None where the host has no such thing. survives_reboot: the drive itself keeps it. costly: a process."""
+
+    read: t.Callable[[Host, Setting], t.Optional[str]]
+    write: t.Callable[[Host, Setting, str], Written]
+    survives_reboot: bool = False
+    costly: bool = True
+
+
+def _read_file(host: Host, setting: Setting) -> str | None:
+    try:
+        return effective(host.read(setting["path"]))
+    except OSError:
+        return None
+
+
+def _write_file(host: Host, setting: Setting, value: str) -> Written:
+    try:
+        host.write(setting["path"], value)
+    except OSError as error:
+        return _explain(setting["path"], error)
+    return "", ""
+
+
+def _explain(path: str, error: OSError) -> Written:
+    for part, number, outcome, message in EXPLAINED:
+        if part in path and error.errno == number:
+            return outcome, "{0}: {1}".format(error.strerror, message)
+    if error.errno in NOT_APPLICABLE_ERRNOS:
+        return "not_applicable", "not applicable: {0}".format(error.strerror)
+    return "failed", "{0}: {1}".format(path, error.strerror)
+
+
+def _write_service(host: Host, setting: Setting, value: str) -> Written:
+    message = services.change(host, setting["path"], value)
+    return ("failed", message) if message else ("", "")
+
+
+def _write_cache(host: Host, setting: Setting, value: str) -> Written:
+    message = write_cache.change(host, setting["device"], value)
+    return ("failed", message) if message else ("", "")
+
+
+KINDS: dict[str, Kind] = {
+    "sysfs": Kind(_read_file, _write_file, costly=False),
+    "irq": Kind(
+        lambda host, setting: irq.allowed(host, irq.number_of(setting["path"])),
+        lambda host, setting, value: irq.change(host, irq.number_of(setting["path"]), value),
+        costly=False,
+    ),
+    "service": Kind(lambda host, setting: services.state(host, setting["path"]), _write_service),
+    "write_cache": Kind(lambda host, setting: write_cache.read(host, setting["device"]), _write_cache, survives_reboot=True),
+}
+# Those that may be looked at between two rounds: reading them starts no process.
+CHEAP = tuple(name for name, kind in KINDS.items() if not kind.costly)
+
+# What a change resets as a side effect: (its path, the files that it touches; \1 … from the path). They are recorded with it and put back
+# after it. Switching the scheduler makes a new queue; of each dirty_* pair the kernel zeroes the other; a CPU that goes takes interrupts along.
+SIDE_EFFECTS = (
+    (r"(/sys/block/[^/]+/queue)/scheduler", ("{1}/nr_requests", "{1}/wbt_lat_usec", "{1}/iosched/*"), "sysfs"),
+    (r"(/proc/sys/vm/dirty_(?:background_)?)(?:ratio|bytes)", ("{1}ratio", "{1}bytes"), "sysfs"),
+    (r"(/sys/devices/system/cpu/cpu[0-9]+/cpufreq)/scaling_governor", ("{1}/energy_performance_preference",), "sysfs"),
+    (
+        r"(/sys/devices/system/cpu)/(?:intel_pstate/no_turbo|cpufreq/boost)",
+        ("{1}/cpu[0-9]*/cpufreq/scaling_max_freq", "{1}/cpu[0-9]*/cpufreq/scaling_min_freq"),
+        "sysfs",
+    ),
+    (r"/sys/devices/system/cpu/smt/control", ("/proc/irq/[0-9]*/smp_affinity_list",), "irq"),
+)
+
+
+def side_effects(host: Host, setting: Setting) -> list[Setting]:
+    """The settings that a change of this one may reset, to be put back after it; `wanted` None: nothing is asked of them."""
+    for pattern, touched, kind in SIDE_EFFECTS:
+        match = re.fullmatch(pattern, setting["path"])
+        if match:
+            paths = [path for template in touched for path in host.glob(template.format("", *match.groups()))]
+            return [dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None) for path in paths if path != setting["path"]]
+    return []
+
+
+def has_side_effects(setting: Setting) -> bool:
+    """Whether a change of this one resets others."""
+    return any(re.fullmatch(pattern, setting["path"]) for pattern, _touched, _kind in SIDE_EFFECTS)
+
+
+def resolve(host: Host, setting: Setting) -> Setting:
+    """The setting with a `wanted` that stands for another file's value replaced by that value."""
+    match = REFERENCE.fullmatch(setting["wanted"] or "")
+    if match is None:
+        return setting
+    value = host.get("{0}/{1}".format(setting["path"].rpartition("/")[0], match.group(1)))
+    return dict(setting, wanted=setting["wanted"] if value is None else effective(value))
+
+
+def write_in_child(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:
+    """Write a drive's attribute by a child with a deadline: one of a drive that hangs blocks its writer. ((outcome, message), whether it hung)."""
+    if setting["kind"] != "sysfs" or not setting.get("device"):
+        return KINDS[setting["kind"]].write(host, setting, value), False
+    result = host.run(["tee", host.path(setting["path"])], timeout_s=DEVICE_TIMEOUT_S, stdin=value)
+    return (("failed", result.stderr.strip()) if result.rc else ("", "")), result.rc == TIMED_OUT
