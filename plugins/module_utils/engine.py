@@ -116,7 +116,8 @@ class HostJob:
             fio_path=self._plan["fio"]["path"],
             same_boot=self._plan["boot_id"] == tuning.boot_id(self._host),
             history=self._history,
-            drifted=lambda device, kinds=("sysfs", "service"): tuning.drifted(self._host, self._applied, device, kinds),
+            tuned=self._tuned,
+            sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
         )
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
         with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
@@ -193,8 +194,8 @@ def main(arguments: list[str] | None = None) -> int:
     status = run_dir.read_status()
     if not is_live(host, status):
         restore_run(host, run_dir)
-    return 0
         _close_ledger(host, run_dir, status)
+    return 0
 
 
 def _close_ledger(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | None) -> None:

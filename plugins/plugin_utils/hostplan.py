@@ -15,6 +15,7 @@ from . import tune_values, tunespec
 VARIABLES = (
     "ssd_parallel_drives",
     "ssd_plan",
+    "ssd_sample_interval_s",
     "ssd_step",
     "ssd_tests_dirs",
     *tunespec.VARIABLES,

@@ -29,6 +29,7 @@ def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
 # (variable, whether a value is right, what it has to be)
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
     ("ssd_parallel_drives", lambda value: (whole(value) or 0) >= 1, "a whole number of at least 1"),
+    ("ssd_sample_interval_s", _number(lambda number: number == 0 or number >= 1), "0 (no samples) or a number of at least 1"),
     ("ssd_assumed_write_mib_s", _number(lambda number: number >= 0.001), "a number of at least 0.001"),
     ("ssd_watch_interval_s", _number(lambda number: number == 0 or number >= 0.5), "0 (automatic) or a number of at least 0.5"),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
