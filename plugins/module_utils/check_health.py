@@ -14,12 +14,21 @@ from .health import critical_texts
 
 COOL = "cool it: fans at full speed, a slot with more air, the cover on; TN-FD-15 lets the system warm up for 20 minutes before it looks (preflight_warm_up_s)"
 
+TOLD = {
+    "passed": "verdict on itself",
+    "media_errors": "media errors",
+    "spare_pct": "spare",
+    "spare_threshold_pct": "spare's threshold",
+    "used_pct": "wear",
+    "temperature_c": "temperature",
+}
+
 
 def _without(drive: Drive, *keys: str) -> list[str]:
     """Why a part of the health is unknown; empty where all of it is there."""
     if drive.health.get("error"):
         return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
-    missing = [key.replace("_", " ") for key in keys if drive.health.get(key) is None]
+    missing = [TOLD[key] for key in keys if drive.health.get(key) is None]
     return [Unknown("{0} does not tell its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))] if missing else []
 
 

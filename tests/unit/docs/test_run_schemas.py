@@ -54,6 +54,10 @@ EVENTS = {
     "test_finished": dict(
         TEST, outcome="not_steady", reasons=["x"], rounds=2, steady_state=[WINDOW], metrics={"write_iops": 1.0}, cells=[{"cell": "c", "metrics": {}}]
     ),
+    "sample": dict(
+        TEST, temperature_c=41, critical_warning=0, warning_temp_min=0, critical_temp_min=0, throttle_counts={"t1": 0, "t2": 0}, throttle_s=None,
+        media_errors=0, error="", link_speed_gts=16.0, link_width=4, aer={"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}}, seconds=0.01,
+    ),
     "drive_finished": dict(DRIVE, outcome="complete", message=""),
     "job_finished": {"state": "finished"},
     "crash": {"traceback": "…"},
