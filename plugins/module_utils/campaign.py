@@ -278,9 +278,11 @@ class Campaign:
             else:
                 self._held.check()
         except Refused as refused:
-            self._note("guard", step=step, eligible=False, refusals=refused.refusals, identity=self._held.identity)
+            self._note(
+                "guard", step=step, eligible=False, refusals=refused.refusals, overridden=self._held.overridden, identity=self._held.identity
+            )
             raise
-        self._note("guard", step=step, eligible=True, refusals=[], identity=self._held.identity)
+        self._note("guard", step=step, eligible=True, refusals=[], overridden=self._held.overridden, identity=self._held.identity)
 
     def _active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
         """The ActiveRange in whole logical blocks."""

@@ -10,14 +10,12 @@ import os
 import time
 import typing as t
 
-from . import drive, guard
+from . import drive, guard, own_data
 from .host import Host
 from .locks import Lock, Locked, drive_lock
 
 Refusal = t.Dict[str, str]
 OPEN_ATTEMPTS = 3
-# What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
-CONTENT_CODES = ("signature", "partition_table")
 
 
 class Refused(Exception):
@@ -29,19 +27,28 @@ class Refused(Exception):
 
 
 class HeldDrive:
-    """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot."""
+    """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot.
 
-    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], owner: dict[str, t.Any], same_boot: bool) -> None:
+    `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left.
+    """
+
+    def __init__(
+        self, host: Host, plan: t.Mapping[str, t.Any], owner: dict[str, t.Any], same_boot: bool, state_dir: str | None = None
+    ) -> None:
         self._host = host
         self._selector = plan["selector"]
         self._expected = plan["expected"]
         self._owner = owner
         self._same_boot = same_boot
         self._lock: Lock | None = None
+        self._state_dir = state_dir
         self._content_is_ours = False
+        self._before: own_data.Before | None = None
         self.handle: int | None = None
         self.path = ""
         self.identity: dict[str, t.Any] = {}
+        # What the last check found and the drive's entry overrides: {code, message}.
+        self.overridden: list[Refusal] = []
 
     def take(self) -> None:
         """Lock, check and open. Raises Refused, and then holds nothing."""
@@ -76,9 +83,11 @@ class HeldDrive:
     def check(self) -> None:
         """The guard, as before every destructive step. Raises Refused."""
         held = {self.path: self.handle} if self.handle is not None else None
-        seen = guard.inspect(self._host, [self._selector], held=held)[0]
-        ours = CONTENT_CODES if self._content_is_ours else ()
+        seen = guard.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"))[0]
+        # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
+        ours = guard.CONTENT_CODES if self._content_is_ours else ()
         refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
+        self.overridden = [refusal for refusal in seen["overridden"] if refusal["code"] not in ours]
         if not refusals:
             refusals = guard.compare(self._expected, seen["identity"], self._same_boot, who=seen["drive"])
         if not refusals and not seen["eligible"] and not seen["refusals"]:
@@ -113,8 +122,13 @@ class HeldDrive:
         return Refused(guard.refuse(code, self._selector, self.path or None, detail))
 
     def content_is_ours(self) -> None:
-        """To be called before the first write: while we go on holding the drive, what it holds is what we wrote."""
+        """To be called before the first write: while we go on holding the drive, what it holds is what we wrote.
+
+        The ledger gets to know it first, so that this run can go on after a power loss. Raises OSError when it can't.
+        """
         self.descriptor()
+        if self._state_dir and not self._content_is_ours:
+            self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"])
         self._content_is_ours = True
 
     def descriptor(self) -> int:
@@ -145,8 +159,11 @@ class HeldDrive:
         self.check()
 
     def release(self) -> None:
-        """Close the drive and free its lock; harmless when neither is held."""
-        self._content_is_ours = False
+        """Note what we leave on the drive, close it and free its lock; harmless when it is not held."""
+        if self._before is not None and self.handle is not None:
+            with contextlib.suppress(OSError):  # a drive that can't be read any more: the ledger goes on saying that we write
+                own_data.end(self._host, self._before, self.identity, self.handle)
+        self._content_is_ours, self._before = False, None
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None

@@ -204,4 +204,6 @@ def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
         outcome=outcome,
         message=message,
         refusals=guard.get("refusals", []) if outcome == "refused" else [],
+        # Once the run has written to the drive, nothing of this is found any more.
+        overridden=next((record["overridden"] for record in reversed(history) if record["event"] == "guard" and record.get("overridden")), []),
     )

@@ -152,7 +152,7 @@ def test_a_mounted_partition(disk):
     run("mkfs.ext4", "-q", first)
     where = disk.mount(first)
     (result,) = inspect(disk)
-    assert {refusal["code"] for refusal in result["refusals"]} == {"mounted", "partition_table", "busy"}
+    assert {refusal["code"] for refusal in result["refusals"]} == {"mounted", "partition_table", "signature", "busy"}
     assert any(where in refusal["message"] for refusal in result["refusals"])
 
 
@@ -190,7 +190,7 @@ def test_a_mount_through_a_loop_device_on_top(disk):
 def test_held_exclusively_by_another_process(disk, stack):
     code = "import os, sys; os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL); print('ready', flush=True); sys.stdin.read()"
     process = waiting(stack, sys.executable, "-c", code, disk.path)
-    assert codes(disk) == {"busy"}
+    assert codes(disk) == {"busy", "opened"}
     process.stdin.close()
     process.wait(timeout=10)
     assert codes(disk) == set()
@@ -279,7 +279,9 @@ def test_a_partition_table_without_partitions(disk):
 
 def test_an_unmounted_partition(disk):
     run("mkfs.ext4", "-q", disk.partitions())
-    assert codes(disk) == {"partition_table"}
+    (result,) = inspect(disk)
+    assert {refusal["code"] for refusal in result["refusals"]} == {"partition_table", "signature"}
+    assert "partition 1: ext4" in result["refusals"][1]["message"]
 
 
 def test_only_the_backup_table_at_the_end_is_left(disk):

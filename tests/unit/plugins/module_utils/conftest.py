@@ -4,6 +4,7 @@
 """A host made of files: sysfs, procfs and udev as a server with several drives has them."""
 from __future__ import annotations
 
+import json
 import os
 import sys
 
@@ -19,6 +20,9 @@ import emulator  # noqa: E402  # pylint: disable=wrong-import-position,import-er
 VENDOR_TOOLS = ("rssdm", "fio-status", "fio-attach", "fio-detach", "fio-format", "fio-beacon", "fio-bugreport", "fio-pci-check")
 GIB = 1 << 30
 BOOT_DISK = "254:9"
+# A local NVMe drive with one namespace and nothing special, as nvme-cli 2.3 tells it (nvme-print.c); hosts' tests change single values.
+NVME_CTRL = {"sn": "SN1", "cmic": 0, "oacs": 0x6, "oncs": 0x5F, "fna": 0, "sanicap": 0}
+NVME_NS = {"nsze": GIB // 512, "ncap": GIB // 512, "nmic": 0, "nsattr": 0}
 
 
 class FakeHost(Host):
@@ -28,13 +32,22 @@ class FakeHost(Host):
         super().__init__(str(root))
         # No signature, and util-linux's answers for it.
         self.answers = {"wipefs": (0, '{"signatures": []}', ""), "blkid": (2, "", "")}
+        self.nvme_says("id-ctrl", NVME_CTRL)
+        self.nvme_says("id-ns", NVME_NS)
+        self.nvme_says("smart-log", {"critical_warning": 0})
+        self.nvme_says("resv-report", {"gen": 0, "rtype": 0, "regctl": 0, "ptpls": 0, "regctls": []})
         self.commands = []
         self.put("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
         self.mount("/dev/root", BOOT_DISK, "/")
 
     def run(self, argv, timeout_s=60, stdin=None):
         self.commands.append(list(argv))
-        return Result(list(argv), *self.answers.get(argv[0], (127, "", "cannot run " + argv[0])))
+        return Result(list(argv), *self.answers.get(" ".join(argv[:2]), self.answers.get(argv[0], (127, "", "cannot run " + argv[0]))))
+
+    def nvme_says(self, command, values):
+        """What `nvme <command>` answers in JSON, with these values changed in what it said before."""
+        before = json.loads(self.answers.get("nvme " + command, (0, "{}", ""))[1])
+        self.answers["nvme " + command] = (0, json.dumps(dict(before, **values)), "")
 
     def put(self, path, content):
         file = self.path(path)
@@ -61,6 +74,7 @@ class FakeHost(Host):
             "dev": number,
             "size": str(size // 512),
             "ro": "0",
+            "removable": "0",
             "diskseq": number.split(":")[1],
             "queue__logical_block_size": "512",
             "queue__physical_block_size": "4096",
@@ -87,7 +101,7 @@ class FakeHost(Host):
         for file, content in (("transport", "pcie"), ("serial", serial), ("model", "EXAMPLE 9000   "), ("firmware_rev", "FW1"), ("sqsize", "1023")):
             self.put("%s/%s" % (controller, file), content + "\n")
         self.put("/sys/devices/pci0000:80/0000:80:01.0/numa_node", "1\n")
-        block = self.disk(name, number, controller, **files)
+        block = self.disk(name, number, controller, **dict({"nsid": "1"}, **files))
         self.link(block + "/device", controller)
         return block
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import guard, guard_probe
+from ansible_collections.ssdlab.fleet.plugins.module_utils import guard, guard_facts, guard_probe, guard_users
 
 SELECTOR = {"serial": "SN1"}
 CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_bytes": 1 << 30, "path": "/dev/sda"}}
@@ -22,7 +22,7 @@ CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_
 def openable(monkeypatch, request):
     """A fixture tree holds no device nodes: take the open as good, except where a test is about it."""
     if "real_open" not in request.fixturenames:
-        monkeypatch.setattr(guard_probe, "_probe_node", lambda host, facts, held: None)
+        monkeypatch.setattr(guard_probe, "_probe_node", lambda host, facts, held, ledger: None)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def drive_of(fake):
 def codes(fake, *selectors):
     (result,) = guard.inspect(fake, selectors or [SELECTOR])
     assert result["eligible"] is (not result["refusals"])
-    for refusal in result["refusals"]:
+    for refusal in result["refusals"] + result["overridden"]:
         assert sorted(refusal) == ["code", "message"] and "{detail}" not in refusal["message"]
     return [refusal["code"] for refusal in result["refusals"]]
 
@@ -50,7 +50,12 @@ def test_a_drive_that_nobody_uses_is_eligible(drive_of):
     assert result["eligible"] is True and result["refusals"] == []
     assert (result["selector"], result["drive"], result["path"]) == (SELECTOR, "SN1", "/dev/nvme0n1")
     assert result["identity"]["serial"] == "SN1"
-    assert drive_of.commands == [["wipefs", "-n", "--json", "/dev/nvme0n1"], ["blkid", "-p", "-o", "export", "/dev/nvme0n1"]]
+    assert (result["overridden"], result["own_data"]) == ([], None)
+    assert [command for command in drive_of.commands if command[0] != "nvme"] == [
+        ["wipefs", "-n", "--json", "/dev/nvme0n1"],
+        ["blkid", "-p", "-o", "export", "/dev/nvme0n1"],
+    ]
+    assert {command[1] for command in drive_of.commands if command[0] == "nvme"} == {"id-ctrl", "id-ns", "smart-log"}
 
 
 def partition(host):
@@ -105,7 +110,7 @@ SIGNATURES = '{"signatures": [%s]}'
         (lambda host: host.mount("/dev/nvme0n1", "259:0", "/mnt/a\\040b", process="4711"), ["mounted"]),  # another namespace
         (mounted_partition, ["mounted", "partition_table"]),
         (partition, ["partition_table"]),
-        (raid, ["mounted", "held", "partition_table"]),
+        (raid, ["root_disk", "mounted", "held", "partition_table"]),
         (put("/proc/swaps", "Filename Type Size Used Priority\n/dev/nvme0n1\\040(deleted) partition 1 0 -2\n/dev/nvme0n1 partition 1 0 -2\n"), ["swap"]),
         (lambda host: host.loop(0, "/dev/nvme0n1"), ["held"]),
         (lambda host: host.disk("zram0", "252:0", "/sys/devices/virtual", backing_dev="/dev/nvme0n1"), ["held"]),
@@ -117,6 +122,15 @@ SIGNATURES = '{"signatures": [%s]}'
         (lambda host: host.put(host.block + "/ro", "1"), ["read_only"]),
         (lambda host: host.put(host.block + "/size", "0"), ["no_capacity"]),
         (lambda host: os.remove(host.path(host.block + "/size")), ["no_capacity"]),
+        (lambda host: host.put(host.block + "/removable", "1"), ["removable"]),
+        (put("/sys/kernel/config/nvmet/subsystems/a/namespaces/1/device_path", "/dev/nvme0n1"), ["exported"]),
+        (put("/sys/kernel/config/target/core/iblock_0/b/udev_path", "/dev/nvme0n1"), ["exported"]),
+        (put("/sys/kernel/config/nvmet/subsystems/a/namespaces/1/device_path", "(null)"), []),
+        (put("/etc/fstab", "/dev/nvme0n1 /srv ext4 defaults 0 0"), ["configured"]),
+        (put("/proc/cmdline", "quiet resume=/dev/nvme0n1"), ["hibernation"]),
+        (lambda host: host.nvme_says("id-ns", {"nsattr": 1}), ["read_only"]),
+        (lambda host: host.nvme_says("smart-log", {"critical_warning": 8}), ["read_only"]),
+        (lambda host: host.nvme_says("smart-log", {"critical_warning": 0xF7}), []),
     ],
 )
 def test_each_use_is_refused(drive_of, stage, expected):
@@ -148,6 +162,7 @@ def test_each_use_is_refused(drive_of, stage, expected):
         put("/proc/1/mountinfo", "36 35 8:1 / /srv rw - ext4\n"),
         lambda host: os.remove(host.path("/proc/swaps")),
         lambda host: os.remove(host.path(host.block + "/ro")),
+        lambda host: os.remove(host.path(host.block + "/removable")),
     ],
 )
 def test_whatever_could_not_be_probed_is_refused(drive_of, stage):
@@ -199,7 +214,7 @@ def test_a_drive_that_lets_a_tool_hang_is_not_opened(drive_of, monkeypatch):
 
 
 def test_an_error_nobody_thought_of_is_refused(drive_of, monkeypatch):
-    monkeypatch.setattr(guard_probe, "_probe_users", lambda *_args: 1 // 0)
+    monkeypatch.setattr(guard_users, "probe_users", lambda *_args: 1 // 0)
     assert codes(drive_of) == ["probe_failed"]
 
 
@@ -246,7 +261,7 @@ def test_discover_names_every_drive_or_says_that_it_cannot(drive_of):
     drive_of.disk("vda", "254:0")
     results = guard.discover(drive_of)
     assert [(result["selector"], result["eligible"]) for result in results] == [(SELECTOR, True), (None, False)]
-    assert [refusal["code"] for refusal in results[1]["refusals"]] == ["no_identity"]
+    assert [refusal["code"] for refusal in results[1]["refusals"]] == ["no_identity", "transport"]
 
 
 def test_a_node_that_is_a_file_is_refused(drive_of, real_open):
@@ -292,43 +307,116 @@ def test_a_missing_identity_is_a_changed_one(expected, actual):
     assert [refusal["code"] for refusal in guard.compare(expected, actual, same_boot=True)] == ["identity_changed"]
 
 
+def overriding(**options):
+    return dict(SELECTOR, **options)
+
+
+@pytest.mark.parametrize(
+    "stage, options, refused, overridden",
+    [
+        (partition, {"allow": ["partition_table"]}, [], ["partition_table"]),
+        (partition, {"allow": ["signature"]}, ["partition_table"], []),
+        (partition, {"ssd_overwrite_data": True}, ["partition_table"], []),
+        (mounted_partition, {"allow": ["partition_table"]}, ["mounted"], ["partition_table"]),
+        (lambda host: None, {"allow": ["partition_table", "signature", "removable"]}, [], []),
+        (lambda host: host.put(host.block + "/removable", "1"), {"allow": ["removable"]}, [], ["removable"]),
+    ],
+)
+def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, refused, overridden):
+    stage(drive_of)
+    (result,) = guard.inspect(drive_of, [overriding(**options)])
+    assert [refusal["code"] for refusal in result["refusals"]] == refused
+    assert [refusal["code"] for refusal in result["overridden"]] == overridden
+    assert result["eligible"] is (not refused)
+
+
+@pytest.mark.parametrize(
+    "code, says",
+    [
+        ("mounted", "can't be overridden"),
+        ("held", "can't be overridden"),
+        ("root_disk", "can't be overridden"),
+        ("identity_changed", "can't be overridden"),
+        ("shared_namespace", "can't be overridden"),
+        ("unsigned_data", "can only be lifted by ssd_overwrite_data"),
+        ("partition-table", "is no code of the guard"),
+        ("all", "is no code of the guard"),
+    ],
+)
+def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code, says):
+    (result,) = guard.inspect(drive_of, [overriding(allow=["partition_table", code])])
+    (refusal,) = result["refusals"]
+    assert refusal["code"] == "bad_selector" and says in refusal["message"] and result["overridden"] == []
+
+
+# docs/internals.md, "The guard's codes".
+def test_only_these_codes_can_be_overridden():
+    allowed = {code for code, text in guard.REFUSALS.items() if text.overridable == "allow"}
+    assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed"}
+    assert [code for code, text in guard.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
+    assert {text.overridable for text in guard.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data"}
+
+
+WRITING = {"run_id": "r", "state": "writing", "released": None, "unchanged": False}
+LEFT = {"run_id": "old", "state": "released", "released": "…", "unchanged": True}
+
+
+@pytest.mark.parametrize(
+    "known, run_id, lifted",
+    [
+        (None, "r", set()),
+        (LEFT, None, {"partition_table", "efi_system_partition", "signature", "unsigned_data"}),
+        (dict(LEFT, unchanged=False), "old", set()),
+        (WRITING, "r", {"unsigned_data"}),
+        (WRITING, "other", set()),
+        (WRITING, None, set()),
+    ],
+)
+def test_what_the_ledger_lifts(known, run_id, lifted):
+    assert set(guard.ours(known, run_id)) == lifted
+
+
+def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):
+    for address, kind in (("0000:05:00.0", "0x010802"), ("0000:06:00.0", "0x020000")):
+        drive_of.put("/sys/bus/pci/drivers/vfio-pci/%s/class" % address, kind)
+    (result,) = guard.inspect(drive_of, [{"serial": "gone"}])
+    assert "0000:05:00.0 (vfio-pci)" in result["refusals"][0]["message"] and "06:00" not in result["refusals"][0]["message"]
+
+
 # A finding for every fact that can speak against a drive: no such fact may be without a rule.
 FINDINGS = {
+    **{
+        field.name: ["what was found"]
+        for field in guard_facts.dataclasses.fields(guard_facts.Facts)
+        if field.default_factory is list and field.name != "family"
+    },
     "kind": "stacked",
-    "read_only": True,
-    "partitions": ["sda1"],
-    "holders": ["md0"],
-    "mounts": ["/dev/sda on /"],
-    "swaps": ["/dev/sda"],
-    "tables": ["gpt"],
-    "signatures": ["ext4"],
     "busy": True,
-    "changed": ["size"],
     "block_backing": "/dev/sdb",
-    "failures": ["blkid failed"],
     "identity": {"size_bytes": None, "path": "/dev/sda"},
-    "name": None,
-    "path": None,
+    # Not against the drive by themselves: how to find out more, what a purge method asks, what lifts a refusal.
+    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data")),
     "hangs": None,  # goes with a failure
 }
 
 
 def test_every_fact_has_a_rule():
-    assert {field.name for field in guard_probe.dataclasses.fields(guard_probe.Facts)} == set(FINDINGS)
-    assert guard.refusals(guard_probe.Facts(**CLEAN)) == []
+    assert {field.name for field in guard_facts.dataclasses.fields(guard_facts.Facts)} == set(FINDINGS)
+    assert guard.refusals(guard_facts.Facts(**CLEAN)) == []
 
 
 @given(st.sets(st.sampled_from([key for key, finding in FINDINGS.items() if finding is not None]), min_size=1))
 def test_no_finding_is_ever_lost(keys):
-    facts = guard_probe.Facts(**dict(CLEAN, **{key: FINDINGS[key] for key in keys}))
+    facts = guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key] for key in keys}))
     refused = {refusal["code"] for refusal in guard.refusals(facts)}
     for key in keys:
-        alone = {refusal["code"] for refusal in guard.refusals(guard_probe.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))}
+        alone = {refusal["code"] for refusal in guard.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))}
         assert alone and (alone <= refused or {key, "kind"} <= keys)
 
 
 def test_every_code_has_its_text_and_every_text_a_remedy():
     assert {code for code, _rule in guard.RULES} <= set(guard.REFUSALS)
+    assert set(guard.CONTENT_CODES) <= set(guard.REFUSALS)
     for text in guard.REFUSALS.values():
         assert "{detail}" in text.problem and text.remedy.endswith(".")
 
