@@ -4,6 +4,7 @@
 """A host made of files: sysfs, procfs and udev as a server with several drives has them."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Res
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
 sys.path.insert(0, EMULATORS)
 import emulator  # noqa: E402  # pylint: disable=wrong-import-position,import-error
+from emulated_drive import EmulatedDrive  # noqa: E402  # pylint: disable=wrong-import-position,import-error
 
 VENDOR_TOOLS = ("rssdm", "fio-status", "fio-attach", "fio-detach", "fio-format", "fio-beacon", "fio-bugreport", "fio-pci-check")
 GIB = 1 << 30
@@ -40,7 +42,7 @@ class FakeHost(Host):
         self.put("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
         self.mount("/dev/root", BOOT_DISK, "/")
 
-    def run(self, argv, timeout_s=60, stdin=None):
+    def run(self, argv, timeout_s=60, stdin=None, started=None):
         self.commands.append(list(argv))
         return Result(list(argv), *self.answers.get(" ".join(argv[:2]), self.answers.get(argv[0], (127, "", "cannot run " + argv[0]))))
 
@@ -105,6 +107,19 @@ class FakeHost(Host):
         self.link(block + "/device", controller)
         return block
 
+    def pci(self, *addresses, base="/sys/devices/pci0000:00", bridge=False, aer=None, config=b"", **files):
+        """A PCI function below those before it in `addresses`; `files` are its attributes, `aer` its (correctable, nonfatal, fatal) totals."""
+        path = "/".join([base, *addresses])
+        facts = {"vendor": "0x1234", "device": "0x0001", "class": "0x060400" if bridge else "0x010802", "numa_node": "0"}
+        for kind, total, count in zip(("correctable", "nonfatal", "fatal"), ("COR", "NONFATAL", "FATAL"), aer or ()):
+            facts["aer_dev_" + kind] = "Receiver Error 0\nData Link Protocol %d\nTOTAL_ERR_%s %d" % (count, total, count)
+        for name, content in dict(facts, **files).items():
+            self.put("%s/%s" % (path, name), content + "\n")
+        self.put(path + "/config", config)
+        if not os.path.lexists(self.path("/sys/bus/pci/devices/" + addresses[-1])):
+            self.link("/sys/bus/pci/devices/" + addresses[-1], path)
+        return path
+
     def loop(self, number, backing_file=None, size=GIB):
         files = {"loop__backing_file": backing_file} if backing_file else {}
         return self.disk("loop%d" % number, "7:%d" % number, "/sys/devices/virtual", size=size if backing_file else 0, **files)
@@ -158,3 +173,10 @@ def emulated(tmp_path, monkeypatch):
         return host
 
     return make
+
+
+@pytest.fixture
+def emulated_drive(tmp_path, fake, monkeypatch):
+    """Make a SATA or SAS drive of tests/emulators/emulated_drive.py: emulated_drive("ata" | "scsi", **facts)."""
+    with contextlib.ExitStack() as made:
+        yield lambda kind, **facts: made.enter_context(EmulatedDrive(str(tmp_path), fake, kind, monkeypatch.setenv, **facts))
