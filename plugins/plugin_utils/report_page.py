@@ -11,7 +11,7 @@ import statistics
 import typing as t
 from urllib.parse import quote
 
-from . import report_curves, report_series, units
+from . import report_conditions, report_curves, report_series, units
 from .judge import VERDICTS
 from .report_raw import HostRaw, Measurement
 
@@ -110,6 +110,7 @@ def _drive(sources: Sources, index: int, judged: Mapping) -> Mapping:
         "size_bytes": identity.get("size_bytes"),
         "identity": [(name, value) for name, value in sorted(identity.items()) if isinstance(value, (str, int, float)) and value != ""],
         "figure": _figure(judged, tests),
+        "warnings": report_conditions.warnings(sources.run, host, drive),
         "tests": tests,
     }
 
@@ -165,6 +166,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
         latency=_latency_table(test["metrics"]),
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
         gap_s=measured.largest_gap_s if measured else None,
+        samples=report_conditions.samples(measured.samples) if measured else None,
         duration_s=duration_s(record.get("started"), record.get("finished")),
     )
 
@@ -241,6 +243,7 @@ def _host(sources: Sources, name: str) -> Mapping:
         "settings": raw.settings,
         "changed": outcomes.count("changed"),
         "not_restored": len(left),
+        "warnings": report_conditions.warnings(sources.run, name, None),
         "journal": f"../raw/{quote(name, safe='')}/journal.jsonl" if raw.facts else None,
     }
 

@@ -21,7 +21,7 @@ class Measurement:
 
     `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
     figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause between
-    two cells.
+    two cells. `samples`: the sample records, in order.
     """
 
     def __init__(self) -> None:
@@ -29,6 +29,7 @@ class Measurement:
         self.cells: dict[str, dict[int, Mapping]] = {}
         self.averages: list[Mapping] = []
         self.largest_gap_s: float | None = None
+        self.samples: list[Mapping] = []
 
     def take(self, event: Mapping) -> None:
         """Add one journal record of this attempt."""
@@ -46,6 +47,8 @@ class Measurement:
             self.cells.setdefault(event["cell"], {})[event["round"]] = cell_figures(event.get("read"), event.get("write"))
             if event.get("gap_s") is not None:
                 self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
+        elif event["event"] == "sample":
+            self.samples.append(event)
         elif event["event"] == "test_finished":
             self.averages = event.get("cells") or []
 
