@@ -74,10 +74,10 @@ EXAMPLES = r"""
 
 - name: Power-cycle the host if the drive asks for it
   ansible.builtin.include_role:
-    name: ssdlab.fleet.tune
+    name: ssdlab.fleet.vendor
     tasks_from: power_cycle
   vars:
-    tune_power_cycle_reason: "{{ set.message }}"
+    vendor_power_cycle_reason: "{{ set.message }}"
   when: set.power_cycle_required
 
 - name: Only look

@@ -117,7 +117,9 @@ def test_variants(old, new, changes):
     assert {key: getattr(card, key) for key in changes} == changes
 
 
-def test_a_card_without_a_serial_number_is_left_out():
+def test_a_card_without_a_serial_number_of_its_own_is_left_out():
+    own = "ioDrive2 Adapter Controller, Product Number:F00-001-1T20-CS-0001, SN:1241D0259"
+    assert iomemory.parse_status(RECORDED.replace(own, "ioDrive2 Adapter Controller")) == []
     assert iomemory.parse_status(RECORDED.replace("SN:1241D0259", "")) == []
 
 

@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""vendor.yml against emulated drives, and a power cycle through a Redfish BMC: sushy-tools' emulator with its fake driver.
+
+The host is this machine; that it "boots" is staged in a mount namespace of the play's own, where a file of the test lies over the kernel's boot id.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import uuid
+from pathlib import Path
+
+import emulator
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+PASSWORD = "s3cret-Of-The-BMC"
+USER = "bmc-operator"
+SYSTEM = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for the drives' locks and a mount namespace")
+
+
+@pytest.fixture
+def lab(site, tmp_path):
+    """A site with two P420m, a P320h and two cards; play(*args) is vendor.yml, machine() the emulators' state."""
+    machine = str(tmp_path / "machine.json")
+    drives = {
+        "rssdm": [emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1"), emulator.p420m(2, "S2", model="Micron P320h-MTFDGAL175SAH")],
+        "cards": [emulator.card(0, "C0"), emulator.card(1, "C1")],
+    }
+    environment = emulator.start(machine, bugreport_dir=str(tmp_path), **drives)
+    # Where set-up unpacks community.general, whose modules speak to the BMC.
+    environment["ANSIBLE_COLLECTIONS_PATH"] = str(REPO / ".ansible" / "collections")
+    site.hosts["server"] = {}
+
+    def play(*args, prefix=(), **variables):
+        site.vars.update(variables)
+        return site.play("vendor", *args, env=environment, prefix=prefix)
+
+    def seen():
+        with open(machine, encoding="utf-8") as file:
+            return json.load(file)
+
+    site.vendor, site.seen, site.machine = play, seen, machine
+    return site
+
+
+def pending(lab):
+    return {drive["serial"]: drive.get("pending", {}) for drive in lab.seen()["rssdm"]["drives"]}
+
+
+def test_a_setting_stops_with_the_instruction_and_a_second_run_sends_nothing(lab):
+    wanted = [{"serial": "S1", "queue_depth": 256, "power_limiting": True}]
+    code, output = lab.vendor("--check", "--diff", vendor_rssdm=wanted)
+    assert code == 0 and "would be power-cycled" in output and '"0xD801F"' in output, output
+    assert pending(lab) == {"OTHER": {}, "S1": {}, "S2": {}}
+    for changed in ("changed=1", "changed=0"):
+        code, output = lab.vendor()
+        assert code != 0 and "Power-cycle the host (a reboot is not enough)" in output and "vendor_power_cycle=true" in output, output
+        assert changed in output, output
+    assert pending(lab) == {"OTHER": {}, "S1": {"interrupt_coalescing": 0xD801F, "power_limiting": 1}, "S2": {}}
+    emulator.power_cycle(lab.machine)
+    code, output = lab.vendor(vendor_rssdm=[{"serial": "S1"}])
+    assert code != 0 and "power cycle" in output  # in the same boot: nobody can know
+
+
+@pytest.mark.parametrize(
+    "wanted, says",
+    [
+        ({"serial": "S1", "interrupt_coalescing": "0xD800F"}, "unexpected results"),
+        ({"serial": "S2", "power_limiting": True}, "2.5-inch"),
+        ({"serial": "S1", "write_cache": True, "write_cache_flag": "-w"}, "write cache is enabled"),
+        ({"serial": "0", "power_limiting": True}, "lists no drives"),
+        ({"serial": "x; rm -rf /", "power_limiting": True}, "lists no drives"),
+    ],
+)
+def test_bad_values_are_refused(lab, wanted, says):
+    code, output = lab.vendor(vendor_rssdm=[wanted])
+    assert code != 0 and says in output.replace("\n", " "), output
+    assert not any(pending(lab).values())
+
+
+def test_cards_are_brought_to_their_state_once_and_never_formatted_unguarded(lab):
+    for changed in ("changed=1", "changed=0"):
+        code, output = lab.vendor(vendor_iomemory=[{"serial": "C1", "state": "detached"}])
+        assert code == 0 and changed in output, output
+    assert [card["attached"] for card in lab.seen()["iomemory"]["cards"]] == [True, False]
+    lab.vendor(vendor_iomemory=[{"serial": "C1", "state": "attached"}])
+    # The emulated card has no block device here, so the real guard knows no such drive.
+    code, output = lab.vendor(vendor_iomemory=[{"serial": "C1", "state": "formatted", "sector_bytes": 4096, "size_pct": 80}])
+    assert code != 0 and "may not be formatted. not_found" in output, output
+    assert [card["formats"] for card in lab.seen()["iomemory"]["cards"]] == [0, 0]
+
+
+def test_an_over_subscribed_bus_stops_the_play(lab):
+    assert lab.vendor(vendor_iomemory_pci_check=True)[0] == 0
+    with emulator.state(lab.machine) as machine:
+        machine["iomemory"]["pci_check"] = "oversubscribed"
+    code, output = lab.vendor()
+    assert code != 0 and "need 3000 MB/s, it has 2000 MB/s" in output, output
+
+
+class Bmc:
+    """sushy-emulator with its fake driver over TLS, and what it says of the one system's power."""
+
+    def __init__(self, folder):
+        import bcrypt  # comes with sushy-tools
+
+        self.folder = folder
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+             "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
+            check=True, capture_output=True,
+        )
+        digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+        (folder / "users").write_text("%s:%s\n" % (USER, digest))
+        (folder / "sushy.conf").write_text("\n".join([
+            "SUSHY_EMULATOR_FAKE_DRIVER = True",
+            "SUSHY_EMULATOR_AUTH_FILE = %r" % str(folder / "users"),
+            "SUSHY_EMULATOR_STATE_DIR = %r" % str(folder),
+            "SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': %r, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}]" % SYSTEM,
+        ]) + "\n")
+        self.port = _free_port()
+        self.process = subprocess.Popen(
+            [os.path.join(os.path.dirname(sys.executable), "sushy-emulator"), "--config", str(folder / "sushy.conf"), "-i", "localhost", "-p", str(self.port),
+             "--ssl-certificate", str(folder / "cert.pem"), "--ssl-key", str(folder / "key.pem")],
+            stdout=open(folder / "sushy.log", "w"), stderr=subprocess.STDOUT,
+        )
+        deadline = time.monotonic() + 60
+        while self.power() is None:
+            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "sushy.log").read_text()
+            time.sleep(0.3)
+
+    def power(self):
+        request = urllib.request.Request("https://localhost:%d/redfish/v1/Systems/%s" % (self.port, SYSTEM))
+        request.add_header("Authorization", "Basic " + base64.b64encode(("%s:%s" % (USER, PASSWORD)).encode()).decode())
+        try:
+            with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=str(self.folder / "cert.pem")), timeout=10) as answer:
+                return json.load(answer)["PowerState"]
+        except OSError:
+            return None
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+def _free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def bmc(tmp_path):
+    """A BMC whose system is on."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl for the BMC's certificate")
+    folder = tmp_path / "bmc"
+    folder.mkdir()
+    made = Bmc(folder)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+class Machine(threading.Thread):
+    """The server behind the BMC: while it is off it forgets what is pending, and when it comes on it has another boot id."""
+
+    def __init__(self, bmc, lab, boot_id_file):
+        super().__init__(daemon=True)
+        self.bmc, self.lab, self.file, self.powers, self.ended = bmc, lab, boot_id_file, [], threading.Event()
+
+    def run(self):
+        while not self.ended.wait(0.5):
+            power = self.bmc.power()
+            if power is None or power == (self.powers or [None])[-1]:
+                continue
+            self.powers.append(power)
+            if power == "On" and len(self.powers) > 1:
+                emulator.power_cycle(self.lab.machine)
+                self.file.write_text("%s\n" % uuid.uuid4())
+
+
+def allowed(bmc, **more):
+    return dict(
+        {"vendor_power_cycle": True, "vendor_bmc_address": "localhost:%d" % bmc.port, "vendor_bmc_user": USER, "vendor_bmc_password": PASSWORD,
+         "vendor_bmc_ca_path": str(bmc.folder / "cert.pem"), "vendor_power_cycle_off_s": 1, "vendor_bmc_system": SYSTEM}, **more)
+
+
+def test_the_host_is_power_cycled_and_the_setting_checked(lab, bmc, tmp_path):
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("%s\n" % uuid.uuid4())
+    server = Machine(bmc, lab, boot_id)
+    server.start()
+    namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
+    code, output = lab.vendor("-vvv", prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc))
+    server.ended.set()
+    assert code == 0, output
+    assert server.powers == ["On", "Off", "On"]
+    drive = lab.seen()["rssdm"]["drives"][1]
+    assert drive["interrupt_coalescing"] == 0xD801F and "pending" not in drive
+    assert "Leave it without power" in output and PASSWORD not in output and USER not in output
+    assert base64.b64encode(("%s:%s" % (USER, PASSWORD)).encode()).decode() not in output
+    code, output = lab.vendor(prefix=namespace)
+    assert code == 0 and "changed=0" in output, output
+
+
+def test_a_bmc_that_refuses_is_told_without_the_password(lab, bmc):
+    wrong = PASSWORD + "-wrong"
+    code, output = lab.vendor("-vvv", vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_bmc_password=wrong))
+    assert code != 0 and "did not do this: " in output and "Shut the host down" in output, output
+    assert PASSWORD not in output and USER not in output and bmc.power() == "On"
+
+
+def test_a_host_that_did_not_boot_anew_is_told(lab, bmc, tmp_path):
+    """The BMC switches, but it is another machine's: our boot id stays."""
+    code, output = lab.vendor(vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_power_cycle_timeout_s=5))
+    assert code != 0 and "See that it has booted anew" in output, output
