@@ -93,16 +93,21 @@ def _words(text: str) -> list[int]:
     words = [int(word, 16) for line in lines if _LINE.fullmatch(line) for word in line.split()]
     if len(words) != WORDS:
         raise ValueError("{0} of the {1} words of IDENTIFY DEVICE".format(len(words), WORDS))
-    for candidate in (words, [word >> 8 | (word & 0xFF) << 8 for word in words]):  # hdparm before 9.56 may swap bytes
-        if _is_ata_drive(candidate):
-            return candidate
-    raise ValueError("the words are not those of an ATA drive, or damaged")
+    if words[255] >> 8 == _INTEGRITY and words[255] & 0xFF != _INTEGRITY and _checksum(words) == 0:
+        words = [word >> 8 | (word & 0xFF) << 8 for word in words]  # hdparm before 9.56 may swap bytes; only a checksum proves that it did
+    if not _is_ata_drive(words):
+        raise ValueError("the words are not those of an ATA drive, or damaged")
+    return words
+
+
+def _checksum(words: t.Sequence[int]) -> int:
+    return sum((word >> 8) + (word & 0xFF) for word in words) % 256
 
 
 def _is_ata_drive(words: t.Sequence[int]) -> bool:
     """The fixed bits (words 0, 83, 84 or 87), a printable serial, and the checksum where there is one."""
     fixed = not _bit(words[0], 15) and words[83] >> 14 == 1 and 1 in (words[84] >> 14, words[87] >> 14)
-    integrity = words[255] & 0xFF != _INTEGRITY or sum((word >> 8) + (word & 0xFF) for word in words) % 256 == 0
+    integrity = words[255] & 0xFF != _INTEGRITY or _checksum(words) == 0
     named = all(0x20 <= byte < 0x7F for word in words[10:20] for byte in divmod(word, 256) if byte) and bool(_ascii(words[10:20]))
     return fixed and integrity and named
 
