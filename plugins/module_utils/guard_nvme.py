@@ -85,9 +85,9 @@ def _sanitize(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
         return
     progress = nvme_cli.sanitize_log(host, answers["node"])
     if progress.state == RUNNING:
-        add(facts.sanitizing, progress.message)
+        add(facts.sanitizing, progress.detail)
     if progress.state == FAILED:
-        add(facts.sanitize_failed, progress.message)
+        add(facts.sanitize_failed, progress.detail)
 
 
 def _reservations(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:

@@ -57,9 +57,9 @@ def _missing(host: Host, facts: Facts, argv: "list[str]") -> bool:
 
 def _sanitize(facts: Facts, progress: Progress) -> None:
     if progress.state == RUNNING:
-        add(facts.sanitizing, progress.message or "it runs")
+        add(facts.sanitizing, progress.detail or "it runs")
     if progress.state == FAILED:
-        add(facts.sanitize_failed, progress.message)
+        add(facts.sanitize_failed, progress.detail)
 
 
 def _reservations(host: Host, facts: Facts) -> None:
