@@ -11,6 +11,7 @@ no refusal tells that the others were refused for what was staged.
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import hashlib
 import json
 import os
@@ -32,14 +33,40 @@ SERVER = "rack1-07"
 REPO = Path(__file__).resolve().parents[2]
 _FINDING = re.compile(r"^- (?P<hosts>[^:]*): drive (?P<drive>.*?): (?P<code>[a-z_]+): (?P<message>.*)$")
 
-# Argument lists that only read. `*` is any one word. Everything else counts as destructive, so that a command that nobody
-# thought of is one.
+# Argument lists that only read: a shell pattern for each word, `...` for any more of them. Everything else counts as
+# destructive, so that a command that nobody thought of is one.
 READ_ONLY = tuple(
     words.split()
     for words in (
         "* --version",
-        "wipefs -n --json *",
-        "blkid -p -o export *",
+        "wipefs -n --json /dev/*",
+        "blkid -p -o export /dev/*",
+        "blkid -p -o export --offset * --size * /dev/*",
+        "fio --name=traffic --readonly ...",
+        "dmidecode --type 17",
+        "systemd-detect-virt *",
+        "nvme version",
+        "nvme smart-log /dev/* --output-format=json",
+        "nvme id-ctrl /dev/* --output-format=json",
+        "nvme id-ns /dev/* --namespace-id=* --output-format=json",
+        "nvme ns-descs /dev/* --namespace-id=* --output-format=json",
+        "nvme list-ns /dev/* --output-format=json",
+        "nvme list-ns /dev/* --all --output-format=json",
+        "nvme list-ctrl /dev/* --output-format=json",
+        "nvme list-ctrl /dev/* --namespace-id=* --output-format=json",
+        "nvme sanitize-log /dev/* --output-format=json",
+        "nvme resv-report /dev/* --output-format=json",
+        "nvme resv-report /dev/* --eds --output-format=json",
+        "nvme security-recv ...",
+        "hdparm -V",
+        "hdparm --Istdout /dev/*",
+        "hdparm --sanitize-status /dev/*",
+        "sg_raw --readonly --request=* /dev/* a2 ...",  # SECURITY PROTOCOL IN
+        "sg_turs /dev/*",
+        "sg_requests --hex /dev/*",
+        "sg_opcodes ...",
+        "sg_persist --in --read-keys --hex ...",
+        "smartctl --json=c -a ...",
     )
 )
 
@@ -59,8 +86,14 @@ def needs(*tools):
 
 def destructive(argv):
     """Whether a logged argument list may change a drive: whatever is not known to only read."""
-    name = [os.path.basename(argv[0]), *argv[1:]] if argv else []
-    return not any(len(name) == len(rule) and all(want in ("*", word) for want, word in zip(rule, name)) for rule in READ_ONLY)
+    words = [os.path.basename(argv[0]), *argv[1:]] if argv else []
+    return not any(_matches(rule, words) for rule in READ_ONLY)
+
+
+def _matches(rule, words):
+    if rule[-1] == "...":
+        rule, words = rule[:-1], words[:len(rule) - 1]
+    return len(rule) == len(words) and all(fnmatch.fnmatchcase(word, pattern) for pattern, word in zip(rule, words))
 
 
 def _lines(path):
@@ -158,6 +191,7 @@ class Bench(contextlib.ExitStack):
     def __init__(self, site):
         super().__init__()
         self.site = site
+        site.vars["preflight_traffic_s"] = 0  # no checks of health: they are another suite's, and take time
         self.folder = tempfile.mkdtemp(prefix="ssdlab-fleet-wrong-", dir="/dev/shm")
         self.callback(shutil.rmtree, self.folder)
         self.disks = {}
@@ -202,12 +236,13 @@ class Bench(contextlib.ExitStack):
             return ()
         return ("unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join([*self._namespace, 'exec "$@"']), "sh")
 
-    def play(self, *arguments, playbook="start", entries=None, env=None):
-        """Play at all drives, or at these entries of ssd_drives (a list, or a mapping by inventory name)."""
+    def play(self, *arguments, playbook="start", entries=None, env=None, variables=None):
+        """Play at all drives, or at these entries of ssd_drives (a list, or a mapping by inventory name). `variables`: more of them, by inventory name."""
         self.plays += 1
         log = os.path.join(self.folder, "commands-%d" % self.plays)
         given = [disk.entry for disk in self.disks.values()] if entries is None else entries
-        self.site.hosts = {host: {"ssd_drives": drives} for host, drives in (given if isinstance(given, dict) else {SERVER: given}).items()}
+        given = given if isinstance(given, dict) else {SERVER: given}
+        self.site.hosts = {host: dict((variables or {}).get(host, {}), ssd_drives=drives) for host, drives in given.items()}
         for disk in self.disks.values():
             disk.seal()
         before = {folder: len(_lines(folder / "journal.jsonl")) for folder in self.site.run_folders()}
@@ -254,7 +289,7 @@ class Outcome:
 
     def codes(self, name):
         """The codes that a drive was refused with. `name`: a disk's, or what the inventory calls the drive."""
-        return set(self.findings.get(self._label(name), ()))
+        return {code for code in self.findings.get(self._label(name), ()) if code in guard.REFUSALS}  # host_checks have names of their own
 
     def message(self, name, code):
         """What the drive was told with that code."""
@@ -263,9 +298,15 @@ class Outcome:
     def _label(self, name):
         return self.bench.disks[name].label if name in self.bench.disks else name
 
+    def told(self, host, text):
+        """That preflight said this of an inventory name as a whole, and that nothing happened."""
+        lines = [line for line in self.output.splitlines() if line.startswith("- ") and host in line.partition(": ")[0].split("- ", 1)[1].split(", ")]
+        assert any(text in line for line in lines), "%s was told %s" % (host, lines)
+        self.nothing_happened()
+
     def refused(self, name, *codes):
         """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for `codes`."""
-        assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, sorted(self.codes(name)), sorted(codes))
+        assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, self.findings.get(self._label(name)), sorted(codes))
         for code in codes:
             message = self.message(name, code)
             assert self._label(name) in message and message.endswith(guard.REFUSALS[code].remedy), message
@@ -278,17 +319,19 @@ class Outcome:
     def untouched(self, name):
         """The drive's data is what it was, and nothing was run at it that could have changed it."""
         disk = self.bench.disks[name]
-        assert name not in self.changed
+        assert name not in self.changed, "the data of %s has changed" % name
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
         about = {disk.path, disk.node, drive.slug(disk.label)}
-        assert [argv for argv in self.commands if destructive(argv) and any(word in text for text in argv for word in about)] == []
+        seen = [argv for argv in self.commands if destructive(argv) and any(word in text for text in argv for word in about)]
+        assert not seen, seen
 
     def nothing_happened(self):
         """The play failed, no drive of the bench changed, nothing was run that could have changed one."""
         assert self.code != 0, self.output
         assert not self.changed, self.changed
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
-        assert [argv for argv in self.commands if destructive(argv)] == []
+        seen = [argv for argv in self.commands if destructive(argv)]
+        assert not seen, seen
 
 
 def _remove_if_empty(path):

@@ -1,0 +1,255 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases 1 to 15 of docs/wrong-drives.md that need no other drive than loop devices, or one whose sysfs is a fixture: which drive is meant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from fake_server import FakeServer
+from wrong_drive import run
+
+
+# --- entries that name no drive, or another than was meant ----------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def canary(bench):
+    """A file that exists once a shell has read a value of the inventory."""
+    return Path(bench.folder, "canary")
+
+
+@pytest.fixture(scope="module")
+def hostile(canary):
+    """Values that a shell, a glob or a path would take for more than a name."""
+    values = ["x; touch {0}", "$(touch {0})", "`touch {0}`", "x\ntouch {0}", "| touch {0}", "*", "?", "[!x]*", "../../etc", "/dev/sda", "-rf", "--help"]
+    return [value.format(canary) for value in values]
+
+
+@pytest.fixture(scope="module")
+def named(bench, hostile):
+    """One play with every such entry, and the links of by-id that lead somewhere else."""
+    part = bench.disk("partitioned")
+    links = {
+        "dangling": bench.by_id("/dev/ssdlab-fleet-gone"),
+        "partition": bench.by_id(part.partitions()),
+        "no block device": bench.by_id("/dev/null"),
+        "file": bench.by_id(part.file),
+    }
+    entries = [{"by_id": link} for link in links.values()]
+    entries += [{"serial": value} for value in hostile] + [{"backing_file": "/dev/nvme9n1"}, {"backing_file": bench.spare.file + "x"}]
+    outcome = bench.play(entries=entries)
+    outcome.links = links
+    return outcome
+
+
+@pytest.mark.case(4)
+def test_case_4_a_mistyped_path_names_nothing_and_makes_no_file(named):
+    for path in ("/dev/nvme9n1", named.bench.spare.file + "x"):
+        named.refused(path, "not_found")
+        assert not os.path.lexists(path)
+
+
+@pytest.mark.case(7)
+def test_case_7_a_link_that_leads_nowhere_or_to_a_partition(named):
+    for link, code in (("dangling", "not_found"), ("partition", "not_whole_drive"), ("no block device", "not_found"), ("file", "not_found")):
+        named.refused(named.links[link], code)
+
+
+@pytest.mark.case(5)
+def test_case_5_no_value_is_a_pattern_or_a_command(named, hostile, canary):
+    for value in hostile:
+        assert named.codes(value) | {"not_found"} == {"not_found"}
+    told = " ".join(named.output.split())
+    assert all(" ".join(value.split()) + ": not_found:" in told for value in hostile)
+    named.nothing_happened()
+    assert not canary.exists()
+
+
+# --- whole lists, types and templates -------------------------------------------------------------------------------------------------
+
+LISTS = {
+    "empty": ([], "no drive is named"),
+    "null": (None, "no drive is named"),
+    "all": ("all", "is not a list"),
+    "star": (["*"], "bad_selector: it is '*'"),
+    "mapping": ({"serial": "S1"}, "is not a list"),
+    "kernel-names": (["sda", "nvme0n1"], "bad_selector: it is 'sda'"),
+    "path": ([{"path": "/dev/sda"}], "bad_selector: it has the keys path"),
+    "by-path": ([{"by_path": "pci-0000:00:1f.2-ata-1"}], "bad_selector: it has the keys by_path"),
+    "by-path-as-id": ([{"by_id": "/dev/disk/by-path/pci-0000:00:1f.2-ata-1"}], "bad_selector: by_id '/dev/disk/by-path/pci-0000:00:1f.2-ata-1' is not"),
+    "two-keys": ([{"serial": "S1", "wwn": "eui.1"}], "bad_selector: it has the keys serial, wwn"),
+    "blank": ([{"serial": "  "}], "bad_selector: serial is empty"),
+    "by-id-folder": ([{"by_id": "/dev/disk/by-id/"}], "bad_selector: by_id '/dev/disk/by-id/' is not a name"),
+    "by-id-up": ([{"by_id": "../../sda"}], "bad_selector: by_id '../../sda' is not a name"),
+    "zero-wwn": ([{"wwn": "0000000000000000"}], "bad_selector: wwn"),
+    "undefined": ([{"serial": "{{ drive_serial }}"}], "could not even be checked"),
+    "undefined-empty": ([{"serial": "{{ drive_serial | default('') }}"}], "bad_selector: serial is empty"),
+    "undefined-by-id": ([{"by_id": "/dev/disk/by-id/{{ drive_serial | default('') }}"}], "bad_selector: by_id '/dev/disk/by-id/' is not a name"),
+}
+TYPES = {"octal": "0123", "float": "1e5", "boolean": "NO", "sexagesimal": "12:30:45", "none": "~", "infinity": ".inf"}
+OPTIONS = {
+    "allow-word": ({"allow": "partition_table"}, "bad_selector: its option allow is 'partition_table'"),
+    "overwrite-word": ({"ssd_overwrite_data": "yes please"}, "bad_selector: its option ssd_overwrite_data is"),
+}
+
+
+@pytest.fixture(scope="module")
+def listed(bench):
+    """One play with a host name for each list; `dev`: an undefined variable behind a path."""
+    hosts = {host: drives for host, (drives, _text) in LISTS.items()}
+    hosts.update({host: [dict(bench.spare.entry, **options)] for host, (options, _text) in OPTIONS.items()})
+    hosts["dev"] = [{"backing_file": "/dev/{{ drive_serial | default('') }}"}]
+    return bench.play(entries=hosts)
+
+
+@pytest.mark.case(2)
+@pytest.mark.parametrize("host", ["by-path", "by-path-as-id"])
+def test_case_2_a_place_is_no_identity(listed, host):
+    listed.told(host, LISTS[host][1])
+
+
+@pytest.mark.case(14)
+@pytest.mark.parametrize("host", [host for host in LISTS if not host.startswith(("undefined", "by-path"))])
+def test_case_14_nothing_or_everything_named(listed, host):
+    listed.told(host, LISTS[host][1])
+
+
+@pytest.mark.case(15)
+@pytest.mark.parametrize("host", [host for host in LISTS if host.startswith("undefined")])
+def test_case_15_an_undefined_variable(listed, host):
+    listed.told(host, LISTS[host][1])
+
+
+@pytest.mark.case(15)
+def test_case_15_an_undefined_variable_behind_a_path(listed):
+    listed.refused("/dev/", "not_found")
+
+
+@pytest.mark.parametrize("host", OPTIONS)
+def test_a_malformed_override_is_no_override(listed, host):
+    listed.told(host, OPTIONS[host][1])
+
+
+@pytest.mark.case(13)
+def test_case_13_what_yaml_makes_of_an_unquoted_serial(bench):
+    text = "ssd_drives:\n" + "".join("- serial: %s\n" % value for value in TYPES.values())
+    path = Path(bench.folder, "types.yml")
+    path.write_text(text)
+    outcome = bench.play("-e", "@%s" % path)
+    for index in range(len(TYPES)):
+        outcome.told("rack1-07", "ssd_drives[%d]: bad_selector: serial is " % index)
+    assert outcome.output.count("put it in quotes") >= len(TYPES)
+
+
+# --- one machine, one drive, two names ------------------------------------------------------------------------------------------------
+
+@pytest.mark.case(11)
+def test_case_11_one_machine_under_two_names(bench):
+    outcome = bench.play(entries={"rack1-07": [bench.spare.entry], "alias": [bench.spare.entry]})
+    outcome.told("rack1-07", "duplicate: is the same drive as that of alias")
+    outcome.told("rack1-07", "same_machine: is the same machine as alias")
+
+
+@pytest.mark.case(11)
+def test_case_11_one_drive_named_twice_or_attached_twice(bench):
+    twice, alias = bench.disk("attached twice"), bench.disk("named twice")
+    twice.attach()
+    link = bench.by_id(alias.path)
+    outcome = bench.play(entries=[twice.entry, alias.entry, {"by_id": link}])
+    outcome.refused("attached twice", "ambiguous")
+    outcome.refused("named twice", "duplicate")
+    outcome.refused(link, "duplicate")
+
+
+# --- drives whose sysfs is a fixture --------------------------------------------------------------------------------------------------
+
+def vpd80(serial):
+    return b"\0\x80" + len(serial).to_bytes(2, "big") + serial
+
+
+@pytest.fixture(scope="module")
+def server(make_bench):
+    """A server with drives whose names and serials are alike, each named as the inventory would."""
+    made = FakeServer(make_bench())
+    made.nvme("one", "nvme1n1", "SN1")
+    made.nvme("ten", "nvme10n1", "SN10")
+    made.nvme("twin a", "nvme2n1", "TWIN")
+    made.nvme("twin b", "nvme3n1", "TWIN")
+    made.nvme("no serial", "nvme4n1", "                    ").entry = {"serial": ""}
+    made.nvme("padded", "nvme5n1", "  PADDED            ").entry = {"serial": " PADDED "}
+    made.nvme("letter case", "nvme6n1", "abcdef").entry = {"serial": "ABCDEF"}
+    made.nvme("first namespace", "nvme7n1", "MULTI", wwid="eui.0025385b71b00001")
+    made.nvme("second namespace", "nvme7n2", "MULTI", wwid="eui.0025385b71b00002").entry = {"wwn": "eui.0025385b71b00002"}
+    made.sata("sda", "sda", "ATA1")
+    made.sata("sdaa", "sdaa", "ATA11")
+    for name in ("ten", "sdaa"):
+        run("mkfs.ext4", "-q", made.bench.disks[name].path)
+        made.bench.disks[name].mount()
+    made.enter()
+    return made
+
+
+@pytest.fixture(scope="module")
+def alike(server):
+    return server.bench.play()
+
+
+@pytest.mark.case(5)
+def test_case_5_a_name_of_two_digits(alike):
+    alike.refused("ten", "mounted", "signature", "busy")
+
+
+@pytest.mark.case(6)
+def test_case_6_names_that_begin_like_another(alike):
+    alike.refused("sdaa", "mounted", "signature", "busy")
+    assert {name: alike.codes(name) for name in ("one", "sda")} == {"one": set(), "sda": set()}
+
+
+@pytest.mark.case(8)
+def test_case_8_serials_that_are_the_same_or_nearly(alike):
+    for name in ("twin a", "twin b"):
+        alike.refused(name, "ambiguous")
+    alike.told("rack1-07", "bad_selector: serial is empty")
+    alike.refused("letter case", "not_found")
+    assert alike.codes("padded") == set()  # blanks at both ends are no part of a serial
+
+
+@pytest.mark.case(9)
+def test_case_9_a_serial_with_several_namespaces(alike):
+    alike.refused("first namespace", "ambiguous")
+    assert "shared" not in str(alike.codes("second namespace"))
+    assert not alike.codes("second namespace") & {"ambiguous", "not_found"}
+
+
+CLONE = """#!/bin/sh
+exec unshare --uts --mount --propagation private sh -ec '
+hostname {name}
+mount --bind {boot} /proc/sys/kernel/random/boot_id
+mount --bind {machine} /etc/machine-id
+exec {python} "$@"' sh "$@"
+"""
+
+
+@pytest.mark.case(12)
+def test_case_12_cloned_machines_that_see_one_drive(server):
+    """Two machines with one machine id and boot ids of their own: not taken for one, but for two that share a drive."""
+    folder = Path(server.bench.folder)
+    (folder / "machine-id").write_text("0123456789abcdef0123456789abcdef\n")
+    variables = {}
+    for name in ("clone-a", "clone-b"):
+        (folder / (name + ".boot")).write_text("%s-0000-4000-8000-000000000000\n" % name)
+        python = folder / name
+        python.write_text(CLONE.format(name=name, boot=folder / (name + ".boot"), machine=folder / "machine-id", python=sys.executable))
+        python.chmod(0o755)
+        variables[name] = {"ansible_python_interpreter": str(python)}
+    one = [server.bench.disks["one"].entry]
+    outcome = server.bench.play(entries={"clone-a": one, "clone-b": one}, variables=variables)
+    outcome.told("clone-a", "duplicate: is the same drive as that of clone-b")
+    assert "same_machine" not in outcome.output
+    outcome = server.bench.play(entries={"clone-a": one, "clone-b": [server.bench.disks["sda"].entry, {"serial": "NOSUCH"}]}, variables=variables)
+    assert "duplicate" not in outcome.output and "same_machine" not in outcome.output
+    outcome.refused("NOSUCH", "not_found")
