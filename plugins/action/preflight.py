@@ -16,6 +16,7 @@ from ansible.release import __version__ as ansible_version
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.schema import plain
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.values import MISPLACED
 
 # The registered results of the role preflight: (variable, module, key of its answer, field of View).
 ANSWERS = (
@@ -94,7 +95,8 @@ def _view(name: str, values: t.Mapping[str, t.Any]) -> View:
     if asked is not None:
         asked = {key: value for key, value in asked.items() if value != UNSET}
     similar = [key for key in values if key.startswith("ssd_d") and key != "ssd_drives"]
-    return View(name, asked=asked, similar=similar, **fields)
+    misplaced = [key for key in values if key in MISPLACED]
+    return View(name, asked=asked, similar=similar, misplaced=misplaced, **fields)
 
 
 def _get(values: t.Mapping[str, t.Any], key: str) -> t.Any:

@@ -17,7 +17,8 @@ description:
   - Finds each drive by what stays with it, tells who it is, and lists every reason why it may not be erased.
   - What cannot be found out is such a reason too. A drive is eligible only when every probe succeeded and none objected.
   - It only reads. A drive that must not be erased is no error of this module; look at RV(drives[].eligible).
-  - Needs root, and C(wipefs) and C(blkid) of util-linux.
+  - Needs root, C(wipefs) and C(blkid) of util-linux, and what the drives themselves are asked with, C(nvme) of nvme-cli for NVMe, C(hdparm)
+    for SATA and sg3_utils for SAS. Loop devices need none of the latter.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -33,6 +34,8 @@ options:
       - The drives, as in the inventory's C(ssd_drives). Each is a mapping with exactly one of the keys C(serial), C(wwn), C(by_id)
         (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
       - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as something else.
+      - Beside it may stand options of that drive. C(allow) lists codes of refusals to override; only V(partition_table), V(signature),
+        V(efi_system_partition), V(transport), V(removable) and V(sanitize_failed) can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
     type: list
     elements: raw
     default: []
@@ -40,6 +43,12 @@ options:
     description: Also return every other whole drive of the host, each with the selector that names it best.
     type: bool
     default: false
+  state_dir:
+    description:
+      - The folder of the host where runs keep their state, C(ssd_state_dir). What a run left on a drive, and nobody has changed since,
+        does not speak against erasing it again.
+      - Without it no such data is recognised.
+    type: path
 seealso:
   - module: ssdlab.fleet.host_facts
 """
@@ -48,6 +57,7 @@ EXAMPLES = r"""
 - name: Look at the drives of the inventory
   ssdlab.fleet.drive_facts:
     drives: "{{ ssd_drives }}"
+    state_dir: "{{ ssd_state_dir }}"
   become: true
   register: seen
 
@@ -171,6 +181,31 @@ drives:
           description: What was found, and what to do.
           type: str
           sample: "22123A4F5B6C (/dev/nvme0n1): it is mounted: /dev/nvme0n1p1 on /srv. Unmount it everywhere, containers included, ..."
+    overridden:
+      description: What would be refused but for the options of the drive's entry; in the form of RV(drives[].refusals).
+      type: list
+      elements: dict
+      sample: [{code: partition_table, message: "22123A4F5B6C (/dev/nvme0n1): it has a partition table: gpt. ..."}]
+    own_data:
+      description: What the ledger in O(state_dir) says of the data on the drive; null where it knows nothing.
+      type: dict
+      contains:
+        run_id:
+          description: The run that wrote last.
+          type: str
+          sample: 20261121T130000Z-qualify
+        state:
+          description: V(writing) until the run has let go of the drive, then V(released).
+          type: str
+          sample: released
+        released:
+          description: When the run let go of the drive.
+          type: str
+          sample: "2026-11-21T18:00:00.123Z"
+        unchanged:
+          description: Whether all that was sampled is what the run left. Only then the data counts as ours.
+          type: bool
+          sample: true
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -184,14 +219,16 @@ def main() -> None:
         argument_spec={
             "drives": {"type": "list", "elements": "raw", "default": []},
             "discover": {"type": "bool", "default": False},
+            "state_dir": {"type": "path"},
         },
         supports_check_mode=True,
     )
     host = Host()
-    drives = inspect(host, module.params["drives"])
+    state_dir = module.params["state_dir"]
+    drives = inspect(host, module.params["drives"], state_dir=state_dir)
     if module.params["discover"]:
         named = {entry["path"] for entry in drives}
-        drives += [entry for entry in discover(host) if entry["path"] not in named]
+        drives += [entry for entry in discover(host, state_dir) if entry["path"] not in named]
     module.exit_json(changed=False, drives=drives)
 
 

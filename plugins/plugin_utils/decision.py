@@ -163,7 +163,7 @@ def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t
         elif state in findings.DRIVES_SETTLED:
             lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
         elif view.name in plans and view.asked:
-            eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry["eligible"]}
+            eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
             lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views))
     return lines
 

@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..module_utils import drive as drives_util
+from ..module_utils import guard
 from ..module_utils.rundir import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
 from . import judge, values
 from .schema import plain, suggestion
@@ -39,7 +40,8 @@ class View(t.NamedTuple):
     """One host as preflight sees it; None: no such answer.
 
     asked: its variables; runs: campaign_info's; facts: host_facts'; drives: drive_facts'. unreachable: why it did not answer.
-    failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives. checks: findings of
+    failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
+    misplaced: those of values.MISPLACED that it has. checks: findings of
     host_checks.
     """
 
@@ -51,6 +53,7 @@ class View(t.NamedTuple):
     unreachable: str = ""
     failures: t.Mapping[str, str] = {}
     similar: t.Sequence[str] = ()
+    misplaced: t.Sequence[str] = ()
     checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
 
 
@@ -108,7 +111,7 @@ def _host_settings(view: View) -> list[Finding]:
         if view.unreachable:
             return []
         return [Finding("could not even be checked, see its error above: a variable of its is wrong or undefined", view.name)]
-    return [Finding(problem, view.name) for problem in values.problems(view.asked)]
+    return [Finding(problem, view.name) for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]]
 
 
 def named_drives(view: View) -> list[Finding]:
@@ -121,7 +124,7 @@ def named_drives(view: View) -> list[Finding]:
         return [Finding(f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out of the group", view.name)]
     if not isinstance(given, list):
         return [Finding(f"ssd_drives: {given!r} is not a list; write - serial: \"…\" for each drive", view.name)]
-    problems = [(index, drives_util.selector_problem(selector)) for index, selector in enumerate(given)]
+    problems = [(index, guard.entry_problem(selector)) for index, selector in enumerate(given)]
     return [Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem]
 
 
@@ -161,9 +164,15 @@ def refused(view: View, run: Run | None) -> list[Finding]:
     return [
         Finding(f"{refusal['code']}: {refusal['message']}", view.name, str(entry["drive"]))
         for entry in view.drives
-        for refusal in entry["refusals"]
+        for refusal in standing(entry, run)
         if not (malformed and refusal["code"] == "bad_selector")
     ]
+
+
+def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
+    """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
+    ours = guard.ours(entry.get("own_data"), run.id if run else None)
+    return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
 
 
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:

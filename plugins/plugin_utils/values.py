@@ -11,6 +11,11 @@ import typing as t
 from . import judge, tune_values
 from .schema import plain
 
+# Variables that a host must not have, with where they belong.
+MISPLACED = {
+    "ssd_overwrite_data": "ssd_overwrite_data: gives up one drive's data, so no host or group can have it; "
+    'write it into the entry of that drive in ssd_drives: - {serial: "…", ssd_overwrite_data: true}',
+}
 LONGEST_NAME_BYTES = 200
 
 

@@ -52,10 +52,13 @@ def test_drive_facts_keeps_the_order_and_never_fails_for_a_drive(call):
 
 def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
     named = {"path": "/dev/sda", "eligible": True}
-    monkeypatch.setattr(drive_facts, "inspect", lambda host, drives: [named])
-    monkeypatch.setattr(drive_facts, "discover", lambda host: [dict(named, eligible=False), {"path": "/dev/sdb"}])
+    ledgers = []
+    monkeypatch.setattr(drive_facts, "inspect", lambda host, drives, state_dir: ledgers.append(state_dir) or [named])
+    found = [dict(named, eligible=False), {"path": "/dev/sdb"}]
+    monkeypatch.setattr(drive_facts, "discover", lambda host, state_dir: ledgers.append(state_dir) or found)
     assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [named]
-    assert call(drive_facts, drives=[{"serial": "A"}], discover=True)["drives"] == [named, {"path": "/dev/sdb"}]
+    assert call(drive_facts, drives=[{"serial": "A"}], discover=True, state_dir="/state")["drives"] == [named, {"path": "/dev/sdb"}]
+    assert ledgers == [None, "/state", "/state"]
 
 
 def test_host_facts_tells_missing_tools(call):

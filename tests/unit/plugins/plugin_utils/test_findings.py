@@ -175,6 +175,35 @@ def test_drives_that_the_run_itself_holds_are_not_refused(state):
     assert findings.refused(given, Run("r", "n", {"h2": state})) != []
 
 
+@pytest.mark.parametrize(
+    "state, run_id, codes, expected",
+    [
+        ("writing", "r", ["unsigned_data"], []),
+        ("writing", "r", ["unsigned_data", "mounted"], ["mounted"]),
+        ("writing", "r", ["signature"], ["signature"]),
+        ("writing", "other", ["unsigned_data"], ["unsigned_data"]),
+        ("released", "r", ["unsigned_data"], ["unsigned_data"]),
+    ],
+)
+def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run_id, codes, expected):
+    known = {"run_id": run_id, "state": state, "released": None, "unchanged": False}
+    entry = {**drive_of(refusals=codes), "own_data": known}
+    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "dead"}))] == expected
+    assert [refusal["code"] for refusal in findings.standing(entry, None)] == codes
+    assert len(findings.refused(view(drives=[entry]), Run("r", "n", {"h1": "dead"}))) == len(expected)
+
+
+def test_a_whole_host_cannot_give_up_its_data():
+    (found,) = texts(findings.settings([view()._replace(misplaced=["ssd_overwrite_data"])]))
+    assert found.startswith("h1: ssd_overwrite_data: ") and "ssd_drives" in found
+
+
+@pytest.mark.parametrize("entry, says", [({"serial": "S", "allow": ["mounted"]}, "can't be overridden"), ({"serial": "S", "allow": "x"}, "a list of")])
+def test_a_wrong_override_is_told_without_the_host(entry, says):
+    (found,) = texts(findings.named_drives(view(ssd_drives=[entry])))
+    assert found.startswith("h1: ssd_drives[0]: ") and says in found
+
+
 def test_a_malformed_selector_is_told_once():
     given = view(ssd_drives=[{"serial": 123}], drives=[{**drive_of(refusals=["bad_selector"]), "identity": None}])
     assert findings.refused(given, None) == [] and len(findings.named_drives(given)) == 1
