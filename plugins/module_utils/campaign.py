@@ -79,6 +79,7 @@ class Campaign:
         kept = finished_tests(self._history)
         waiting = [test for test in self._plan["tests"] if test["name"] not in kept]
         self._show(phase="guard", tests=len(self._plan["tests"]))
+        self._recover()
         if not waiting:
             return "complete"
         if self._job.stop.is_set():
@@ -169,6 +170,12 @@ class Campaign:
             **names
         )
 
+    def _recover(self) -> None:
+        """Put right what a dead job of this run left on the drive, also where no test is left to do; first, as a locked drive can't be read."""
+        if purge.left_behind(self._history):
+            self._held.identify()
+            purge.recover(self._job.host, self._held.identity, self._history, self._note)
+
     def _settle_unfinished(self) -> None:
         """Wait for a purge that a job of this run left behind: a drive takes no I/O meanwhile, so the guard could not look at it."""
         started = purge_step.unfinished(self._history)
@@ -177,7 +184,6 @@ class Campaign:
         self._held.identify()
         test = next((test for test in self._plan["tests"] if test["name"] == started["test"]), {"purge": {}})
         self._show(phase="purge", path=self._held.path, test=started["test"])
-        purge.recover(self._job.host, self._held.identity, self._history, self._note)
         if purge_step.wait_for_unfinished(self._work(test, {}), started):
             self._waited_for = started
 

@@ -4,8 +4,8 @@
 """Purge: which methods a drive offers, and which one is taken. purge_step.py does it.
 
 A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and is {} where the family has
-nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `recover(host, identity, history,
-note) -> bool`, which puts right what a job of this run left behind before the guard looks at the drive; erases nothing.
+nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `left_behind(history) -> bool` and
+`recover(host, identity, note)`, which puts right what a job of this run left behind before the guard looks at the drive; erases nothing.
 """
 
 from __future__ import annotations
@@ -112,6 +112,13 @@ def _left_out(offered: t.Iterable[Offer]) -> str:
     return "; ".join("not {0}: {1}".format(", ".join(methods), reason) for reason, methods in reasons.items())
 
 
-def recover(host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]) -> bool:
-    """Let each family put right what a job of this run left on the drive; whether one did. Raises PurgeError."""
-    return any([family.recover(host, identity, history, note) for family in FAMILIES if hasattr(family, "recover")])
+def left_behind(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+    """Whether a drive's records of this run say that a job left something on it that has to be put right."""
+    return any(family.left_behind(history) for family in FAMILIES if hasattr(family, "left_behind"))
+
+
+def recover(host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]) -> None:
+    """Let each family put that right. Erases nothing. Raises PurgeError when it can't be."""
+    for family in FAMILIES:
+        if hasattr(family, "left_behind") and family.left_behind(history):
+            family.recover(host, identity, note)

@@ -173,25 +173,16 @@ def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
     return seconds
 
 
-def pending_password(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
+def left_behind(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
     """Whether a drive's records of this run say that it has, or may have, our password."""
     events = [record["event"] for record in history if record.get("event") in (SET, CLEARED)]
     return bool(events) and events[-1] == SET
 
 
-def recover(host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]) -> bool:
-    """Take off the password that a job of this run left on the drive, if one did; before the guard looks at it, as a locked drive can't
-    be read. Erases nothing. Raises PurgeError when it is still on."""
-    if not pending_password(history):
-        return False
-    _clear(host, identity, note)
-    return True
-
-
-def _clear(
+def recover(
     host: Host, identity: t.Mapping[str, t.Any], note: t.Callable[..., None], sleep: t.Callable[[float], None] = time.sleep
 ) -> None:
-    """Off with our password, and prove it. Harmless when none is set. Raises PurgeError, telling how to do it by hand."""
+    """Take our password off, and prove it. Harmless when none is set. Raises PurgeError, telling how to do it by hand."""
     argv, problem = _password("--security-disable", identity["path"]), ""
     try:
         state = _identify_in_time(host, identity, sleep).security
@@ -231,11 +222,11 @@ def _erase(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
             _set_and_erase(work, method)
         except BaseException as error:
             try:
-                _clear(work.host, work.identity, work.note, work.sleep)
+                recover(work.host, work.identity, work.note, work.sleep)
             except PurgeError as left:
                 raise PurgeError("{0}; {1}".format(error, left)) from error
             raise
-        _clear(work.host, work.identity, work.note, work.sleep)
+        recover(work.host, work.identity, work.note, work.sleep)
         return {}
 
     return run

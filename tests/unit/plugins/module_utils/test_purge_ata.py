@@ -217,7 +217,7 @@ def test_a_security_erase_that_goes_wrong_takes_the_password_off(drive, method, 
         drive.purge(method)
     assert drive.events()[1:] == ["ata_password_set"] + ["ata_password_cleared"] * cleared
     assert not cleared or drive.state()["security"]["password"] is None
-    assert purge_ata.pending_password(drive.journal) is not cleared
+    assert purge_ata.left_behind(drive.journal) is not cleared
 
 
 def test_a_drive_that_froze_meanwhile_gets_no_password(drive):
@@ -230,7 +230,7 @@ def test_a_drive_that_froze_meanwhile_gets_no_password(drive):
     drive.tick = freeze  # between the check and the password
     with pytest.raises(PurgeError, match="did not take the password"):
         drive.purge("ata_security_erase")
-    assert drive.state()["security"]["password"] is None and not purge_ata.pending_password(drive.journal)
+    assert drive.state()["security"]["password"] is None and not purge_ata.left_behind(drive.journal)
 
 
 def test_a_stop_before_the_password_leaves_nothing(drive):
@@ -240,7 +240,7 @@ def test_a_stop_before_the_password_leaves_nothing(drive):
     drive.tick = stop
     with pytest.raises(Interrupted):
         drive.purge("ata_security_erase")
-    assert not drive.changing(*READS) and not purge_ata.pending_password(drive.journal)
+    assert not drive.changing(*READS) and not purge_ata.left_behind(drive.journal)
 
 
 def test_a_stop_in_the_middle_waits_for_the_erase_and_takes_the_password_off(drive):
@@ -273,7 +273,10 @@ def left_behind(drive, bios_freezes=False):
 
 
 def recover(drive):
-    return purge.recover(drive.host, drive.identity, list(drive.journal), drive.note)
+    """As the campaign does it before anything else; whether there was something to do."""
+    left = purge.left_behind(drive.journal)
+    purge.recover(drive.host, drive.identity, list(drive.journal), drive.note)
+    return left
 
 
 def test_a_password_that_a_dead_job_left_is_taken_off(drive):
@@ -305,7 +308,7 @@ def test_a_password_that_stays_on_is_told_with_what_to_do(drive, facts, bios_fre
     drive.change(security=facts)
     with pytest.raises(PurgeError, match=message + ".*start the run again"):
         recover(drive)
-    assert purge_ata.pending_password(drive.journal)
+    assert purge_ata.left_behind(drive.journal)
 
 
 def test_a_drive_that_is_silent_for_a_moment_is_asked_again(drive, monkeypatch):
@@ -343,7 +346,7 @@ def test_only_a_drive_without_any_obstacle_gets_a_password(security, direct):
 @given(st.lists(st.sampled_from([purge_ata.SET, purge_ata.CLEARED, "purge", "guard"])))
 def test_the_last_word_on_the_password_counts(events):
     last = [event for event in events if event in (purge_ata.SET, purge_ata.CLEARED)][-1:]
-    assert purge_ata.pending_password([{"event": event} for event in events]) is (last == [purge_ata.SET])
+    assert purge_ata.left_behind([{"event": event} for event in events]) is (last == [purge_ata.SET])
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.integers(-15, 255))
