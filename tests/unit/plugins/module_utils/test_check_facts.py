@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import check_facts, checks, snapshot
+
+WANTED = {"temperature_headroom_c": 10, "min_free_memory_mib": 1, "min_cpus": 1, "max_used_pct": 90}
+LINK = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe", "current_link_width": "4", "max_link_width": "4"}
+
+
+@pytest.fixture
+def server(fake):
+    """A server with one NVMe drive in a slot of its own."""
+    fake.pci("0000:00:01.0", bridge=True, aer=(0, 0, 0), **LINK)
+    path = fake.pci("0000:00:01.0", "0000:01:00.0", aer=(0, 0, 0), **LINK)
+    controller = path + "/nvme/nvme0"
+    for file, content in (("transport", "pcie"), ("serial", "S1"), ("model", "EXAMPLE 9000"), ("firmware_rev", "FW1")):
+        fake.put("%s/%s" % (controller, file), content + "\n")
+    block = fake.disk("nvme0n1", "259:0", controller, queue__write_cache="write through")
+    fake.link(block + "/device", controller)
+    fake.link(path + "/driver", "/sys/bus/pci/drivers/nvme")
+    fake.put("/sys/module/nvme/version", "1.0\n")
+    log = {"critical_warning": 0, "temperature": 313, "avail_spare": 100, "spare_thresh": 10, "percent_used": 1, "media_errors": 0}
+    fake.answers["nvme smart-log"] = (0, json.dumps(log), "")
+    fake.answers["nvme id-ctrl"] = (0, json.dumps({"wctemp": 343, "cctemp": 353, "vwc": 0}), "")
+    fake.answers["fio"] = (0, "", "")
+    fake.which = lambda name: None
+    fake.function = path
+    return fake
+
+
+def gather(host, traffic_s=0.0, readable=(), entries=({"serial": "S1"},)):
+    return check_facts.gather(host, entries, snapshot.gather(host, tools={}), WANTED, traffic_s, readable)
+
+
+def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
+    (drive,) = gather(server, 2, ["S1"]).drives
+    assert (drive.drive, drive.driver, drive.write_cache) == ("S1", {"name": "nvme", "version": "1.0"}, "write through")
+    assert [device["address"] for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"] and drive.bridges[0]["address"] == "0000:00:01.0"
+    assert drive.health["temperature_c"] == 40 and drive.aer_rose == {}
+    found = {finding["check"] for finding in checks.run(gather(server, 2, ["S1"]), {})}
+    # This host of files has no memory, no CPUs and no nodes, but its drive is well.
+    assert not found & {check.check for check in checks.TABLE if check.look and check.check != "numa_unknown"}
+
+
+def test_drives_that_may_be_read_are_read_with_readonly_and_others_not(server):
+    assert gather(server, 2, []).drives[0].traffic == "it was not read"
+    assert not [command for command in server.commands if command[0] == "fio"]
+    gather(server, 2, ["S1"])
+    (command,) = [command for command in server.commands if command[0] == "fio"]
+    assert {"--readonly", "--rw=randread", "--runtime=2", "--filename=/dev/nvme0n1"} <= set(command) and not [word for word in command if "write" in word]
+    assert gather(server, 0, ["S1"]).drives[0].aer_rose is None
+
+
+def test_errors_that_rise_under_traffic_are_seen(server):
+    answer = server.run
+
+    def run(argv, **more):
+        if argv[0] == "fio":
+            server.put(server.function + "/aer_dev_correctable", "Bad TLP 2\nTOTAL_ERR_COR 2\n")
+        return answer(argv, **more)
+
+    server.run = run
+    facts = gather(server, 1, ["S1"])
+    assert facts.drives[0].aer_rose == {"0000:01:00.0": {"correctable": 2}}
+    assert "pcie_errors" in {finding["check"] for finding in checks.run(facts, {})}
+
+
+@pytest.mark.parametrize(
+    "answer, why",
+    [((127, "", ""), "fio is not installed"), ((1, "", "fio: pid=1, err=5/file:io_u.c\nmore"), "fio could not read it (1): fio: pid=1, err=5/file:io_u.c")],
+)
+def test_traffic_that_failed_is_told(server, answer, why):
+    server.answers["fio"] = answer
+    (drive,) = gather(server, 1, ["S1"]).drives
+    assert drive.aer_rose is None and drive.traffic == why
+
+
+def test_entries_that_name_no_single_drive_are_left_to_the_guard(server):
+    assert gather(server, entries=[{"serial": "none"}, {"serial": 7}, "S1", {}]).drives == []
+
+
+def test_the_machine_in_the_units_of_the_checks():
+    seen = {
+        "cpu": {"cpus": 8, "max_khz": 3500000, "cache": "32768K", "architecture": "x86_64"}, "memory": {"total_bytes": 2, "available_bytes": 1},
+        "kernel": {"release": "6.1"}, "numa": {"nodes": {"0": {}, "1": {}}}, "tunables": {"frequency_driver": "acpi-cpufreq"},
+        "tools": {"fio": {"path": "/x", "version": "3.33"}, "nvme": None},
+    }
+    told = check_facts.machine(seen, "kvm", None)
+    assert (told["cpu_max_mhz"], told["cache_bytes"], told["nodes"], told["cpufreq_driver"]) == (3500, 32 << 20, 2, "acpi-cpufreq")
+    assert told["tools"] == {"fio": "3.33", "nvme": None} and told["hypervisor"] == "kvm"
+    empty = check_facts.machine({}, None, None)
+    assert empty.pop("tools") == {} and set(empty.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    "detect, files, kind",
+    [
+        ((0, "kvm\n", ""), {}, "kvm"),
+        ((1, "none\n", ""), {"/proc/cpuinfo": "flags\t\t: fpu hypervisor lm\n"}, None),
+        ((127, "", ""), {"/proc/cpuinfo": "flags\t\t: fpu hypervisor lm\n"}, "unknown hypervisor"),
+        ((127, "", ""), {"/sys/class/dmi/id/sys_vendor": "QEMU\n"}, "QEMU"),
+        ((127, "", ""), {"/sys/class/dmi/id/sys_vendor": "Dell Inc.\n", "/proc/cpuinfo": "flags\t\t: fpu lm\n"}, None),
+    ],
+)
+def test_virtual_machines(fake, detect, files, kind):
+    fake.answers["systemd-detect-virt"] = detect
+    for path, content in files.items():
+        fake.put(path, content)
+    assert check_facts.hypervisor(fake) == kind
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/run/.containerenv", "podman"), ("/.dockerenv", "docker"), ("/run/systemd/container", "lxc"), (None, None)])
+def test_containers(fake, path, kind):
+    if path:
+        fake.put(path, "lxc")
+    assert check_facts.container(fake) == kind
+    fake.answers["systemd-detect-virt"] = (0, "podman\n", "")
+    assert check_facts.container(fake) == "podman"
+
+
+def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
+    facts = gather(server)
+    assert check_facts.vendor(server, facts) == []
+    monkeypatch.setattr(server, "which", lambda name: "/usr/bin/" + name)
+    (unknown,) = check_facts.vendor(server, facts)
+    assert unknown["check"] == "iomemory_unknown" and unknown["level"] == "warning"
+    card = facts._replace(devices={"0000:03:00.0": {"vendor": check_facts.FUSION_IO}})
+    monkeypatch.setattr(server, "which", lambda name: None)
+    assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
+
+
