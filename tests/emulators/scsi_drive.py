@@ -35,6 +35,8 @@ class Tool:
 
     def __init__(self, name, flags=(), values=()):
         self.name, self.given, devices = name, {}, []
+        if sys.argv[1:] == ["--version"]:
+            fail("%s: version: 1.46 of this emulator" % name, 0)
         for word in sys.argv[1:]:
             option, _equal, value = word.partition("=")
             if not word.startswith("-"):

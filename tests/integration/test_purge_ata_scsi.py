@@ -1,0 +1,274 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A SATA and a SAS drive purged as the host job does it: guard, exclusive hold, sentinels, method, verification.
+
+The drive is a loop device that a `Server` shows as SATA or SAS; the tools are the emulators of tests/emulators, found by PATH, which work on the file behind it.
+The real hdparm and sg3_utils show, where they are installed, that they open a drive which we hold, and that they take our argument lists.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+
+import pytest
+
+import ata_drive
+import emulator
+import scsi_drive
+from ansible_collections.ssdlab.fleet.plugins.module_utils import campaign, drive, guard, locks, purge, purge_ata, purge_step, sysfs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import PurgeError, Work
+
+KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
+METHODS = {"sata": [m.name for m in purge_ata.METHODS], "sas": [name for name in purge.METHODS if name.startswith("scsi_")]}
+# What a method changes the drive with; all else that runs here only reads.
+CHANGES = ("--sanitize-crypto-scramble", "--sanitize-block-erase", "--security-set-pass", "--security-erase", "--security-erase-enhanced", "--security-disable",
+           "sg_sanitize", "sg_format")
+
+
+class Server(Host):
+    """This machine, whose loop device hangs on an AHCI port, or has a protection type."""
+
+    def realpath(self, path):
+        real = super().realpath(path)
+        return real.replace("/devices/virtual/", "/devices/pci0000:00/ata3/") if path.startswith("/sys/block/loop") else real
+
+    def glob(self, pattern):
+        return ["/protection_type"] if "protection_type" in pattern else super().glob(pattern)
+
+    def get(self, path):
+        return "0" if path == "/protection_type" else super().get(path)
+
+
+class Bench:
+    """A loop device as a SATA or SAS drive, the emulators' state, and what the host job has at hand."""
+
+    def __init__(self, loop, transport, folder):
+        kind, model = KINDS[transport]
+        self.path, self.file, self.model, self.kind = loop.path, loop.file, model, kind
+        self.machine = str(folder / "machine.json")
+        with open(self.machine, "w") as file:
+            json.dump({kind: {self.path: model.new(str(self.file))}}, file)
+        self.commands, self.journal = [], []
+        self.host = Server(log=self.commands.append)
+        self.plan = {"selector": {"backing_file": str(self.file)}, "drive": "SN", "expected": drive.identity(self.host, loop.name), "tests": []}
+
+    def held(self):
+        return HeldDrive(self.host, self.plan, {"run": "test"}, same_boot=True)
+
+    def change(self, **facts):
+        with emulator.state(self.machine) as machine:
+            for key, value in facts.items():
+                machine[self.kind][self.path][key] = dict(machine[self.kind][self.path][key], **value)
+
+    def state(self):
+        with open(self.machine) as file:
+            return json.load(file)[self.kind][self.path]
+
+    def note(self, event, **fields):
+        self.journal.append(dict(fields, event=event))
+
+    def purge(self, held, method, **options):
+        work = Work(host=self.host, held=held, options=dict(options, method=method), tick=lambda share: None, note=self.note, fill=lambda tick: {},
+                    sleep=lambda seconds: None)
+        return purge_step.perform(work)
+
+    def fill(self):
+        """Write random data to the drive; the hash of all of it."""
+        with open(self.file, "r+b") as file:
+            file.write(os.urandom(os.path.getsize(self.file)))
+        return self.digest()
+
+    def digest(self):
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    def changing(self):
+        return [argv for argv in self.commands if any(word in CHANGES for word in argv)]
+
+
+@pytest.fixture
+def bench(loop_drive, tmp_path, monkeypatch):
+    def make(transport):
+        loop = loop_drive(size_bytes=40 << 20)
+        monkeypatch.setattr(sysfs, "transport", lambda host, name: transport)
+        monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+        monkeypatch.setenv(emulator.VARIABLE, str(tmp_path / "machine.json"))
+        here = os.path.dirname(emulator.__file__)
+        monkeypatch.setenv("PATH", os.pathsep.join([here, os.path.dirname(sys.executable), os.environ["PATH"]]))
+        return Bench(loop, transport, tmp_path)
+
+    return make
+
+
+@pytest.mark.parametrize("transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]])
+def test_a_purge_under_our_hold(bench, transport, method):
+    made = bench(transport)
+    held = made.held()
+    held.take()
+    try:
+        held.content_is_ours()
+        announced = {offer["method"]: offer["commands"] for offer in purge.offers(made.host, held.identity, {})}[method]
+        before = made.fill()
+        record = made.purge(held, method)
+        assert record["verified"] and record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
+        assert made.changing() == announced == record["commands"]
+        assert made.digest() != before
+        held.check()  # still held, still this drive
+    finally:
+        held.release()
+    print(method, "before", before, "after", made.digest())
+
+
+@pytest.mark.parametrize("transport, method", [("sata", "ata_sanitize_block"), ("sata", "ata_security_erase"), ("sas", "scsi_format_unit")])
+def test_a_purge_that_does_nothing_is_not_verified(bench, transport, method):
+    made = bench(transport)
+    made.change(faults={"erases_nothing": True})
+    held = made.held()
+    held.take()
+    try:
+        held.content_is_ours()
+        record = made.purge(held, method)
+        assert not record["verified"] and record["verification"]["survived"] == 32
+    finally:
+        held.release()
+
+
+def test_nothing_is_run_on_a_drive_that_is_not_held(bench):
+    made = bench("sata")
+    held = made.held()
+    held.identify()
+    try:
+        with pytest.raises(Refused):
+            made.purge(held, "ata_security_erase")
+    finally:
+        held.release()
+    assert not made.changing()
+
+
+@pytest.mark.parametrize(
+    "transport, facts, code",
+    [
+        ("sata", {"security": {"password": "theirs", "locked": True}}, "ata_security"),
+        ("sata", {"security": {"password": "theirs"}}, "ata_security"),
+        ("sata", {"security": {"attempts": 0}}, "ata_security"),
+        ("sata", {"sanitize": {"state": "SD2", "running": "block_erase"}}, "sanitize_running"),
+        ("sata", {"sanitize": {"state": "SD3"}}, "sanitize_failed"),
+        ("sata", {"faults": {"silent": True}}, "probe_failed"),
+        ("sas", {"faults": {"silent": True}}, "probe_failed"),
+    ],
+)
+def test_the_guard_reads_the_same_states(bench, transport, facts, code):
+    made = bench(transport)
+    made.change(**facts)
+    before = made.digest()
+    (result,) = guard.inspect(made.host, [made.plan["selector"]])
+    assert code in [refusal["code"] for refusal in result["refusals"]] and not result["eligible"]
+    with pytest.raises(Refused):
+        made.held().take()
+    assert made.digest() == before and not made.changing()
+
+
+def run_campaign(made, history):
+    """A campaign of a resumed run, in which no test is left to do."""
+    job = types.SimpleNamespace(
+        host=made.host,
+        run_dir=types.SimpleNamespace(run_id="test", raw=lambda name: None, state_dir=None),
+        journal=types.SimpleNamespace(add=lambda event, **fields: made.note(event, **fields)),
+        status=types.SimpleNamespace(set_drive=lambda *args, **kwargs: None),
+        stop=None,
+        fio_path="fio",
+        same_boot=True,
+        history=[dict(record, drive="SN") for record in history],
+        tuned=types.SimpleNamespace(leave_place=lambda name: None),
+    )
+    return campaign.Campaign(job, made.plan).run()
+
+
+def test_a_resumed_run_takes_a_left_password_off_before_anything_else(bench):
+    made = bench("sata")
+    made.change(security={"password": purge_ata.PASSWORD, "locked": True})
+    assert run_campaign(made, [{"event": purge_ata.SET}]) == "complete"
+    assert made.state()["security"]["password"] is None
+    assert [argv[3] for argv in made.changing()] == ["--security-disable"]
+    assert made.journal[0]["event"] == purge_ata.CLEARED
+
+
+def test_a_password_that_stays_on_ends_the_campaign_with_what_to_do(bench):
+    made = bench("sata")
+    made.change(security={"password": purge_ata.PASSWORD, "locked": True, "frozen": True})
+    assert run_campaign(made, [{"event": purge_ata.SET}]) == "error"
+    assert "security is frozen" in made.journal[-1]["message"] and "--security-disable ssdlab-fleet" in made.journal[-1]["message"]
+
+
+# --- the real tools ---------------------------------------------------------------------------------------------------
+
+REAL = "/usr/sbin:/usr/bin:/sbin:/bin"
+# Exit codes of a tool that did not understand its options (sg3_utils(8): 1 syntax, 31 contradiction), or was kept out by our hold (50 + EBUSY, EBUSY).
+MISUNDERSTOOD, KEPT_OUT = (1, 31), (66, 16)
+
+
+def needs_real(*tools):
+    for tool in tools:
+        if shutil.which(tool, path=REAL) is None:
+            pytest.skip("no " + tool)
+
+
+@pytest.fixture
+def exclusive(loop_drive):
+    """A loop device that this process holds exclusively, as the host job does."""
+    path = loop_drive().path
+    handle = os.open(path, os.O_RDWR | os.O_EXCL | os.O_DIRECT)
+    yield path
+    os.close(handle)
+
+
+def real(argv):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": REAL, "LC_ALL": "C"}, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]])
+def test_the_real_tools_take_our_argument_lists_and_open_what_we_hold(exclusive, transport, method):
+    needs_real("hdparm", "sg_sanitize", "sg_format")
+    found = {"path": exclusive, "lba_size_bytes": 512, "protection_type": 3}
+    for argv in purge.METHODS[method].commands(found, {"passes": 2}):
+        done = real(argv)
+        assert done.returncode not in (*MISUNDERSTOOD, *KEPT_OUT), done
+        assert "busy" not in done.stderr.lower() and "usage" not in (done.stdout + done.stderr).lower()
+        assert "VERY DANGEROUS" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["hdparm", "--Istdout"],
+        ["hdparm", "--sanitize-status"],
+        ["hdparm", "--user-master", "u", "--security-disable", "ssdlab-fleet"],
+        ["sg_opcodes", "--opcode=0x48,0x3", "--hex"],
+        ["sg_opcodes", "--opcode=0x04", "--hex"],
+        ["sg_requests", "--hex"],
+        ["sg_turs"],
+    ],
+)
+def test_the_real_tools_take_our_questions_and_open_what_we_hold(exclusive, argv):
+    needs_real(argv[0])
+    done = real([*argv, exclusive])
+    assert done.returncode not in (*MISUNDERSTOOD, *KEPT_OUT), done
+    assert "busy" not in done.stderr.lower() and "usage" not in (done.stdout + done.stderr).lower()
+
+
+def test_a_real_hdparm_without_an_answer_is_an_error_though_it_ends_with_0(exclusive):
+    needs_real("hdparm")
+    assert real(["hdparm", "--Istdout", exclusive]).returncode == 0
+    with pytest.raises(PurgeError, match="0 of the 256 words"):
+        purge_ata.capabilities(Host(), {"transport": "sata", "path": exclusive, "kernel_name": os.path.basename(exclusive)})
+
+
+def test_an_exclusive_opener_would_have_been_kept_out(exclusive):
+    assert real(["blkdiscard", exclusive]).returncode != 0
