@@ -45,6 +45,7 @@ READ_ONLY = tuple(
         "fio --name=traffic --readonly ...",
         "dmidecode --type 17",
         "systemd-detect-virt *",
+        "systemctl show ...",
         "nvme version",
         "nvme smart-log /dev/* --output-format=json",
         "nvme id-ctrl /dev/* --output-format=json",

@@ -17,7 +17,6 @@ import contextlib
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -36,8 +35,7 @@ SHM = Path("/dev/shm")
 FOLDER_PREFIX = "ssdlab-fleet-guest-"
 LOCK = SHM / "ssdlab-fleet-guest.lock"
 QEMU = "qemu-system-x86_64"
-# SSDLAB_FLEET_ACCEL=kvm: much faster on a machine that has it.
-ACCELERATOR = {"tcg": "tcg,thread=multi,tb-size=512", "kvm": "kvm"}[os.environ.get("SSDLAB_FLEET_ACCEL", "tcg")]
+ACCELERATOR = "tcg,thread=multi,tb-size=512"
 CPUS = 4
 NODES = 2
 NODE_MIB = 1024
@@ -49,11 +47,12 @@ HEALTHY_SLOT = ("2_5", 1)
 
 @dataclass
 class Namespace:
-    """One namespace. `backend`: a block device of QEMU's (blockdev's keys) instead of a file of zeros."""
+    """One namespace, a file of zeros at first. `backend`: a block device of QEMU's instead (blockdev's keys), such as a simulated SSD."""
 
     size_bytes: int = 64 * MIB
     lba_bytes: int = 512
     shared: bool = False
+    write_bytes_per_s: int = 0  # 0: as fast as it goes
     backend: dict | None = None
     file: Path | None = None
 
@@ -94,9 +93,19 @@ class Nvme:
             if not space.file.exists():
                 with space.file.open("wb") as out:
                     out.truncate(space.size_bytes)
-            behind = space.backend or {"driver": "file", "filename": str(space.file)}
+            behind = space.backend or {"driver": "file", "filename": str(space.file), "cache": {"no-flush": True}, "discard": "unmap"}
+            if space.write_bytes_per_s:
+                behind = {"driver": "throttle", "throttle-group": f"limit-{self.id}n{index}", "discard": "unmap", "file": behind}
             made.append({"driver": "raw", "node-name": f"{self.id}n{index}", "discard": "unmap", "cache": {"no-flush": True}, "file": behind})
         return made
+
+    def limits(self) -> list[dict]:
+        """The objects that slow its namespaces down, as object-add takes them."""
+        return [
+            {"qom-type": "throttle-group", "id": f"limit-{self.id}n{index}", "x-bps-write": space.write_bytes_per_s}
+            for index, space in enumerate(self.namespaces)
+            if space.write_bytes_per_s
+        ]
 
     def devices(self) -> list[dict]:
         """The controller and its namespaces, as device_add takes them."""
@@ -200,13 +209,20 @@ class Guest:
         self.run(f"install -D -m {mode} /dev/stdin {path}", stdin=text)
 
     def device(self, serial: str, nsid: int = 1) -> str:
-        """The namespace's node as the guest names it now, by its subsystem's serial; for the bed's own staging."""
-        script = "for b in /sys/block/nvme*; do [ -e $b/nsid ] && echo $(basename $b) $(cat $b/nsid) $(cat $b/device/serial); done; true"
+        """The namespace's node as the guest names it now, by its subsystem's serial. For staging: what is tested finds drives by itself."""
+        node = self.find(serial, nsid)
+        if not node:
+            raise BedError(f"the guest has no namespace {nsid} of {serial}")
+        return node
+
+    def find(self, serial: str, nsid: int = 1) -> str:
+        """As `device`, and "" where there is none."""
+        script = "for b in /sys/block/nvme*n*; do [ $(cat $b/hidden) = 0 ] && echo $(basename $b) $(cat $b/nsid) $(cat $b/device/serial); done; true"
         for line in self.run(script).stdout.splitlines():
-            name, found_nsid, found = line.split(None, 2)
-            if (found.strip(), int(found_nsid)) == (serial, nsid):
+            name, found_nsid, *found = line.split(None, 2)
+            if ([serial], nsid) == ([word.strip() for word in found], int(found_nsid)):
                 return f"/dev/{name}"
-        raise BedError(f"the guest has no namespace {nsid} of {serial}")
+        return ""
 
     def unplug(self, key: str) -> Nvme:
         """Pull a drive; its slot stays empty, and its file as it is."""
@@ -289,6 +305,7 @@ class Guest:
         for name in dict.fromkeys(drive.subsystem for drive in self.drives.values() if drive.subsystem):
             argv += ["-device", _json({"driver": "nvme-subsys", "id": subsystem_id(name), "nqn": name})]
         for chassis, drive in enumerate(self.drives.values(), 1):
+            argv += [word for limit in drive.limits() for word in ("-object", _json(limit))]
             argv += [word for node in drive.nodes(self.folder) for word in ("-blockdev", _json(node))]
             argv += [word for device in (drive.slot_device(chassis), *drive.devices()) for word in ("-device", _json(device))]
         return argv + self.extra

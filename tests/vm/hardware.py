@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from guest import Namespace, Nvme
+from guest import MIB, Namespace, Nvme
 
 # A plain drive, for whatever a test does to it, and its neighbour on the other node.
 PLAIN, NEIGHBOUR = "SSDQ0001", "SSDQ0002"
@@ -16,6 +16,16 @@ SHARED = "SSDQ0004"
 SHARED_A, SHARED_B = "shared-a", "shared-b"
 # Two drives that say the same.
 TWIN = "SSDQTWIN"
+TWINS = ("twin-1", "twin-2")
+# Takes several seconds to write.
+SLOW = "SSDQSLOW"
+# For what is staged on many drives at once.
+STAGED = [f"SSDQ01{number:02}" for number in range(1, 13)]
+
+
+def wwn(serial: str, nsid: int = 1) -> str:
+    """As the kernel makes it up where it trusts no identifier of the drive's own, as with QEMU's: vendor, serial, model, namespace."""
+    return f"nvme.1b36-{serial.encode().hex()}-{b'QEMU NVMe Ctrl'.hex()}-{nsid:08x}"
 
 
 def drives() -> list[Nvme]:
@@ -27,6 +37,7 @@ def drives() -> list[Nvme]:
         Nvme(SHARED, [Namespace(shared=True)], key=SHARED_A, subsystem="shared"),
         Nvme(SHARED, [Namespace()], key=SHARED_B, subsystem="shared", first_nsid=2),
         # Of subsystems of their own: the kernel refuses a second controller of the same NQN and number.
-        Nvme(TWIN, key="twin-1", subsystem="twin-1"),
-        Nvme(TWIN, key="twin-2", subsystem="twin-2", numa_node=1),
+        *(Nvme(TWIN, key=key, subsystem=key) for key in TWINS),
+        Nvme(SLOW, [Namespace(write_bytes_per_s=8 * MIB)]),
+        *(Nvme(serial, numa_node=number % 2) for number, serial in enumerate(STAGED)),
     ]

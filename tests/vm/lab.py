@@ -5,14 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Callable
 
-from guest import Guest
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import label
+from guest import Guest, Nvme
+from wrong_drive import Outcome
 
 REPO = Path(__file__).resolve().parents[2]
 PLAY_TIMEOUT_S = 900
@@ -29,23 +35,24 @@ SHORT_TEST = {
     "rounds": {"max": 6},
 }
 
-# Commands that change a drive whatever their arguments, and those that do with one of these words.
-_ALWAYS = {"ioctl", "blkdiscard", "dd", "sg_sanitize", "sg_format", "fio-format", "fio-detach"}
-_WITH = {
-    "nvme": {"format", "sanitize", "write-zeroes", "write", "dsm", "delete-ns", "create-ns", "attach-ns", "detach-ns", "write-uncor"},
-    "rssdm": {"-X"},
-}
-_ONLY_READS = {"fio": {"--version", "--help", "--enghelp", "--showcmd"}, "wipefs": {"-n", "--no-act", "--version", "-V"}}
+def wait_for(what: str, probe: Callable[[], object]) -> None:
+    """Ask until the answer is true."""
+    deadline = time.monotonic() + PLAY_TIMEOUT_S
+    while not probe():
+        assert time.monotonic() < deadline, f"no {what} within {PLAY_TIMEOUT_S} s"
+        time.sleep(1)
 
 
-def is_destructive(argv: list[str]) -> bool:
-    """Whether a recorded command could change what a drive holds. What is not known to read only counts."""
-    name = os.path.basename(argv[0])
-    if name == "hdparm":
-        return any(word.startswith(("--security-", "--sanitize-", "--trim", "--write", "--yes")) for word in argv[1:] if word != "--sanitize-status")
-    if name in _ONLY_READS:
-        return not any(word.split("=")[0] in _ONLY_READS[name] for word in argv[1:])
-    return name in _ALWAYS or bool(_WITH.get(name, set()) & set(argv[1:]))
+class File:
+    """A drive as `wrong_drive.Outcome` looks at it: by the file behind it."""
+
+    def __init__(self, drive: Nvme) -> None:
+        self.drive = drive
+        self.sealed = drive.sha256()
+
+    def has_changed(self) -> bool:
+        """Since it was sealed."""
+        return self.drive.sha256() != self.sealed
 
 
 class Lab:
@@ -56,6 +63,7 @@ class Lab:
         self.folder = folder
         self.state = f"/var/lib/lab/{name}"
         self.results = folder / "results"
+        self.disks: dict[str, File] = {}
         self.host = {"ssd_drives": []}
         self.vars = {
             "ansible_host": "127.0.0.1",
@@ -67,20 +75,75 @@ class Lab:
             "ssd_watch_interval_s": 2,
             "ssd_host_timeout_s": 60,
             "ssd_plan": [SHORT_TEST],
+            "preflight_traffic_s": 0,
         }
 
     def play(self, playbook: str, *args: str) -> tuple[int, str]:
-        """Run a playbook to its end: its exit code, and its output as one line of words."""
+        """Run a playbook to its end: its exit code and output."""
         process = self.start(playbook, *args)
         try:
             output, _none = process.communicate(timeout=PLAY_TIMEOUT_S)
         finally:
-            process.kill()
-            process.wait()
-        return process.returncode, " ".join(output.split())
+            self.kill(process)
+        return process.returncode, output
 
-    def start(self, playbook: str, *args: str) -> subprocess.Popen:
-        """Start a playbook; its output is a pipe."""
+    @staticmethod
+    def kill(process: subprocess.Popen) -> None:
+        """End a playbook and its workers, as when the controller dies."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def outcome(self, playbook: str, *args: str) -> Outcome:
+        """Run a playbook, and look at the files of all drives, the recorded commands and the findings."""
+        return self._judge(lambda: self.play(playbook, *args))
+
+    def outcome_between(self, stage: Callable[[], object], step: str = "purge") -> Outcome:
+        """Preflight, then `stage`, then the start of the host job: what happens to a drive after it was looked at."""
+        ready, go, path = (self.folder / name for name in ("ready", "go", "between.yml"))
+        wait = {"argv": ["sh", "-c", 'touch "$0"; until [ -e "$1" ]; do sleep 0.2; done', str(ready), str(go)]}
+        local = {"delegate_to": "localhost", "connection": "local", "vars": {"ansible_python_interpreter": sys.executable}}
+        tasks = [
+            {"name": "Stage", "ansible.builtin.command": wait, **local},
+            {"name": "Start", "ansible.builtin.import_role": {"name": "ssdlab.fleet.workload"}, "when": "ssd_run.destructive"},
+        ]
+        shipped = [{"import_playbook": str(REPO / "playbooks" / f"{name}.yml")} for name in ("preflight", "watch", "collect", "report")]
+        path.write_text(json.dumps([shipped[0], {"hosts": "ssd_servers", "gather_facts": False, "tasks": tasks}, *shipped[1:]]))
+
+        def play() -> tuple[int, str]:
+            process = self.start(path, "-e", f"ssd_step={step}")
+            try:
+                while not ready.exists() and process.poll() is None:
+                    time.sleep(0.2)
+                if process.poll() is None:
+                    stage()
+                go.touch()
+                output, _none = process.communicate(timeout=PLAY_TIMEOUT_S)
+            finally:
+                self.kill(process)
+            return process.returncode, output
+
+        return self._judge(play)
+
+    def _judge(self, play: Callable[[], tuple[int, str]]) -> Outcome:
+        self.clear_commands()
+        self.guest.run("sync")
+        self.disks = {f"file of {key}": File(drive) for key, drive in self.guest.drives.items()}
+        code, output = play()
+        self.guest.run("sync")
+        return Outcome(self, code, output, self.commands(), self.journal())
+
+    def refused(self, entry: dict, *codes: str, told: str = "", args: tuple = ()) -> Outcome:
+        """A destructive play at one entry of ssd_drives that must be refused for these reasons alone, and touch nothing."""
+        self.host["ssd_drives"] = [entry]
+        outcome = self.outcome("purge", *args)
+        outcome.refused(label(entry), *codes)
+        assert told in outcome.output, outcome.output
+        return outcome
+
+    def start(self, playbook: str | Path, *args: str) -> subprocess.Popen:
+        """Start a playbook, one of the project's by its name, in a process group of its own; its output is a pipe."""
+        path = playbook if isinstance(playbook, Path) else REPO / "playbooks" / f"{playbook}.yml"
         inventory = self.folder / "inventory.json"
         ssh = {
             "ansible_port": self.guest.port,
@@ -88,34 +151,15 @@ class Lab:
             "ansible_control_path": str(self.guest.folder / "cp" / "ansible"),
         }
         inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"vars": {**self.vars, **ssh}, "hosts": {"guest": self.host}}}}}))
-        argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), str(REPO / "playbooks" / f"{playbook}.yml"), "-i", str(inventory)]
+        argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), str(path), "-i", str(inventory)]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         # A module's worker may take its time under emulation.
-        environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), ANSIBLE_TIMEOUT="60")
-        return subprocess.Popen(
-            [*argv, *args], cwd=REPO, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-
-    def erase_nothing(self, playbook: str, *args: str) -> tuple[int, str]:
-        """Run a playbook that must leave every drive alone, and see that it did: by their files' hashes and by the recorded commands."""
-        self.clear_commands()
-        before = self.hashes()
-        code, output = self.play(playbook, *args)
-        assert self.hashes() == before, output
-        commands = self.commands()
-        assert commands, "the command log is empty: it proves nothing"
-        assert [argv for argv in commands if is_destructive(argv)] == [], output
-        return code, output
-
-    def refuse(self, drive: dict, code: str, *told: str, playbook: str = "purge") -> str:
-        """A destructive play that must refuse this entry of ssd_drives by this code, telling these words, and touch nothing."""
-        self.host["ssd_drives"] = [drive]
-        result, output = self.erase_nothing(playbook)
-        assert result != 0, output
-        assert f"{code}:" in output, output
-        for words in told:
-            assert words in output, output
-        return output
+        settings = {
+            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_TIMEOUT": "60", "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
+            "ANSIBLE_COLLECTIONS_PATH": str(REPO / "playbooks" / "collections"),
+        }  # fmt: skip
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen([*argv, *args], cwd=REPO, env={**inherited, **settings}, start_new_session=True, **pipes)
 
     def hashes(self) -> dict[str, str]:
         """Of every drive, all that the guest wrote included."""
@@ -132,8 +176,8 @@ class Lab:
         self.guest.run(f"rm -f {COMMAND_LOG}")
 
     def journal(self, event: str = "", run_id: str = "*") -> list[dict]:
-        """The records of the run's journal in the guest, all or those of one event."""
-        text = self.guest.run(f"cat {self.state}/runs/{run_id}/journal.jsonl").stdout
+        """The records of the run's journal in the guest, all or those of one event; none before there is a run."""
+        text = self.guest.run(f"cat {self.state}/runs/{run_id}/journal.jsonl 2>/dev/null || true").stdout
         records = [json.loads(line) for line in text.splitlines()]
         return [record for record in records if event in ("", record["event"])]
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from hardware import NEIGHBOUR, PLAIN
+from wrong_drive import destructive
 
 
 def test_plan_mode_changes_nothing(lab):
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
-    code, output = lab.erase_nothing("qualify", "-e", "ssd_mode=plan")
-    assert code == 0 and "would erase" in output, output
+    outcome = lab.outcome("qualify", "-e", "ssd_mode=plan")
+    assert outcome.code == 0 and "would erase" in outcome.output, outcome.output
+    assert not outcome.changed and outcome.commands and not any(map(destructive, outcome.commands)), outcome.commands
     assert lab.guest.run(f"ls {lab.state}/runs", check=False).returncode != 0
 
 

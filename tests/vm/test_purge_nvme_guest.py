@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Purges of NVMe drives in the guest. Formats are QEMU's own; it lacks sanitize, so tests/emulators/nvme stands in for that command.
+
+A drive is filled with random data first, and after a purge none of its blocks may be found in its file again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+from hardware import NEIGHBOUR, PLAIN, SLOW, TWO_NAMESPACES, wwn
+from lab import REPO, wait_for
+
+STAND_IN = "/usr/local/sbin/nvme"  # before the real one in every PATH of the guest
+STATE = "/usr/local/sbin/nvme.json"
+BLOCK_BYTES = 4096
+
+
+def fill(guest, serial, nsid=1):
+    """Random data over a whole namespace, as somebody else's: no ledger knows it."""
+    node = guest.device(serial, nsid)
+    # The end of the drive ends dd.
+    guest.run(f"dd if=/dev/urandom of={node} bs=1M oflag=direct status=none 2>/dev/null; blockdev --flushbufs {node}; sync", timeout_s=600)
+
+
+def overwritable(selector):
+    """The entry of ssd_drives for a drive whose unsigned data may go."""
+    return {**selector, "ssd_overwrite_data": True}
+
+
+def blocks(file):
+    """The content of a file's blocks, but those of zeros only."""
+    data = file.read_bytes()
+    return {data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES)} - {bytes(BLOCK_BYTES)}
+
+
+def purge(lab, purges, selector, space, method, *args, asked_by="name"):
+    """Purge one namespace (`space`: guest.Namespace) and see that nothing of it is left; the journal's record."""
+    lab.host["ssd_drives"] = [overwritable(selector)]
+    before, old = space.sha256(), blocks(space.file)
+    code, output = lab.play("purge", *(["-e", f"purge_method={method}"] if asked_by == "name" else []), *args)
+    assert code == 0, output
+    record = lab.journal("purge")[-1]
+    assert (record["method"], record["verified"], record["purge_class"]) == (method, True, "pts"), record
+    lab.guest.run("sync")
+    assert len(old) > 100 and not old & blocks(space.file)
+    purges(method, asked_by, before, space.sha256(), record["seconds"], record["verified"])
+    return record
+
+
+@pytest.fixture
+def stand_in(guest):
+    """Put the emulator before the real nvme: stand_in(serial, **what its head names)."""
+
+    def install(*drives):
+        state = {"real": "/usr/sbin/nvme", "drives": [{"real": True, **drive} for drive in drives]}
+        guest.put(STATE, json.dumps(state))
+        guest.put(STAND_IN, (REPO / "tests/emulators/nvme").read_text(encoding="utf-8"), "0755")
+
+    try:
+        yield install
+    finally:
+        guest.run(f"rm -f {STAND_IN} {STATE}*")
+
+
+def test_format_erases_and_changes_the_lba_size_and_back(lab, guest, stand_in, purges):
+    """All three commands are the real nvme's: the emulator adds to id-ctrl what QEMU forgets to say, that ses 2 is there."""
+    stand_in({"serial": PLAIN, "sanicap": 0, "fna": 4})
+    (space,) = guest.drives[PLAIN].namespaces
+    sizes = []
+    for method, lba_bytes, ses in (("nvme_format_user_data", 512, 1), ("nvme_format_crypto", 4096, 2), ("nvme_format_user_data", 512, 1)):
+        fill(guest, PLAIN)
+        wanted = [] if lba_bytes == 512 and not sizes else ["-e", f"purge_lba_size_bytes={lba_bytes}"]
+        record = purge(lab, purges, {"serial": PLAIN}, space, method, *wanted, asked_by="auto" if ses == 2 else "name")
+        node = guest.device(PLAIN)
+        assert guest.run(f"blockdev --getss {node}").stdout.strip() == str(lba_bytes)
+        assert record["lba_format_after"]["data_bytes"] == lba_bytes
+        (command,) = record["commands"]
+        assert f"--ses={ses}" in command and command[:2] == ["nvme", "format"]
+        assert re.fullmatch("/dev/nvme[0-9]+", command[2])
+        sizes.append(record["lba_format_before"]["data_bytes"])
+    assert sizes == [512, 512, 4096]
+
+
+def test_format_of_one_namespace_leaves_the_other_alone(lab, guest, purges):
+    for nsid in (1, 2):
+        fill(guest, TWO_NAMESPACES, nsid)
+    first, second = guest.drives[TWO_NAMESPACES].namespaces
+    before = second.sha256()
+    record = purge(lab, purges, {"wwn": wwn(TWO_NAMESPACES, 1)}, first, "nvme_format_user_data")
+    assert second.sha256() == before
+    assert "--namespace-id=1" in record["commands"][0]
+
+
+@pytest.mark.case(34)
+def test_case_34_sanitize_of_a_drive_with_two_namespaces(lab, guest, stand_in):
+    stand_in({"serial": TWO_NAMESPACES})
+    entry = overwritable({"wwn": wwn(TWO_NAMESPACES, 1)})
+    outcome = lab.refused(entry, "purge_hits_others", args=("-e", "purge_method=nvme_sanitize_block"))
+    assert "namespace 2" in outcome.message(wwn(TWO_NAMESPACES, 1), "purge_hits_others")
+
+
+def test_sanitize_by_every_method(lab, guest, stand_in, purges):
+    stand_in({"serial": PLAIN, "seconds": 2})
+    (space,) = guest.drives[PLAIN].namespaces
+    for method, asked_by in (("nvme_sanitize_crypto", "auto"), ("nvme_sanitize_block", "name"), ("nvme_sanitize_overwrite", "name")):
+        fill(guest, PLAIN)
+        purge(lab, purges, {"serial": PLAIN}, space, method, asked_by=asked_by)
+
+
+def test_sanitize_that_fails_or_stands_still_is_an_error(lab, guest, stand_in):
+    stand_in({"serial": PLAIN, "seconds": 1, "mode": "failed"}, {"serial": NEIGHBOUR, "seconds": 30, "mode": "stuck"})
+    lab.host["ssd_drives"] = [overwritable({"serial": PLAIN}), overwritable({"serial": NEIGHBOUR})]
+    code, output = lab.play("purge", "-e", "purge_method=nvme_sanitize_block", "-e", "purge_stuck_s=20", "-e", "ssd_parallel_drives=2")
+    assert code != 0, output
+    messages = {record["drive"]: record["message"] for record in lab.journal("drive_finished")}
+    assert "Sanitize Command Failed" in messages[PLAIN], messages
+    assert "stuck" in messages[NEIGHBOUR], messages
+    assert not lab.journal("purge")
+
+
+def lose_power(lab, guest, drives):
+    """In the middle of the run that was just started; then boot with the drives in this order of slots."""
+    process = lab.start("purge")
+    try:
+        wait_for("purge", lambda: process.poll() is not None or lab.journal("purge_started"))
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(2)
+        guest.run("sync")  # what the drive itself knows does not get lost
+        guest.stop()
+    finally:
+        lab.kill(process)
+    guest.start(drives)
+
+
+def test_sanitize_that_a_power_loss_cut_off_is_waited_for(lab, guest, stand_in):
+    """It goes on in the drive by itself. The next play watches it to its end, and starts no other."""
+    stand_in({"serial": PLAIN, "seconds": 240})
+    fill(guest, PLAIN)
+    lab.host["ssd_drives"] = [overwritable({"serial": PLAIN})]
+    lab.vars.update(purge_method="nvme_sanitize_block", ssd_run_id="cut-off")
+    (space,) = guest.drives[PLAIN].namespaces
+    old = blocks(space.file)
+    lose_power(lab, guest, None)
+    code, output = lab.play("purge")
+    assert code == 0, output
+    (record,) = lab.journal("purge")
+    assert record["verified"] and record["resumed"]
+    assert len(lab.journal("purge_started")) == 1
+    guest.run("sync")
+    assert not old & blocks(space.file)
+
+
+@pytest.mark.case(1)
+def test_case_01_names_that_swap_at_a_reboot_in_the_middle_of_a_purge(lab, guest):
+    """After the power loss another drive has the name that the run began with. The run goes on with its own."""
+    name = guest.device(SLOW)
+    fill(guest, PLAIN)
+    lab.host["ssd_drives"] = [{"serial": SLOW}]
+    lab.vars.update(purge_method="overwrite", ssd_run_id="swapped")
+    drives = list(guest.drives.values())
+    others = {drive.key: drive.sha256() for drive in drives if drive.key != SLOW}
+    lose_power(lab, guest, drives[::-1])
+    assert guest.device(SLOW) != name and guest.run(f"test -b {name}").returncode == 0
+    code, output = lab.play("purge")
+    assert code == 0, output
+    (record,) = lab.journal("purge")
+    assert record["verified"] and record["method"] == "overwrite"
+    guest.run("sync")
+    assert {key: guest.drives[key].sha256() for key in others} == others
+    guest.stop()
+    guest.start(drives)
