@@ -160,6 +160,7 @@ def test_every_check_is_seen_firing():
         {"one": drive(write_cache="write back", options={"write_cache": "on"})},
         {"one": drive(write_cache=None, told={"volatile_write_cache": False})},
         {"one": drive(MICRON, [port(**SLOT8, slot_power_w=25.0)])},
+        {"one": drive(MICRON, [port(**dict(SLOT8, max_speed=5.0, max_width=8))])},
         {"one": drive(told={"temperature_c": 60})},
         {"one": drive(told={"source": "smartctl", "spare_pct": None, "spare_threshold_pct": None})},
         {"machine": {"available_bytes": 1024 << 20, "cpus": 2, "architecture": "aarch64"}},

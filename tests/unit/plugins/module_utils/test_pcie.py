@@ -44,6 +44,12 @@ def test_slot_power_is_read_from_the_slot_capabilities(data, watts):
     assert pcie.slot_power_w(data) == watts
 
 
+def test_a_list_that_leads_back_to_itself_ends():
+    data = bytearray(config(75 << 7))
+    data[PM_AT + 1] = PM_AT
+    assert pcie.slot_power_w(bytes(data)) is None
+
+
 @given(st.binary(max_size=512))
 def test_any_configuration_space_gives_watts_or_nothing(data):
     watts = pcie.slot_power_w(data)
