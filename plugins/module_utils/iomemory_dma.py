@@ -39,7 +39,7 @@ def wanted_value(text: object) -> Union[int, str, None]:
         return "default" if text else None
     if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
         return int(str(text))
-    raise IomemoryError("dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), default %d (5 us), or the word default" % (text, LARGEST, DEFAULT))
+    raise IomemoryError("dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), the word default gives %d (5 us)" % (text, LARGEST, DEFAULT))
 
 
 def apply(host: Host, text: object, check: bool = False) -> DmaDelay:

@@ -81,7 +81,8 @@ def card_findings(cards: Sequence[Card], lanes: Optional[int] = None) -> List[Fi
         if card.bus_errors:
             found.append(_finding("pcie_errors", "warning", "%s (%s): PCIe errors: %s" % (card.serial, card.control, card.bus_errors), RESEAT, card.serial))
         if lanes and card.link_lanes and card.link_lanes < lanes:
-            found.append(_finding("pcie_link_width", "blocks", "%s (%s): the link has %d of %d lanes" % (card.serial, card.control, card.link_lanes, lanes), RESEAT, card.serial))
+            text = "%s (%s): the link has %d of %d lanes" % (card.serial, card.control, card.link_lanes, lanes)
+            found.append(_finding("pcie_link_width", "blocks", text, RESEAT, card.serial))
         if card.trouble:
             found.append(_finding("iomemory_state", "blocks", "%s (%s): %s" % (card.serial, card.control, card.trouble),
                                   "Look at fio-status -a; firmware and driver must fit each other.", card.serial))

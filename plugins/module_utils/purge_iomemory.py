@@ -101,7 +101,8 @@ def _same(host: Host, card: Card) -> Card:
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
     if now.control != card.control:
-        raise PurgeError("{0} was {1} and is {2} now: nothing is formatted; start over with preflight".format(card.serial, card.control, now.control), "identity_changed")
+        text = "{0} was {1} and is {2} now: nothing is formatted; start over with preflight".format(card.serial, card.control, now.control)
+        raise PurgeError(text, "identity_changed")
     return now
 
 

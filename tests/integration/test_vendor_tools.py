@@ -12,6 +12,7 @@ import base64
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -133,7 +134,8 @@ class Bmc:
             "SUSHY_EMULATOR_STATE_DIR = %r" % str(folder),
             "SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': %r, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}]" % SYSTEM,
         ]) + "\n")
-        self.port = _free_port()
+        with _socket(socket.SOCK_STREAM) as probe:
+            self.port = probe.getsockname()[1]
         self.process = subprocess.Popen(
             [os.path.join(os.path.dirname(sys.executable), "sushy-emulator"), "--config", str(folder / "sushy.conf"), "-i", "localhost", "-p", str(self.port),
              "--ssl-certificate", str(folder / "cert.pem"), "--ssl-key", str(folder / "key.pem")],
@@ -158,17 +160,26 @@ class Bmc:
         self.process.wait(timeout=20)
 
 
-def _free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
+def _socket(kind=socket.SOCK_DGRAM):
+    """A socket with a port that nobody has."""
+    made = socket.socket(type=kind)
+    made.bind(("localhost", 0))
+    return made
 
 
 @pytest.fixture
-def bmc(tmp_path):
-    """A BMC whose system is on."""
+def ipmi_bmc(tmp_path):
+    """A BMC by IPMI whose system is on."""
+    made = IpmiBmc(tmp_path)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def redfish_bmc(tmp_path):
+    """A BMC by Redfish whose system is on."""
     if not shutil.which("openssl"):
         pytest.skip("needs openssl for the BMC's certificate")
     folder = tmp_path / "bmc"
@@ -178,6 +189,42 @@ def bmc(tmp_path):
         yield made
     finally:
         made.end()
+
+
+class IpmiBmc:
+    """A BMC that speaks IPMI: pyghmi's own, in a process of its own."""
+
+    def __init__(self, folder):
+        self.file = folder / "power"
+        self.file.write_text("on")
+        with _socket() as probe:
+            self.port = probe.getsockname()[1]
+        code = [
+            "import sys, pathlib, pyghmi.ipmi.bmc as bmc, pyghmi.ipmi.private.serversession as sessions",
+            # pyghmi's server does HMAC-SHA1 alone, but does not say so when its client asks for SHA256 (byte 12): answer 0x11, no such cipher suite.
+            "answer = sessions.ServerSession.create_open_session_response",
+            "refuse = lambda request: bytearray([request[0], 0x11]) + bytes(34)",
+            "sessions.ServerSession.create_open_session_response = lambda self, request: answer(self, request) if request[12] == 1 else refuse(request)",
+            "file = pathlib.Path(sys.argv[2])",
+            "class Fake(bmc.Bmc):",
+            "    def get_power_state(self): return file.read_text()",
+            "    def power_off(self): file.write_text('off')",
+            "    def power_on(self): file.write_text('on')",
+            "    power_shutdown = power_off",
+            "    def is_active(self): return True",
+            "Fake({%r: %r}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()" % (USER, PASSWORD),
+        ]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "\n".join(code), str(self.port), str(self.file)], stdout=open(folder / "ipmi.log", "w"), stderr=subprocess.STDOUT)
+        time.sleep(1.5)
+        assert self.process.poll() is None, (folder / "ipmi.log").read_text()
+
+    def power(self):
+        return {"on": "On", "off": "Off"}.get(self.file.read_text())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait(timeout=20)
 
 
 class Machine(threading.Thread):
@@ -201,16 +248,18 @@ class Machine(threading.Thread):
 def allowed(bmc, **more):
     return dict(
         {"vendor_power_cycle": True, "vendor_bmc_address": "localhost:%d" % bmc.port, "vendor_bmc_user": USER, "vendor_bmc_password": PASSWORD,
-         "vendor_bmc_ca_path": str(bmc.folder / "cert.pem"), "vendor_power_cycle_off_s": 1, "vendor_bmc_system": SYSTEM}, **more)
+         "vendor_bmc_ca_path": str(getattr(bmc, "folder", Path()) / "cert.pem"), "vendor_power_cycle_off_s": 1, "vendor_bmc_system": SYSTEM}, **more)
 
 
-def test_the_host_is_power_cycled_and_the_setting_checked(lab, bmc, tmp_path):
+@pytest.mark.parametrize("protocol", ["redfish", "ipmi"])
+def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request, tmp_path):
+    bmc = request.getfixturevalue(protocol + "_bmc")
     boot_id = tmp_path / "boot_id"
     boot_id.write_text("%s\n" % uuid.uuid4())
     server = Machine(bmc, lab, boot_id)
     server.start()
     namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
-    code, output = lab.vendor("-vvv", prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc))
+    code, output = lab.vendor("-vvv", prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_bmc_protocol=protocol))
     server.ended.set()
     assert code == 0, output
     assert server.powers == ["On", "Off", "On"]
@@ -222,14 +271,14 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, bmc, tmp_path):
     assert code == 0 and "changed=0" in output, output
 
 
-def test_a_bmc_that_refuses_is_told_without_the_password(lab, bmc):
+def test_a_bmc_that_refuses_is_told_without_the_password(lab, redfish_bmc):
     wrong = PASSWORD + "-wrong"
-    code, output = lab.vendor("-vvv", vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_bmc_password=wrong))
+    code, output = lab.vendor("-vvv", vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_bmc_password=wrong))
     assert code != 0 and "did not do this: " in output and "Shut the host down" in output, output
-    assert PASSWORD not in output and USER not in output and bmc.power() == "On"
+    assert PASSWORD not in output and USER not in output and redfish_bmc.power() == "On"
 
 
-def test_a_host_that_did_not_boot_anew_is_told(lab, bmc, tmp_path):
+def test_a_host_that_did_not_boot_anew_is_told(lab, redfish_bmc, tmp_path):
     """The BMC switches, but it is another machine's: our boot id stays."""
-    code, output = lab.vendor(vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_power_cycle_timeout_s=5))
+    code, output = lab.vendor(vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_power_cycle_timeout_s=5))
     assert code != 0 and "See that it has booted anew" in output, output

@@ -34,7 +34,8 @@ def brief(findings):
     "name, found",
     [
         ("balanced", []),
-        ("oversubscribed", [("pcie_bandwidth", "blocks", "Bridge 00:02.00"), ("pcie_bandwidth", "blocks", "Bridge 01:00.00"), ("pcie_bandwidth", "warning", "Bridge 02:00.00")]),
+        ("oversubscribed", [("pcie_bandwidth", "blocks", "Bridge 00:02.00"), ("pcie_bandwidth", "blocks", "Bridge 01:00.00"),
+                            ("pcie_bandwidth", "warning", "Bridge 02:00.00")]),
         ("errors", [("pcie_errors", "warning", "Bridge 09:00.00")]),
         ("width", [("pcie_link_width", "blocks", "Bridge 00:01.00: the")]),
     ],

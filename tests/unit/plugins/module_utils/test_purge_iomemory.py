@@ -103,7 +103,9 @@ def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says,
     assert iomemory.find(iomemory.cards(server), "C1").state == ("detached" if "attach_fails" in change else "attached")
 
 
-@pytest.mark.parametrize("change, says", [({"vsu": "fioz"}, "C1 is fioz"), ({"serial": "X"}, "no cards with the serial C1"), ({"attached": False}, "C1 is None")])
+@pytest.mark.parametrize(
+    "change, says", [({"vsu": "fioz"}, "C1 is fioz"), ({"serial": "X"}, "no cards with the serial C1"), ({"attached": False}, "C1 is None")]
+)
 def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
     found = purge_iomemory.capabilities(server, IDENTITY)
     with server.state() as machine:

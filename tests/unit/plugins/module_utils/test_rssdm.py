@@ -80,8 +80,17 @@ def test_settings(lines, settings):
     assert (seen[INTERRUPT_COALESCING], seen[POWER_LIMITING], seen[WRITE_CACHE]) == settings
 
 
-@pytest.mark.parametrize("rc, text, says", [(0, RECORDED, None), (1, RECORDED, "ended with 1"), (0, "", "said: nothing"), (0, "CMD_STATUS : Success", "Success"),
-                                            (0, RECORDED.replace(": Success", ": Failed"), "Failed"), (0, RECORDED.replace("  : 0\n\nC", "  : 9\n\nC"), ": 9")])
+@pytest.mark.parametrize(
+    "rc, text, says",
+    [
+        (0, RECORDED, None),
+        (1, RECORDED, "ended with 1"),
+        (0, "", "said: nothing"),
+        (0, "CMD_STATUS : Success", "Success"),
+        (0, RECORDED.replace(": Success", ": Failed"), "Failed"),
+        (0, RECORDED.replace("  : 0\n\nC", "  : 9\n\nC"), ": 9"),
+    ],
+)
 def test_success_must_be_said_twice(rc, text, says):
     problem = rssdm.parse_status(Result(["rssdm", "-L"], rc, text, ""))
     assert problem is None if says is None else says in problem
@@ -128,7 +137,7 @@ def test_argument_lists():
 
 
 def test_a_drive_is_found_by_its_whole_serial_number():
-    listed = [drive(serial="S1", drive_id="0"), drive(serial="S10", drive_id="1"), drive(serial="", drive_id="2"), drive(serial="T", drive_id="3"), drive(serial="T", drive_id="4")]
+    listed = [drive(serial=serial, drive_id=str(number)) for number, serial in enumerate(["S1", "S10", "", "T", "T"])]
     assert rssdm.find(listed, " S10 ").drive_id == "1"
     for serial, says in (("S", "lists no drives"), ("s1", "lists no"), ("", "empty"), ("T", "lists 2 drives"), ("0", "lists no")):
         with pytest.raises(rssdm.RssdmError, match=says):
@@ -140,7 +149,8 @@ def test_a_missing_tool_is_told(fake):
         rssdm.drives(fake)
 
 
-LINES = st.lists(st.sampled_from(RECORDED.splitlines() + ["Drive Id : x", "Drive Id: 1", "Interrupt Coalescing : 0xZZ", ":", " : ", "Serial No : 00000000"]) | st.text(), max_size=30)
+ODD = ["Drive Id : x", "Drive Id: 1", "Interrupt Coalescing : 0xZZ", ":", " : ", "Serial No : 00000000"]
+LINES = st.lists(st.sampled_from(RECORDED.splitlines() + ODD) | st.text(), max_size=30)
 
 
 @given(LINES.map("\n".join) | st.text())
