@@ -42,6 +42,15 @@ def test_nvme_counts_in_kelvin_and_its_warning_may_be_a_mapping():
     assert health.from_nvme(recorded("nvme-smart-log-1"))["temperature_c"] == 28
 
 
+def test_nvme_cli_and_smartctl_agree_about_one_drive():
+    nvme = dict(health.from_nvme(recorded("nvme-smart-log-qemu")), **health.nvme_limits(recorded("nvme-id-ctrl-qemu")))
+    expected = {"temperature_c": 50, "warning_temperature_c": 70, "critical_temperature_c": 100, "volatile_write_cache": True, "spare_pct": 0, "spare_threshold_pct": 0}
+    assert {key: nvme[key] for key in expected} == expected
+    smartctl = health.from_smartctl(recorded("smartctl-nvme-qemu"))
+    same = ("temperature_c", "critical_warning", "passed", "spare_pct", "spare_threshold_pct", "used_pct", "media_errors", "warning_temp_min", "critical_temp_min")
+    assert {key: nvme[key] for key in same} == {key: smartctl[key] for key in same}
+
+
 def test_large_numbers_are_texts():
     log = dict(recorded("nvme-smart-log-1"), media_errors="36893488147419103232", percent_used="3")
     assert health.from_nvme(log)["media_errors"] == 2**65 and health.from_nvme(log)["used_pct"] == 3
