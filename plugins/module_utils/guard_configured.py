@@ -21,7 +21,7 @@ _TAG_KEYS = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME", "PART_ENTRY_NAME"),
 }
 _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
-_DEVICE = re.compile(r"/dev/[^\s\"',;:]+")
+_DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:]+")
 
 
 def _lines(text: str) -> Iterable[List[str]]:

@@ -142,5 +142,6 @@ def spread(size_bytes: int, count: int) -> List[int]:
 
 
 def is_blank(data: bytes) -> bool:
-    """Whether nothing was written: all zeros, or all ones as some drives return what is erased."""
-    return not data.strip(b"\0") or not data.strip(b"\xff")
+    """Whether nothing was written: each block all zeros, or all ones as some drives return what is erased."""
+    blocks = (data[start:start + SAMPLE_BYTES] for start in range(0, len(data), SAMPLE_BYTES))
+    return all(not block.strip(b"\0") or not block.strip(b"\xff") for block in blocks)

@@ -201,7 +201,7 @@ def device_number(host: Host, path: str) -> Optional[str]:
     """major:minor of a block device node, whatever its path is; None for anything else."""
     try:
         status = os.stat(host.path(path))
-    except OSError:
+    except (OSError, ValueError):  # a text with a NUL byte names no node
         return None
     if stat.S_ISBLK(status.st_mode):
         return "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev))
