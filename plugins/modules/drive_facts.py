@@ -206,12 +206,53 @@ drives:
           description: Whether all that was sampled is what the run left. Only then the data counts as ours.
           type: bool
           sample: true
+    purge:
+      description:
+        - The purge methods for this kind of drive, strongest first, as they would be without options of a test.
+        - Empty for a drive that may not be erased, for another reason than V(unsigned_data); it is not asked.
+      type: list
+      elements: dict
+      contains:
+        method:
+          description: Its name, as for C(purge_method).
+          type: str
+          sample: nvme_format_crypto
+        supported:
+          description: Whether the drive has it.
+          type: bool
+          sample: true
+        reason:
+          description: Why not; empty when it has.
+          type: str
+          sample: ""
+        hits_others:
+          description: What else it would erase; empty when nothing.
+          type: str
+          sample: ""
+        purge_class:
+          description: V(pts), or V(not_pts) for what is not a purge as the SNIA PTS means it.
+          type: str
+          sample: pts
+        commands:
+          description: Exactly what it would run.
+          type: list
+          elements: list
+          sample: [[nvme, format, /dev/nvme0, --namespace-id=1, --lbaf=0, --ses=2, --timeout=21800000]]
+        timeout_s:
+          description: How long it may take; null when it is not supported.
+          type: float
+          sample: 21800.0
+    purge_capabilities:
+      description: What the drive reported of each family of methods, or C(error), why it could not be asked. Preflight plans with it.
+      type: dict
+      sample: {any: {path: /dev/nvme0n1, size_bytes: 1000204886016, max_discard_bytes: 2199023255040}}
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.guard import discover, inspect
 from ..module_utils.host import Host
+from ..module_utils.purge import facts
 
 
 def main() -> None:
@@ -229,7 +270,7 @@ def main() -> None:
     if module.params["discover"]:
         named = {entry["path"] for entry in drives}
         drives += [entry for entry in discover(host, state_dir) if entry["path"] not in named]
-    module.exit_json(changed=False, drives=drives)
+    module.exit_json(changed=False, drives=[dict(entry, **facts(host, entry)) for entry in drives])
 
 
 if __name__ == "__main__":

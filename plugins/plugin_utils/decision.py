@@ -13,7 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from . import checked, controller, criteria, definitions, describe, findings, hostplan, values
+from . import checked, controller, criteria, definitions, describe, findings, hostplan, purges, values
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -53,7 +53,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         found += wrong
     for view in views:
         found += [Finding(problem, view.name) for problem in checked.problems(view.asked or {})] + checked.blocking(view, run)
-        found += findings.answers(view, unreachable_counts=not destructive)
+        found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
         found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
     found += findings.same_drives(views) + findings.same_machines(views)
     plans, wrong = _plans(views, run)
@@ -63,6 +63,10 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     tests = _tests(views)
     found += _definition_findings(views, run, run_folder, tests, plans)
     found += criteria.findings(_criteria(views), views, tests, plans)
+    chosen = {}
+    for view in views:
+        chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
+        found += wrong
     warned = checked.warnings(views, run)
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
@@ -71,7 +75,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=_plan_text(views, run, plans),
+        plan_text=_plan_text(views, run, plans, chosen),
         run_folder=run_folder,
         results_dir=results_dir,
         record={**_record(views, run, now, tests), "warnings": warned} if run and not found else {},
@@ -152,7 +156,9 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return {**given, **{name: asked[name] for name in hostplan.TAGS if name in asked}}
 
 
-def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[str]:
+def _plan_text(
+    views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]], chosen: t.Mapping[str, purges.Chosen]
+) -> list[str]:
     if run is None:
         return []
     lines = [f"Run {run.id}"]
@@ -164,7 +170,7 @@ def _plan_text(views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t
             lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
         elif view.name in plans and view.asked:
             eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
-            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views))
+            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views), chosen[view.name])
     return lines
 
 

@@ -9,33 +9,34 @@ import typing as t
 
 from . import cells as celling
 from . import criteria as judging
+from . import purges
 
 MIB = 1 << 20
 # Starting fio, its result and the journal, for each cell.
 CELL_OVERHEAD_S = 0.4
-# A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
-PURGE_SHARE_OF_FILL = 0.1
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
-def estimate(plan: t.Mapping[str, t.Any], write_mib_s: float) -> list[dict[str, t.Any]]:
+def estimate(plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Chosen | None = None) -> list[dict[str, t.Any]]:
     """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
     write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s: every
-    limit is reached; a limit in bytes alone is turned into time by the assumed rate.
+    limit is reached; a limit in bytes alone is turned into time by the assumed rate. chosen: the purges, where they are known.
     """
     estimates = []
     for drive in plan["drives"]:
-        tests = [_estimate_test(test, drive["expected"], write_mib_s * MIB) for test in drive["tests"]]
+        offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
+        tests = [_estimate_test(test, drive["expected"], write_mib_s * MIB, offer) for test, offer in zip(drive["tests"], offers)]
         totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
         estimates.append({"drive": drive["drive"], **totals, "tests": tests})
     return estimates
 
 
-def _estimate_test(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], bytes_per_s: float) -> dict[str, t.Any]:
+def _estimate_test(
+    test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], bytes_per_s: float, offer: purges.Offer | None
+) -> dict[str, t.Any]:
     active = celling.active_range_bytes(test, identity)
-    purge_s = identity["size_bytes"] / bytes_per_s
-    purge_s *= {"none": 0.0, "overwrite": 1.0}.get(test["purge"]["method"], PURGE_SHARE_OF_FILL)
+    purge_s = identity["size_bytes"] / bytes_per_s * purges.share_of_fill(test, offer)
     fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
     shortest, longest = _rounds_s(test, active / bytes_per_s) if test["cells"] else (0.0, 0.0)
     before_s = purge_s + fill_s
@@ -59,15 +60,24 @@ def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, fl
 
 
 def describe(
-    plan: t.Mapping[str, t.Any], paths: t.Mapping[str, str], write_mib_s: float, criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    plan: t.Mapping[str, t.Any],
+    paths: t.Mapping[str, str],
+    write_mib_s: float,
+    criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None,
+    chosen: purges.Chosen | None = None,
 ) -> list[str]:
-    """The lines that plan mode prints for one host. `paths`: device path now, by drive. `criteria`: None where nothing is judged."""
+    """The lines that plan mode prints for one host.
+
+    paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as it is known.
+    """
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
-    for drive, times in zip(plan["drives"], estimate(plan, write_mib_s)):
+    for drive, times in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
         lines.append(f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})")
         for number, (test, took) in enumerate(zip(drive["tests"], times["tests"]), start=1):
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
+            offer = (chosen or {}).get((drive["drive"], test["name"]))
+            lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
             lines += [f"       not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test["not_applicable"]).items()]
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]

@@ -12,7 +12,7 @@ import typing as t
 from ..module_utils import drive as drives_util
 from ..module_utils import guard
 from ..module_utils.rundir import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
-from . import judge, values
+from . import judge, tune_values, values
 from .schema import plain, suggestion
 
 MODES = ("plan", "destructive")
@@ -55,6 +55,7 @@ class View(t.NamedTuple):
     similar: t.Sequence[str] = ()
     misplaced: t.Sequence[str] = ()
     checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    snapshot: t.Mapping[str, t.Any] | None = None
 
 
 class Run(t.NamedTuple):
@@ -172,7 +173,17 @@ def refused(view: View, run: Run | None) -> list[Finding]:
 def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
     """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
     ours = guard.ours(entry.get("own_data"), run.id if run else None)
+    if ours and any(refusal["code"] == "sanitize_running" for refusal in entry["refusals"]):
+        # The run's own: the drive can't be read until it ends. The host job waits for that, and has the guard look then.
+        ours += ("sanitize_running", "probe_failed")
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
+
+
+def tuning(view: View, run: Run | None) -> list[Finding]:
+    """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not asked again."""
+    if view.asked is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+        return []
+    return [Finding(message, view.name, drive) for drive, message in tune_values.host_problems(view.asked, view.snapshot, view.asked.get("ssd_drives"))]
 
 
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:

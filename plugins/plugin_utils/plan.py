@@ -13,6 +13,7 @@ import jinja2
 
 from ..module_utils.drive import label as selector_label
 from . import cells as celling
+from . import purge_values
 from . import schema as schemas
 from .testfiles import PlanError, Test, load_plan
 
@@ -54,7 +55,7 @@ def render(
         if not drive.get("identity"):
             problems.append(f"{host}: drive {label}: is not there, so nothing can be planned for it")
             continue
-        fitted = [_fit_test(test, drive["identity"], settings) for test in tests]
+        fitted = _fit_tests(tests, drive["identity"], settings)
         problems += [f"{host}: drive {label}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
         rendered.append(
             {
@@ -111,16 +112,25 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
     return [{**empty, **steps[step]}]
 
 
-def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> tuple[Test, list[str]]:
+def _fit_tests(tests: t.Sequence[Test], identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> list[tuple[Test, list[str]]]:
+    """Each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
+    fitted = []
+    for test in tests:
+        purge = purge_values.spec(test["purge"], settings)
+        identity = purge_values.identity_after(identity, purge)
+        fitted.append(_fit_test(test, identity, settings, purge))
+    return fitted
+
+
+def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]) -> tuple[Test, list[str]]:
     """A test for one drive in its rendered form, and what the drive can't do."""
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test, identity)
     engine = settings["workload_ioengine"]
     done = {key: copy.deepcopy(value) for key, value in test.items() if key not in ("origin", "own_cells")}
-    method = test["purge"]["method"]
-    done["purge"] = {"method": settings["purge_method"] if method == "auto" else method}
-    if done["purge"]["method"] in ("auto", "overwrite"):
-        done["purge"].update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
+    done["purge"] = purge
+    if purge["method"] in ("auto", "overwrite"):
+        purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
         done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
     done["cells"] = [{**cell, "job": _job(engine, [_cell_section(cell, active)])} for cell in cells]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from . import judge, tune_values
+from . import judge, purge_values, tune_values
 from .schema import plain
 
 # Variables that a host must not have, with where they belong.
@@ -43,9 +43,9 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
-    """Wrong numbers and tuning among a host's variables."""
+    """Wrong numbers, tuning and purge among a host's variables."""
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
-    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tune_values.problems(asked)
+    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tune_values.problems(asked) + purge_values.problems(asked)
 
 
 def name_problems(name: str) -> list[str]:

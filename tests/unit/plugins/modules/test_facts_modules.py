@@ -51,13 +51,16 @@ def test_drive_facts_keeps_the_order_and_never_fails_for_a_drive(call):
 
 
 def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
-    named = {"path": "/dev/sda", "eligible": True}
+    named = {"path": "/dev/sda", "eligible": True, "identity": None, "refusals": []}
     ledgers = []
     monkeypatch.setattr(drive_facts, "inspect", lambda host, drives, state_dir: ledgers.append(state_dir) or [named])
-    found = [dict(named, eligible=False), {"path": "/dev/sdb"}]
+    other = dict(named, path="/dev/sdb")
+    found = [dict(named, eligible=False), other]
     monkeypatch.setattr(drive_facts, "discover", lambda host, state_dir: ledgers.append(state_dir) or found)
-    assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [named]
-    assert call(drive_facts, drives=[{"serial": "A"}], discover=True, state_dir="/state")["drives"] == [named, {"path": "/dev/sdb"}]
+    no_purge = {"purge": [], "purge_capabilities": {}}
+    assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [{**named, **no_purge}]
+    both = [{**named, **no_purge}, {**other, **no_purge}]
+    assert call(drive_facts, drives=[{"serial": "A"}], discover=True, state_dir="/state")["drives"] == both
     assert ledgers == [None, "/state", "/state"]
 
 

@@ -138,7 +138,7 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{**SMALL, "rouns": {}}], "ssd_plan[0]: rouns: unknown key; did you mean rounds?"),
         ([{**SMALL, "rounds": {"maxx": 3}}], "ssd_plan[0]: rounds.maxx: unknown key; did you mean max?"),
         ([{**SMALL, "name": "../x"}], "ssd_plan[0]: name: '../x' does not fit"),
-        ([{**SMALL, "purge": {"method": "format"}}], "purge.method: 'format' must be one of: auto, deallocate, overwrite, none"),
+        ([{**SMALL, "purge": {"method": "format"}}], "purge.method: 'format' must be one of: auto, nvme_sanitize_crypto, "),
         ([{**SMALL, "purge": "auto"}], 'purge: "auto" must be a mapping or true or false'),
         ([{"name": "x"}], "ssd_plan[0]: cells: the test has neither cells nor a matrix"),
         ([{"name": "x", "matrix": {"read_pct": 0}}], "ssd_plan[0]: matrix.block_size: is missing"),
