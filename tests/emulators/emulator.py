@@ -37,7 +37,8 @@ def start(path, rssdm=(), cards=(), **more):
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"rssdm": {"drives": list(rssdm)}, "iomemory": dict({"cards": list(cards)}, **more)}, file)
     here = os.path.dirname(os.path.abspath(__file__))
-    return {VARIABLE: str(path), "PATH": here + os.pathsep + os.environ.get("PATH", "")}
+    # This Python is the "python" of the emulators' first line (ansible-test allows no other there).
+    return {VARIABLE: str(path), "PATH": os.pathsep.join([here, os.path.dirname(sys.executable), os.environ.get("PATH", "")])}
 
 
 def power_cycle(path):
