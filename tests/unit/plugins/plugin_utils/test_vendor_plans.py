@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plans after the vendors' documents hold what the documents say."""
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import load_plan, render
+
+PLANS = ("micron-p420m", "iomemory-guide")
+
+
+def rendered(plan, block=512):
+    identity = {"serial": "S1", "size_bytes": 700_150_000_000 // 4096 * 4096, "logical_block_size_bytes": block}
+    return render(
+        load_plan(plan), run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", drives=[{"selector": {"serial": "S1"}, "identity": identity}],
+        engine_version="0.1.0", variables={},
+    )
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("block", [512, 4096])
+def test_they_fit_the_schema_and_keep_their_cells(plan, block):
+    done = rendered(plan, block)
+    jsonschema.validate(json.loads(json.dumps(done)), schemas.load("plan"))
+    for test in done["drives"][0]["tests"]:
+        assert test["cells"], test["name"]
+        if plan == "iomemory-guide":  # each is formatted for its blocks first
+            assert test["not_applicable"] == [], test["name"]
+
+
+def test_micron_keeps_256_in_flight_on_at_most_8_threads():
+    tests = load_plan("micron-p420m")
+    for test in tests:
+        for cell in test["cells"]:
+            assert cell["threads"] * cell["queue_depth"] == 256 and cell["threads"] <= 8, cell
+        assert test["purge"]["method"] == "auto" and test["precondition"]["passes"] == 2
+        assert test["rounds"]["max"] * 60 >= 1600
+    assert {cell["access"] for test in tests for cell in test["cells"]} == {"random", "sequential"}
+
+
+def test_iomemory_formats_for_each_block_size_and_fills_before_reads():
+    jobs = []
+    for test in load_plan("iomemory-guide"):
+        assert test["purge"]["method"] == "iomemory_format"
+        for cell in test["cells"]:
+            assert test["purge"]["lba_size_bytes"] == (512 if cell["block_size_bytes"] < 4096 else 4096), test["name"]
+            assert bool(test["precondition"]) == (cell["read_pct"] == 100), test["name"]
+            jobs.append((cell["access"], cell["block_size_bytes"], cell["read_pct"], cell["threads"], cell["queue_depth"], cell["runtime_s"]))
+    small, large = 512, 1 << 20
+    assert jobs == [
+        ("random", small, 0, 1, 1, 30), ("random", small, 0, 4, 32, 30), ("sequential", small, 0, 4, 32, 30), ("random", large, 0, 4, 32, 30),
+        ("random", small, 100, 1, 1, 30), ("random", small, 100, 4, 32, 30), ("sequential", small, 100, 4, 32, 30), ("random", large, 100, 4, 32, 30),
+    ]
