@@ -123,7 +123,8 @@ class Bed:
             init = ["--systemd=false", "--init", "--tmpfs", "/run/sshd:mode=0755", image, "/usr/sbin/sshd", "-D"]
         podman(
             "run", "--detach", "--name", server.container, "--hostname", server.name, "--label", f"{LABEL}={self.name}",
-            "--cap-add", "SYS_ADMIN", "--security-opt", "seccomp=unconfined",
+            # SYS_PTRACE: the guard looks at what every process has open, as root of a real server may.
+            "--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--security-opt", "seccomp=unconfined",
             "--security-opt", "unmask=/sys/dev:/sys/dev/block",
             "--volume", f"{cpu}:/sys/devices/system/cpu", *queues, *devices, *init,
         )
