@@ -16,6 +16,7 @@ import subprocess
 import sys
 import types
 
+import jsonschema
 import pytest
 
 import ata_drive
@@ -25,7 +26,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils import campaign, driv
 from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import PurgeError, Work
+from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import now
 
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schema", "journal.schema.json")) as schema:
+    SCHEMA = json.load(schema)
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
 METHODS = {"sata": [m.name for m in purge_ata.METHODS], "sas": [name for name in purge.METHODS if name.startswith("scsi_")]}
 # What a method changes the drive with; all else that runs here only reads.
@@ -73,7 +77,11 @@ class Bench:
             return json.load(file)[self.kind][self.path]
 
     def note(self, event, **fields):
-        self.journal.append(dict(fields, event=event))
+        """Into the journal, as docs/schema/journal.schema.json wants it."""
+        common = {"schema_version": 1, "time": now(), "run_id": "test", "host": "rack1-07", "drive": "SN", "test": "iops", "attempt": 1}
+        record = json.loads(json.dumps(dict(common, **fields, event=event)))
+        jsonschema.validate(record, SCHEMA)
+        self.journal.append(record)
 
     def purge(self, held, method, **options):
         work = Work(host=self.host, held=held, options=dict(options, method=method), tick=lambda share: None, note=self.note, fill=lambda tick: {},

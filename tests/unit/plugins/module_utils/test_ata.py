@@ -187,6 +187,7 @@ def split(name):
         ("sanitize-status-unsupported", 22, "not supported"),
         ("sanitize-status-no-registers-mx500", 0, "no ATA registers"),
         ("sanitize-status-no-registers-tusb9261", 0, "no ATA registers"),
+        ("sanitize-status-done", 5, "ended with 5"),
         ("istdout-loop", 5, "no state"),
         ("istdout-loop", 0, "no state"),
     ],

@@ -92,6 +92,7 @@ def test_has_command(data, opcode, action, expected):
         support(3, BLOCK_ERASE, size=40),
         support(3, bytes(10)),
         support(3, b"\x48\x03" + bytes(8)),
+        support(3, b"\x04\x02" + bytes(8)),
         bytes(4),
         b"\xff" * 14,
     ],
