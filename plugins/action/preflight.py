@@ -24,6 +24,7 @@ ANSWERS = (
     ("__preflight_host", "host_facts", "host_facts", "facts"),
     ("__preflight_drives", "drive_facts", "drives", "drives"),
     ("__preflight_checks", "host_checks", "findings", "checks"),
+    ("__preflight_checks", "host_checks", "snapshot", "snapshot"),
 )
 
 

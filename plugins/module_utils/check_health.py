@@ -101,9 +101,9 @@ def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
     return ["in its life it had " + ", ".join(told)] if told else []
 
 
-def write_cache(_facts: Facts, drive: Drive) -> list[str]:
+def write_cache(facts: Facts, drive: Drive) -> list[str]:
     """A volatile write cache in use that nobody chose."""
-    if drive.is_virtual or drive.options.get("write_cache"):
+    if drive.is_virtual or drive.options.get("write_cache") or facts.wanted.get("write_cache_chosen"):
         return []
     volatile, state = drive.health.get("volatile_write_cache"), drive.write_cache
     if state is None and volatile is None:
@@ -120,5 +120,5 @@ CHECKS: tuple[Check, ...] = (
     Check("temperature", BLOCKS, COOL, too_hot),
     Check("temperature_headroom", WARNING, COOL, headroom),
     Check("throttled_before", WARNING, "see that its slot has enough air; throttling during the run makes a test invalid", throttled_before),
-    Check("write_cache", WARNING, "say write_cache: off or on in the drive's entry of ssd_drives; off where it has no power-loss protection", write_cache),
+    Check("write_cache", WARNING, "say write_cache: off or on in the drive's entry of ssd_drives, or tune_write_cache for all; off where there is no power-loss protection", write_cache),
 )

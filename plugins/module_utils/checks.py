@@ -16,7 +16,9 @@ from .check_base import WARNING, Check, Facts, Unknown
 TABLE: tuple[Check, ...] = check_model.CHECKS + check_link.CHECKS + check_health.CHECKS + check_host.CHECKS
 # Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a level of its own.
 VENDOR_CODES = ("pcie_errors", "pcie_link_width", "pcie_bandwidth", "pcie_other", "iomemory_state", "iomemory_unknown")
-CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES]))
+# What the controller finds between hosts (plugin_utils/fleet_checks.py).
+FLEET_FIRMWARE, FLEET_HOSTS = "fleet_firmware", "fleet_hosts"
+CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, FLEET_FIRMWARE, FLEET_HOSTS]))
 
 Finding = t.Dict[str, t.Any]
 

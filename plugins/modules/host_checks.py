@@ -74,6 +74,10 @@ options:
     description: From which share of its endurance on a drive counts as worn.
     type: int
     default: 90
+  write_cache_chosen:
+    description: Whether the role C(tune) sets the drives' write caches, so that their state now says nothing.
+    type: bool
+    default: false
   traffic_s:
     description: How long each of the drives in O(readable) is read, all at once, before counters and temperatures are looked at.
     type: float
@@ -160,6 +164,7 @@ def main() -> None:
     spec = {
         "drives": {"type": "list", "elements": "raw", "default": []},
         "levels": {"type": "dict", "default": {}},
+        "write_cache_chosen": {"type": "bool", "default": False},
         "traffic_s": {"type": "float", "default": 0},
         "readable": {"type": "list", "elements": "str", "default": []},
     }
@@ -170,7 +175,7 @@ def main() -> None:
     host = Host()
     seen = snapshot.gather(host)
     facts = check_facts.gather(
-        host, given["drives"], seen, {name: given[name] for name in (*RULES, *LIMITS)}, given["traffic_s"], given["readable"]
+        host, given["drives"], seen, {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")}, given["traffic_s"], given["readable"]
     )
     found = checks.run(facts, given["levels"], check_facts.vendor(host, facts))
     module.exit_json(changed=False, findings=found, passed=checks.passed(found), snapshot=seen)

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from . import checked, controller, criteria, definitions, describe, findings, hostplan, purges, values
+from . import checked, controller, criteria, definitions, describe, findings, fleet_checks, hostplan, purges, values
 from . import schema as schemas
 from .findings import Finding, Run, View
 from .testfiles import PlanError
@@ -45,6 +45,7 @@ class Decision(t.NamedTuple):
 
 def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) -> Decision:
     """Decide over a fleet. Reads test files and tries the results folder; changes nothing else."""
+    views = fleet_checks.added(views)
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     run: Run | None = None

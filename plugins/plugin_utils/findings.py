@@ -41,8 +41,7 @@ class View(t.NamedTuple):
 
     asked: its variables; runs: campaign_info's; facts: host_facts'; drives: drive_facts'. unreachable: why it did not answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
-    misplaced: those of values.MISPLACED that it has. checks: findings of
-    host_checks.
+    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
     """
 
     name: str

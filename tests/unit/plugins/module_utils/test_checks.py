@@ -158,6 +158,7 @@ def test_every_check_is_seen_firing():
         {"one": drive(model=dict(IDENTITY, numa_node=None)), "machine": {"nodes": 1}},
         {"one": drive({"speed": 8.0, "max_speed": 8.0}, [port(max_speed=32.0, max_width=16, speed=8.0)])},
         {"one": drive(write_cache="write back", options={"write_cache": "on"})},
+        {"one": drive(write_cache="write back"), "wanted": {"write_cache_chosen": True}},
         {"one": drive(write_cache=None, told={"volatile_write_cache": False})},
         {"one": drive(MICRON, [port(**SLOT8, slot_power_w=25.0)])},
         {"one": drive(MICRON, [port(**dict(SLOT8, max_speed=5.0, max_width=8))])},
