@@ -111,7 +111,8 @@ def _steps(test: t.Mapping[str, t.Any]) -> str:
     purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
     if fill:
-        steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %")
+        with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
+        steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{with_zeros}")
     if cells:
         shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
         steps.append(f"rounds of {shown} ({duration(sum(cell['runtime_s'] for cell in cells))}) {_until(test)}")

@@ -138,17 +138,18 @@ def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[s
     return done, wrong
 
 
-def _fill(name: str, passes: int, block_size_bytes: int, engine: str) -> dict[str, t.Any]:
+def _fill(name: str, passes: int, block_size_bytes: int, engine: str, data: str = "random") -> dict[str, t.Any]:
     """Sequential writes over everything: one job in whole blocks, one for the remainder, which is a single block of its own size.
 
-    The remainder starts where the whole blocks end, so its offset is the first job's size.
+    The remainder starts where the whole blocks end, so its offset is the first job's size. data: random or zeros.
     """
     whole = {"bs": block_size_bytes, "iodepth": "@ssd_max_queue_depth@", "size": "@ssd_remainder_offset@"}
     rest = {"bs": "@ssd_remainder_bytes@", "iodepth": 1, "offset": "@ssd_remainder_offset@", "size": "@ssd_remainder_bytes@"}
-    common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes}
+    common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes, "zeros": data == "zeros"}
     return {
         "passes": passes,
         "block_size_bytes": block_size_bytes,
+        **({"data": data} if data == "zeros" else {}),
         "job": _job(engine, [{**common, **whole}]),
         "remainder_job": _job(engine, [{**common, **rest, "name": f"{name}-remainder"}]),
     }

@@ -190,7 +190,8 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     _raise_for(origin, problems)
     precondition = test["precondition"]
     if precondition:
-        precondition = {"passes": precondition["passes"], "block_size_bytes": celling.size_bytes(precondition["block_size"])}
+        zeros = {"data": "zeros"} if precondition["data"] == "zeros" else {}
+        precondition = {"passes": precondition["passes"], "block_size_bytes": celling.size_bytes(precondition["block_size"]), **zeros}
     return {
         "name": test["name"],
         "title": test["title"],

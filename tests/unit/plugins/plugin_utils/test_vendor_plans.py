@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import load_plan, render
 
-PLANS = ("micron-p420m", "iomemory-guide")
+PLANS = ("micron-p420m", "micron-p420m-dd", "iomemory-guide")
 
 
 def rendered(plan, block=512):
@@ -34,14 +34,24 @@ def test_they_fit_the_schema_and_keep_their_cells(plan, block):
             assert test["not_applicable"] == [], test["name"]
 
 
-def test_micron_keeps_256_in_flight_on_at_most_8_threads():
-    tests = load_plan("micron-p420m")
+@pytest.mark.parametrize("plan, passes", [("micron-p420m", 2), ("micron-p420m-dd", 1)])
+def test_micron_keeps_256_in_flight_on_at_most_8_threads(plan, passes):
+    tests = load_plan(plan)
     for test in tests:
         for cell in test["cells"]:
             assert cell["threads"] * cell["queue_depth"] == 256 and cell["threads"] <= 8, cell
-        assert test["purge"]["method"] == "auto" and test["precondition"]["passes"] == 2
+        assert test["purge"]["method"] == "auto" and test["precondition"]["passes"] == passes
         assert test["rounds"]["max"] * 60 >= 1600
-    assert {cell["access"] for test in tests for cell in test["cells"]} == {"random", "sequential"}
+        assert test["precondition"].get("data", "random") == ("zeros" if plan.endswith("dd") else "random")
+
+
+def test_zeros_are_written_by_the_fill_alone():
+    for test in rendered("micron-p420m-dd")["drives"][0]["tests"]:
+        fill = test["precondition"]
+        for job in (fill["job"], fill["remainder_job"]):
+            assert job.index("refill_buffers=1") < job.index("refill_buffers=0") < job.index("zero_buffers=1")
+        assert fill["data"] == "zeros" and all("zero_buffers" not in cell["job"] for cell in test["cells"])
+        assert "zero_buffers" not in test["purge"].get("job", "")
 
 
 def test_iomemory_formats_for_each_block_size_and_fills_before_reads():
