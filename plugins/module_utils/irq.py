@@ -73,6 +73,25 @@ def check(host: Host, wanted: str) -> str:
     return cpus.text(listed)
 
 
+def named(host: Host, device: str | None, address: str | None, numbers: t.Sequence[int] | None) -> list[int]:
+    """The interrupts of a block device (kernel name or path), of a PCI function, or these. Raises ValueError where there are none."""
+    if numbers is not None:
+        return list(numbers)
+    if device is not None:
+        name = host.realpath(device if device.startswith("/") else "/dev/" + device)[len("/dev/"):].replace("/", "!")
+        if not host.exists("/sys/block/" + name):
+            raise ValueError("there is no block device {0} (a whole one, not a partition)".format(device))
+        address = pcie.address_of(host, name)
+        if address is None:
+            raise ValueError("{0} hangs on no PCI function, or on several".format(device))
+    if not host.exists("{0}/{1}".format(pcie.DEVICES, address)):
+        raise ValueError("there is no PCI function {0}".format(address))
+    found = of_function(host, address)
+    if not found:
+        raise ValueError("the PCI function {0} has no interrupts in use".format(address))
+    return found
+
+
 def pin(host: Host, numbers: t.Iterable[int], wanted: str, dry: bool = False) -> list[dict[str, t.Any]]:
     """Allow these interrupts on the CPUs `wanted` (as `check` returns it): [{irq, before, wanted, effective, outcome, message}].
 

@@ -56,3 +56,19 @@ class TunedHost:
     def release(self) -> None:
         """Let go of what only holds while the job lives. The rest is restored from the record."""
         self._latency.release()
+
+
+def preview(host: Host, plan: t.Mapping[str, t.Any]) -> tuple[list[Setting], dict[str, Place]]:
+    """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing."""
+    tune = plan["tune"]
+    found = tuning_plan.targets(host, plan)
+    places = tuning_plan.Places(host, plan, found)
+    settings = [*tuning_plan.early(host, tune), *tuning_plan.expand(host, tune, found, places)]
+    held = tuning.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
+    shown = {}
+    for target in found:
+        shown[target.drive] = places.take(target.drive)
+        if len(shown) >= plan["parallel_drives"]:
+            # Another drive may only begin once one is done.
+            places.release(list(shown)[len(shown) - plan["parallel_drives"]])
+    return tuning.preview(host, settings) + held, {name: place for name, place in shown.items() if place != NOWHERE}

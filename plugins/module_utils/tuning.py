@@ -140,6 +140,7 @@ def restore(host: Host, record_path: str) -> list[Setting]:
     else:
         hung: set[str] = set()
         done = [_restore_one(host, item, hung) for item in _restore_order(record["settings"])]
+        done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
     if all(item["outcome"] != "failed" for item in done):
         os.unlink(record_path)
     return done
@@ -182,6 +183,12 @@ def _restore_one(host: Host, item: Setting, hung: set[str]) -> Setting:
     return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
 
 
+def _look_again(host: Host, item: Setting) -> Setting:
+    """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it with dirty_ratio."""
+    value = current(host, item)
+    return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
+
+
 class CpuDmaLatency:
     """Holds /dev/cpu_dma_latency open, which is how long the kernel keeps to it."""
 
@@ -211,6 +218,18 @@ class CpuDmaLatency:
         # Another process may ask for a shorter one, which is as good.
         outcome = "changed" if limit <= self._latency_us else "failed"
         return [dict(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
+
+    def preview(self) -> list[Setting]:
+        """What `hold` would find, without holding it."""
+        if self._latency_us is None:
+            return []
+        try:
+            before = struct.unpack("=i", self._host.read_bytes(CPU_DMA_LATENCY)[:4])[0]
+        except (OSError, struct.error):
+            before = None
+        outcome = "not_applicable" if before is None else "unchanged" if before <= self._latency_us else "changed"
+        shown = None if before is None else str(before)
+        return [{"kind": "held", "name": "cpu_dma_latency", "path": CPU_DMA_LATENCY, "wanted": str(self._latency_us), "before": shown, "outcome": outcome}]
 
     def release(self) -> None:
         """Let the kernel sleep deeply again."""

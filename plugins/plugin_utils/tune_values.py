@@ -11,7 +11,7 @@ import typing as t
 from ..module_utils import cpus
 from ..module_utils.drive import label, options, selector_problem
 from . import tunespec
-from .schema import plain, suggestion
+from .schema import plain, role_default, suggestion
 
 ATTRIBUTE = re.compile(r"[a-z_]+")
 WORD = re.compile(r"[a-z0-9_-]*")
@@ -117,9 +117,11 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
     found = [f"{name}: {given[name]!r} must be {RULES[name][1]}" for name in RULES if name in given and not RULES[name][0](given[name])]
-    governor, preference = (word(given.get(name)) for name in ("tune_governor", "tune_energy_performance_preference"))
+    names = ("tune_governor", "tune_energy_performance_preference")
+    governor, preference = (word(given[name] if given.get(name) is not None else role_default(name)) for name in names)
     if governor == "performance" and preference not in ("", "performance", "0"):
-        found.append(f"tune_energy_performance_preference: {preference!r} cannot be had with the governor performance; leave it at performance, or take the governor powersave")
+        advice = "leave it at performance, or take the governor powersave"
+        found.append(f"tune_energy_performance_preference: {preference!r} cannot be had with the governor performance; {advice}")
     return found + _queue_problems(given.get("tune_queue")) + _vm_problems(given.get("tune_vm"))
 
 

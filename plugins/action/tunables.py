@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Gives the module `tunables` what the host's variables ask for."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, tune_values, tunespec
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.schema import plain
+
+NAMES = (*tunespec.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
+
+
+class ActionModule(ActionBase):
+    """See the module of the same name."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        result = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        missing = [name for name in NAMES if name not in variables]
+        if missing:
+            raise AnsibleActionFail("no variable {0}; call this through the role ssdlab.fleet.tune".format(", ".join(missing)))
+        tags = [name for name in hostplan.TAGS if name in variables]
+        values = plain({name: self._templar.template(variables[name]) for name in (*NAMES, *tags)})
+        problems = tune_values.problems(values)
+        if problems:
+            raise AnsibleActionFail("; ".join(problems))
+        result.update(self._execute_module(module_args=dict(self._task.args, **_arguments(values, self._task.args.get("concern"))), task_vars=variables))
+        return result
+
+
+def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, t.Any]:
+    """The module's arguments from the host's variables: one concern, or all that are switched on."""
+    given, keep = tune_values.normal(values), values["ssd_step"] == "tune"
+    tune = tunespec.build(given, [concern], keep) if concern else hostplan.tune_spec(values, keep)
+    return {"tune": tune, "drives": values["ssd_drives"], "parallel_drives": tune_values.whole(values["ssd_parallel_drives"]) or 1}

@@ -1,0 +1,121 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: boot_arguments
+short_description: Put arguments on the kernel's command line, and take them away again
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - With C(grubby) (RHEL and its kin) for all kernels, else by a drop-in below C(/etc/default/grub.d) and C(update-grub) (Debian and its kin).
+  - What the command line was, and what was added, is recorded in C(boot.json) of the state folder before the change.
+  - It does not reboot; RV(reboot_required) says whether that is needed. With O(verify=true) it fails where the running kernel is not as asked.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  state:
+    description: V(present) has the arguments at the next boot. V(absent) takes away what an earlier call added, and nothing else.
+    type: str
+    choices: [present, absent]
+    default: present
+  arguments:
+    description: The arguments, each without blanks and quotes. Needed for O(state=present).
+    type: list
+    elements: str
+    default: []
+  verify:
+    description: Whether to fail unless C(/proc/cmdline) is as asked; for a call after the reboot. It changes nothing else.
+    type: bool
+    default: false
+  state_dir:
+    description: Where the record is kept on the host.
+    type: path
+    default: /var/lib/ssdlab-fleet
+"""
+
+EXAMPLES = r"""
+- name: Keep the CPUs awake from the next boot on
+  ssdlab.fleet.boot_arguments:
+    arguments: [intel_idle.max_cstate=0, processor.max_cstate=0, idle=poll]
+  register: boot
+
+- name: Reboot
+  ansible.builtin.reboot:
+    reboot_timeout: 900
+  when: boot.reboot_required
+
+- name: See that the running kernel has them
+  ssdlab.fleet.boot_arguments:
+    arguments: [intel_idle.max_cstate=0, processor.max_cstate=0, idle=poll]
+    verify: true
+"""
+
+RETURN = r"""
+reboot_required:
+  description: Whether the running kernel's command line is not yet as asked.
+  returned: success
+  type: bool
+  sample: true
+before:
+  description: The running kernel's command line.
+  returned: success
+  type: str
+  sample: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=LABEL=root ro quiet
+after:
+  description: What it will be after the next boot, as far as this module sees to it.
+  returned: success
+  type: str
+  sample: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=LABEL=root ro quiet idle=poll
+loader:
+  description: The tool that sets it, V(grubby) or V(update-grub); null when there was nothing to take away.
+  returned: success
+  type: str
+  sample: update-grub
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import boot
+from ..module_utils.host import Host
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "arguments": {"type": "list", "elements": "str", "default": []},
+            "verify": {"type": "bool", "default": False},
+            "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+        },
+        supports_check_mode=True,
+    )
+    host, given = Host(), module.params
+    try:
+        if given["verify"]:
+            boot.verify(host, given["arguments"], given["state"] == "present")
+        if given["state"] == "present":
+            done = boot.present(host, given["state_dir"], given["arguments"], module.check_mode or given["verify"])
+        else:
+            done = boot.absent(host, given["state_dir"], module.check_mode)
+    except (boot.BootError, OSError) as error:
+        module.fail_json(msg=str(error))
+    diff = {key: done[key] + "\n" for key in ("before", "after")} if done["changed"] else {"before": "", "after": ""}
+    module.exit_json(**done, diff=diff)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+#!/usr/bin/python
+# -*- coding: utf-8 -*-
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: tunables
+short_description: Tell what tuning would change on a host
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings, verifies them and puts them back.
+  - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run would change.
+  - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role).
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  concern:
+    description: The part of tuning to look at; all that is switched on when it is not given.
+    type: str
+    choices: [services, updates, smt, cpu, cstates, power, vm, queue, numa, interrupts, write_cache]
+  tune:
+    description: What is asked for, as C(tune) in C(plan.json). Set by the action plugin.
+    type: dict
+  drives:
+    description: The drives, as in C(ssd_drives). Set by the action plugin.
+    type: list
+    elements: dict
+    default: []
+  parallel_drives:
+    description: How many of them run at the same time. Set by the action plugin.
+    type: int
+    default: 1
+seealso:
+  - module: ssdlab.fleet.campaign
+"""
+
+EXAMPLES = r"""
+- name: Look at the block queues of the host's drives
+  ssdlab.fleet.tunables:
+    concern: queue
+  register: seen
+
+- name: List what a run would change
+  ansible.builtin.debug:
+    msg: "{{ seen.settings | selectattr('outcome', 'eq', 'changed') | map(attribute='path') }}"
+"""
+
+RETURN = r"""
+settings:
+  description: Each setting with its value now and the one wanted.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: How it is read and set, such as V(sysfs), V(service), V(irq), V(write_cache).
+      type: str
+    name:
+      description: A short name.
+      type: str
+    path:
+      description: The file, or the unit's name.
+      type: str
+    before:
+      description: The value now; null where the host has no such thing.
+      type: str
+    wanted:
+      description: The value that a run would set.
+      type: str
+    outcome:
+      description: What a run would find, V(changed), V(unchanged) or V(not_applicable).
+      type: str
+  sample:
+    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline, wanted: none, outcome: changed}
+places:
+  description: For each drive where fio would run.
+  returned: success
+  type: dict
+  sample: {"22123A4F5B6C": {cpus: 1-7, node: 0, interrupt_cpus: "0", note: ""}}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils import drive, tuned_host
+from ..module_utils.host import Host
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "concern": {
+                "type": "str",
+                "choices": ["services", "updates", "smt", "cpu", "cstates", "power", "vm", "queue", "numa", "interrupts", "write_cache"],
+            },
+            "tune": {"type": "dict"},
+            "drives": {"type": "list", "elements": "dict", "default": []},
+            "parallel_drives": {"type": "int", "default": 1},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+    if given["tune"] is None:
+        module.fail_json(msg="nothing is asked for; call this where the variables of the role ssdlab.fleet.tune are set")
+    wrong = [problem for problem in map(drive.selector_problem, given["drives"]) if problem]
+    if wrong:
+        module.fail_json(msg="ssd_drives: " + wrong[0])
+    entries = [{"drive": drive.label(entry), "selector": entry} for entry in given["drives"]]
+    plan = {"tune": given["tune"], "drives": entries, "parallel_drives": given["parallel_drives"]}
+    settings, places = tuned_host.preview(Host(), plan)
+    differing = [item for item in settings if item["outcome"] == "changed"]
+    before, after = ("".join("{0}: {1}\n".format(item["path"], item[key]) for item in differing) for key in ("before", "wanted"))
+    module.exit_json(
+        changed=module.check_mode and bool(differing),
+        settings=settings,
+        places={name: place._asdict() for name, place in places.items()},
+        diff={"before": before, "after": after},
+    )
+
+
+if __name__ == "__main__":
+    main()
