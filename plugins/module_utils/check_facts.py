@@ -158,5 +158,5 @@ def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
     try:
         return iomemory_pci.check(host, iomemory.cards(host))
     except iomemory.IomemoryError as error:
-        remedy = "install Fusion-io's fio-util, and look at fio-status -a"
-        return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": "its ioMemory cards cannot be looked at: {0}".format(error), "remedy": remedy}]
+        message, remedy = "its ioMemory cards cannot be looked at: {0}".format(error), "install Fusion-io's fio-util, and look at fio-status -a"
+        return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]

@@ -120,5 +120,5 @@ CHECKS: tuple[Check, ...] = (
     Check("temperature", BLOCKS, COOL, too_hot),
     Check("temperature_headroom", WARNING, COOL, headroom),
     Check("throttled_before", WARNING, "see that its slot has enough air; throttling during the run makes a test invalid", throttled_before),
-    Check("write_cache", WARNING, "say write_cache: off or on in the drive's entry of ssd_drives, or tune_write_cache for all; off where there is no power-loss protection", write_cache),
+    Check("write_cache", WARNING, "say write_cache: on or off in the drive's entry, or tune_write_cache; off without power-loss protection", write_cache),
 )

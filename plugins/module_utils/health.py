@@ -141,8 +141,7 @@ def nvme_limits(controller: Json) -> Health:
 
 def from_smartctl(data: Json) -> Health:
     """From `smartctl --json`, of an NVMe, ATA or SCSI drive."""
-    parts = (_smartctl_nvme, _smartctl_ata, _smartctl_scsi)
-    kind = next((part for part, key in zip(parts, ("nvme_smart_health_information_log", "ata_smart_attributes", "scsi_error_counter_log")) if key in data), None)
+    kind = next((part for key, part in _SMARTCTL_PARTS if key in data), None)
     temperature, spare = _part(data, "temperature"), _part(data, "spare_available")
     common = dict(
         EMPTY,
@@ -207,6 +206,14 @@ def _smartctl_scsi(data: Json) -> Health:
         "media_errors": sum(count for count in errors if count is not None),
         "used_pct": whole(data.get("scsi_percentage_used_endurance_indicator")),
     }
+
+
+# The key of smartctl's JSON by which a kind of drive is known, and what reads the rest.
+_SMARTCTL_PARTS = (
+    ("nvme_smart_health_information_log", _smartctl_nvme),
+    ("ata_smart_attributes", _smartctl_ata),
+    ("scsi_error_counter_log", _smartctl_scsi),
+)
 
 
 def _part(data: Json, key: str) -> dict[str, t.Any]:

@@ -55,15 +55,13 @@ def _firmware(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
             identity = entry.get("identity") or {}
             if identity.get("model") and identity.get("firmware"):
                 models.setdefault(identity["model"], {}).setdefault(identity["firmware"], []).append((view.name, str(entry["drive"])))
-    return [
-        (
-            FLEET_FIRMWARE,
-            f"drives of the model {model} have different firmware: " + "; ".join(f"{version} on {_drives(places)}" for version, places in sorted(versions.items())),
-            list(dict.fromkeys(host for places in versions.values() for host, _drive in places)),
-        )
-        for model, versions in models.items()
-        if len(versions) > 1
-    ]
+    found = []
+    for model, versions in models.items():
+        if len(versions) > 1:
+            shown = "; ".join(f"{version} on {_drives(places)}" for version, places in sorted(versions.items()))
+            hosts = list(dict.fromkeys(host for places in versions.values() for host, _drive in places))
+            found.append((FLEET_FIRMWARE, f"drives of the model {model} have different firmware: {shown}", hosts))
+    return found
 
 
 def _drives(places: t.Sequence[Place]) -> str:

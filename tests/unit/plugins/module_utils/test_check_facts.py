@@ -133,5 +133,3 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     card = facts._replace(devices={"0000:03:00.0": {"vendor": check_facts.FUSION_IO}})
     monkeypatch.setattr(server, "which", lambda name: None)
     assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
-
-

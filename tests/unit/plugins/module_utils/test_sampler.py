@@ -49,7 +49,10 @@ def test_what_was_never_known_is_not_compared():
     assert sampler.spoilt(NOTHING, dict(FIRST, critical_warning=0)) == {}
 
 
-@pytest.mark.parametrize(("before", "after", "told"), [(0x04, 0x04, []), (0x04, 0x05, ["it warns: the spare is below its threshold"]), (0x02, 0x02, ["it warns: the temperature is beyond a threshold"])])
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(0x04, 0x04, []), (0x04, 0x05, ["it warns: the spare is below its threshold"]), (0x02, 0x02, ["it warns: the temperature is beyond a threshold"])],
+)
 def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, told):
     assert list(sampler.spoilt(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values()) == told
 
@@ -62,7 +65,8 @@ def nvme(fake):
     )
     block = fake.disk("nvme0n1", "259:0", path + "/nvme/nvme0")
     fake.link(block + "/device", path + "/nvme/nvme0")
-    fake.told = {"critical_warning": 0, "temperature": 313, "thm_temp1_trans_count": 0, "thm_temp2_trans_count": 0, "thm_temp1_total_time": 0, "thm_temp2_total_time": 0}
+    throttled = {"thm_temp1_trans_count": 0, "thm_temp2_trans_count": 0, "thm_temp1_total_time": 0, "thm_temp2_total_time": 0}
+    fake.told = {"critical_warning": 0, "temperature": 313, **throttled}
 
     def say(**values):
         fake.told.update(values)

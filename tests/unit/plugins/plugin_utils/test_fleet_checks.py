@@ -56,7 +56,7 @@ def test_what_hosts_should_have_alike(changes, message):
     [
         {"command_line": "quiet root=/dev/nvme0n1p2"},
         {"memory": {"total_bytes": (64 << 30) - 300000000}},
-        {"bios": {"system_vendor": "Maker", "system": "M2", "version": "7"}, "cpu": {"microcode": "0x7"}, "memory": {"total_bytes": 8 << 30}, "command_line": "x"},
+        {"bios": {**SNAPSHOT["bios"], "system": "M2", "version": "7"}, "cpu": {"microcode": "0x7"}, "memory": {"total_bytes": 8 << 30}, "command_line": "x"},
         {"bios": {}, "cpu": {}, "memory": {}, "kernel": {}, "command_line": None, "tools": {}},
         {"bios": None, "tools": None},
     ],
