@@ -125,7 +125,7 @@ drives:
           type: int
           sample: 4096
         transport:
-          description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop).
+          description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop), or V(pcie) for a P320h, P420m or ioMemory.
           type: str
           sample: nvme
         numa_node:

@@ -55,7 +55,7 @@ def lab(site, tmp_path):
         with open(machine, encoding="utf-8") as file:
             return json.load(file)
 
-    site.vendor, site.seen, site.machine = play, seen, machine
+    site.vendor, site.seen, site.machine, site.environment = play, seen, machine, environment
     return site
 
 
@@ -112,6 +112,20 @@ def test_an_over_subscribed_bus_stops_the_play(lab):
         machine["iomemory"]["pci_check"] = "oversubscribed"
     code, output = lab.vendor()
     assert code != 0 and "need 3000 MB/s, it has 2000 MB/s" in output, output
+
+
+def test_a_bugreport_is_kept_with_the_results(lab, tmp_path):
+    """The step of collect.yml, with the run that collect.yml knows by then."""
+    play = tmp_path / "keep.yml"
+    play.write_text(json.dumps([{
+        "hosts": "ssd_servers", "gather_facts": False, "vars": {"ssd_run": {"id": "r1", "results_dir": str(lab.results)}},
+        "tasks": [{"ansible.builtin.include_role": {"name": "ssdlab.fleet.vendor", "tasks_from": "bugreport"}}],
+    }]))
+    code, output = lab.play(play, env=dict(lab.environment, ANSIBLE_COLLECTIONS_PATH=str(REPO / "playbooks" / "collections")))
+    assert code == 0, output
+    (kept,) = (lab.results / "r1" / "bugreports" / "server").iterdir()
+    assert kept.name.startswith("fio-bugreport-") and kept.stat().st_size > 0
+    assert not list(tmp_path.glob("fio-bugreport-*"))
 
 
 class Bmc:

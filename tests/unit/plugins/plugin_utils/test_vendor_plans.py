@@ -15,6 +15,13 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import load_plan
 PLANS = ("micron-p420m", "micron-p420m-dd", "iomemory-guide")
 
 
+def test_a_cards_own_sector_size_counts_for_what_follows():
+    cell = {"block_size": "512B", "read_pct": 0}
+    purge = {"method": "iomemory_format", "iomemory_sector_bytes": 512}
+    (test,) = rendered([{"name": "own", "purge": purge, "precondition": False, "cells": [cell]}], block=4096)["drives"][0]["tests"]
+    assert len(test["cells"]) == 1 and test["purge"] == purge
+
+
 def rendered(plan, block=512):
     identity = {"serial": "S1", "size_bytes": 700_150_000_000 // 4096 * 4096, "logical_block_size_bytes": block}
     return render(
