@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import check_facts, checks, snapshot
@@ -133,3 +134,12 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     card = facts._replace(devices={"0000:03:00.0": {"vendor": check_facts.FUSION_IO}})
     monkeypatch.setattr(server, "which", lambda name: None)
     assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
+
+
+def test_fio_pci_checks_findings_come_with_the_others(emulated, monkeypatch):
+    host = emulated(cards=[emulator.card(0, "1241D0259", pci="03:00.0")], pci_check="oversubscribed")
+    monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
+    vendor = check_facts.vendor(host, check_facts.Facts({}, {}))
+    assert {(item["check"], item["level"]) for item in vendor} >= {("pcie_bandwidth", "blocks")}
+    told = checks.run(check_facts.Facts(check_facts.machine({}, None, None), WANTED), {"pcie_bandwidth": "warning"}, vendor)
+    assert {item["level"] for item in told} == {"warning"} and {item["check"] for item in vendor} <= set(checks.CODES)
