@@ -21,6 +21,7 @@ from .campaign import Campaign, Job
 from .host import Host
 from .liveness import is_live, pid_start
 from .locks import Locked, host_lock
+from .purge_step import goes_on
 from .rundir import Journal, RunDir, Status, now, queued, read_journal, read_json, run_ids
 from .tuned_host import TunedHost
 
@@ -202,4 +203,6 @@ def _close_ledger(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | N
     """Note what a killed job left on its drives, right after it and before anybody else could write: not after a reboot."""
     plan = read_json(run_dir.plan)
     if plan and status and status.get("boot_id") == tuning.boot_id(host):
-        own_data.close_left(host, run_dir.state_dir, run_dir.run_id, [drive["selector"] for drive in plan["drives"]])
+        history = read_journal(run_dir.journal)
+        still = [drive for drive in plan["drives"] if not goes_on(r for r in history if r.get("drive") == drive["drive"])]
+        own_data.close_left(host, run_dir.state_dir, run_dir.run_id, [drive["selector"] for drive in still])

@@ -53,6 +53,7 @@ def probe(
     guard_configured.read_tags(host, facts)
     probe_device(host, facts)
     _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
+    facts.own_data = own_data.unread(ledger) if ledger is not None else None
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (guard_content.probe_wipefs, guard_content.probe_blkid):
             step(host, facts)

@@ -43,6 +43,8 @@ class HeldDrive:
         self._lock: Lock | None = None
         self._state_dir = state_dir
         self._content_is_ours = False
+        # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
+        self.unsettled = False
         self._before: own_data.Before | None = None
         self.handle: int | None = None
         self.path = ""
@@ -160,7 +162,7 @@ class HeldDrive:
 
     def release(self) -> None:
         """Note what we leave on the drive, close it and free its lock; harmless when it is not held."""
-        if self._before is not None and self.handle is not None:
+        if self._before is not None and self.handle is not None and not self.unsettled:
             with contextlib.suppress(OSError):  # a drive that can't be read any more: the ledger goes on saying that we write
                 own_data.end(self._host, self._before, self.identity, self.handle)
         self._content_is_ours, self._before = False, None

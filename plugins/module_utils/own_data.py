@@ -90,7 +90,12 @@ def compare(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any], r
     samples = entry.get("samples") or []
     known = entry["state"] == RELEASED and bool(samples) and not _written_since(host, entry, identity)
     unchanged = known and all(_hash(reader, item["offset"], item["length"]) == item["sha256"] for item in samples)
-    return {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "unchanged": unchanged}
+    return dict(unread(entry), unchanged=unchanged)
+
+
+def unread(entry: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same for a drive that can't be read now: nothing speaks for its data."""
+    return {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "unchanged": False}
 
 
 def _written_since(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:

@@ -35,7 +35,9 @@ def perform(work: Work) -> dict[str, t.Any]:
     kept["capabilities"] = work.capabilities
     work.note("purge_started", sentinels=sentinels.record(), **kept)
     began = work.clock()
+    work.held.unsettled = method.progress is not None
     fields = method.run(work)
+    work.held.unsettled = False
     seconds = work.clock() - began
     work.held.check()
     return dict(fields, seconds=round(seconds, 3), **kept, **verify(work, sentinels))
@@ -62,6 +64,13 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
         elif record["event"] == "purge" or (record["event"] == "test_finished" and record["outcome"] != "interrupted"):
             started = None
     return started
+
+
+def goes_on(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
+    """Whether a purge may go on in a drive by itself, from the records of its run: what the drive holds is not known then."""
+    started = unfinished(history)
+    method = purge.METHODS.get(started["method"]) if started else None
+    return method is not None and method.progress is not None
 
 
 def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:

@@ -392,6 +392,14 @@ def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, l
     assert bool(purge_step.unfinished(records)) is left
 
 
+@pytest.mark.parametrize(("method", "events", "goes"), [
+    ("nvme_sanitize_block", ["purge_started"], True), ("deallocate", ["purge_started"], False), ("melt", ["purge_started"], False),
+    ("nvme_sanitize_block", ["purge_started", "purge"], False),
+])
+def test_only_some_purges_go_on_without_their_job(method, events, goes):
+    assert purge_step.goes_on({"event": event, "method": method} for event in events) is goes
+
+
 def stop_at(share):
     def tick(now):
         if now and now >= share:

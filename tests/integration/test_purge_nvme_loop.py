@@ -1,0 +1,293 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An NVMe namespace purged by the host job: guard, exclusive hold, sentinels, method, verification, a stop and going on.
+
+The namespace is a loop device that a `Server` shows as NVMe; nvme is the emulator of tests/emulators, found by PATH, which works on the file behind it.
+Deallocate and overwrite are done to the loop device as it is.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, engine, guard, locks, purge, rundir, sysfs, tuning
+from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema
+
+EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
+SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
+SIZE = 48 << 20
+METHODS = ["nvme_sanitize_crypto", "nvme_sanitize_block", "nvme_sanitize_overwrite", "nvme_format_crypto", "nvme_format_user_data"]
+WEAK = ["deallocate", "overwrite"]
+
+
+class Server(Host):
+    """This machine, whose loop device `name` is namespace 1 of the controller nvme0."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.files = {"/sys/block/%s/nsid" % name: "1", "/sys/block/%s/eui" % name: EUI}
+
+    def get(self, path):
+        return self.files.get(path) or super().get(path)
+
+
+class Bench:
+    """The drive, the state of its emulator, and host jobs of this process with a state folder and locks of their own."""
+
+    def __init__(self, loop, folder):
+        self.loop, self.folder = loop, folder
+        self.machine = folder / "nvme.json"
+        space = {"media": str(loop.file), "size_bytes": SIZE, "eui64": EUI, "lbaf": 0}
+        self.facts = {"controller": "nvme0", "sn": SERIAL, "seconds": 0, "namespaces": {"1": space}}
+        self.set()
+        self.run_dir = rundir.RunDir(str(folder / "state"), "r")
+
+    def set(self, **facts):
+        self.facts.update(facts)
+        self.machine.write_text(json.dumps({"drives": [self.facts]}))
+
+    def state(self):
+        return json.loads(self.machine.read_text())["drives"][0]
+
+    def server(self):
+        return Server(self.loop.name)
+
+    def plan(self, method):
+        tests = planning.step_plan("purge")
+        seen = guard.inspect(self.server(), [self.loop.selector])
+        assert seen[0]["refusals"] == []
+        tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
+        return planning.render(
+            tests, run={"id": "r", "name": "n"}, host="h", boot_id=tuning.boot_id(Host()), drives=seen, engine_version="1",
+            variables={"purge_method": method}, tune=tune,
+        )
+
+    def job(self, plan):
+        os.makedirs(self.run_dir.path, exist_ok=True)
+        rundir.write_atomic(self.run_dir.plan, json.dumps(plan))
+        return engine.HostJob(self.run_dir, self.server())
+
+    def run(self, method):
+        """A host job to its end: the drive's outcome."""
+        self.job(self.plan(method)).run()
+        return self.run_dir.read_status()["drives"][0]
+
+    def journal(self, *names):
+        records = rundir.read_journal(self.run_dir.journal)
+        for record in records:
+            jsonschema.validate(record, schema.load("journal"))
+        return [record for record in records if record["event"] in names]
+
+    def erasing(self):
+        """The destructive commands that the job logged, fio's aside."""
+        with open(self.run_dir.commands) as file:
+            argvs = [json.loads(line)["argv"] for line in file]
+        return [argv for argv in argvs if argv[:2] in (["nvme", "format"], ["nvme", "sanitize"], ["ioctl", "BLKDISCARD"])]
+
+    def digest(self):
+        return hashlib.sha256(self.loop.file.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def bench(loop_drive, tmp_path, monkeypatch):
+    loop = loop_drive(size_bytes=SIZE)
+    made = Bench(loop, tmp_path)
+    monkeypatch.setattr(sysfs, "transport", lambda host, name: "nvme")
+    monkeypatch.setattr(sysfs, "nvme_controllers", lambda host, name: ["/sys/class/nvme/nvme0"])
+    monkeypatch.setattr(drive, "serial", lambda host, name: SERIAL if name == loop.name else None)
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(made.machine))
+    monkeypatch.setenv("PATH", os.pathsep.join([EMULATORS, os.path.dirname(sys.executable), os.environ["PATH"]]))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield made
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("method", METHODS + WEAK)
+def test_each_method_purges_under_our_hold_and_is_verified(bench, method):
+    before = bench.digest()
+    assert bench.run(method)["outcome"] == "complete"
+    started, record = bench.journal("purge_started", "purge")
+    assert (started["event"], record["event"], record["method"], record["verified"]) == ("purge_started", "purge", method, True)
+    assert record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
+    assert record["purge_class"] == ("not_pts" if method in WEAK else "pts")
+    assert bench.erasing() == ([] if method == "overwrite" else record["commands"])
+    if method in METHODS and method not in ("nvme_format_crypto", "nvme_sanitize_crypto"):
+        assert bench.digest() == before  # zeros again: the sentinels, and fio's first block, are gone
+    print(method, "before", before, "after", bench.digest())
+
+
+def test_auto_takes_the_strongest(bench):
+    bench.run("auto")
+    (record,) = bench.journal("purge")
+    assert record["method"] == "nvme_sanitize_crypto" and record["why"] == "auto: the strongest that the drive offers"
+
+
+@pytest.mark.parametrize("method", ["nvme_sanitize_block", "nvme_format_crypto"])
+def test_a_drive_that_erases_nothing_fails_its_test(bench, method):
+    bench.set(mode="nothing")
+    assert bench.run(method)["outcome"] == "error"
+    record, end = bench.journal("purge", "test_finished")
+    assert (record["verified"], record["verification"]["survived"], end["outcome"]) == (False, 32, "error")
+    assert "32 of 32 blocks written before the purge can still be read" in end["reasons"][0]
+
+
+@pytest.mark.parametrize(("mode", "said"), [("failed", "says that the purge failed"), ("stuck", "purge stuck: no progress for 1 s")])
+def test_a_sanitize_that_fails_or_is_stuck_ends_the_test_in_those_words(bench, mode, said):
+    bench.set(mode=mode)
+    plan = bench.plan("nvme_sanitize_block")
+    plan["drives"][0]["tests"][0]["purge"]["stuck_s"] = 1
+    bench.job(plan).run()
+    (end,) = bench.journal("test_finished")
+    assert end["outcome"] == "error" and said in end["reasons"][0] and bench.journal("purge") == []
+
+
+def test_nvme_would_refuse_the_namespace_itself_while_we_hold_it(bench):
+    """Why it is the controller's node: the namespace would need --force, which drops nvme-cli's own check."""
+    held = HeldDrive(bench.server(), {"selector": bench.loop.selector, "expected": drive.identity(bench.server(), bench.loop.name)}, {"run": "r"}, True)
+    held.take()
+    try:
+        shown = bench.loop.path
+        bench.set(controller="nvme" + shown[len("/dev/"):][4:].split("n")[0])
+        argv = [os.path.join(EMULATORS, "nvme"), "format", shown, "--namespace-id=1", "--lbaf=0", "--ses=1"]
+        refused = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert refused.returncode != 0 and "Namespace is currently busy" in refused.stderr
+        assert subprocess.run([*argv, "--force"], capture_output=True, check=False).returncode == 0
+    finally:
+        held.release()
+
+
+def stop_when(condition):
+    """SIGTERM to this process once it holds."""
+
+    def wait():
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not condition():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(bench):
+    bench.set(seconds=12)
+    plan = bench.plan("nvme_sanitize_block")
+    job = bench.job(plan)
+    thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
+    job.run()
+    thread.join()
+    assert bench.run_dir.read_status()["state"] == "stopped"
+    assert [record["outcome"] for record in bench.journal("test_finished")] == ["interrupted"]
+    # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
+    (seen,) = guard.inspect(bench.server(), [bench.loop.selector], state_dir=bench.run_dir.state_dir)
+    assert "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]] and seen["own_data"]["state"] == "writing"
+    bench.job(plan).run()
+    assert bench.run_dir.read_status()["drives"][0]["outcome"] == "complete"
+    (record,) = bench.journal("purge")
+    assert record["resumed"] is True and record["verified"] is True and record["attempt"] == 2
+    assert len(bench.erasing()) == 1 and len(bench.journal("purge_started")) == 1
+
+
+def test_one_that_ended_while_nobody_looked_is_done_again(bench):
+    plan = bench.plan("nvme_sanitize_block")
+    bench.set(seconds=3)
+    job = bench.job(plan)
+    thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
+    job.run()
+    thread.join()
+    time.sleep(3.5)
+    bench.job(plan).run()
+    (record,) = bench.journal("purge")
+    assert "resumed" not in record and record["verified"] and len(bench.erasing()) == 2
+
+
+def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
+    plan = bench.plan("nvme_sanitize_block")
+    bench.set(sanitize={"status": 2, "started": time.time(), "seconds": 60, "action": 2})
+    before = bench.digest()
+    bench.job(plan).run()
+    (refused,) = bench.journal("guard")
+    assert "sanitize_running" in [refusal["code"] for refusal in refused["refusals"]]
+    assert bench.erasing() == [] and bench.digest() == before
+
+
+# --- lend: the drive is closed for a tool, its lock kept, and what comes back is looked at ---
+
+
+@pytest.fixture
+def held(bench):
+    plan = {"selector": bench.loop.selector, "expected": drive.identity(bench.server(), bench.loop.name)}
+    taken = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
+    taken.take()
+    yield taken
+    taken.release()
+
+
+def test_a_lent_drive_is_closed_locked_and_then_held_again(bench, held):
+    with held.lend():
+        with pytest.raises(Refused, match="not_held"):
+            held.descriptor()
+        os.close(os.open(bench.loop.path, os.O_RDWR | os.O_EXCL))
+        with pytest.raises(locks.Locked):
+            locks.drive_lock(held.identity, {"run": "other"}).acquire()
+    with pytest.raises(OSError):
+        os.open(bench.loop.path, os.O_RDWR | os.O_EXCL)
+    held.check()
+
+
+def test_a_lent_drive_may_change_what_it_was_lent_for_and_nothing_else(bench, held):
+    def grow():
+        subprocess.run(["losetup", "--detach", bench.loop.path], check=True)
+        subprocess.run(["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True)
+
+    with pytest.raises(Refused, match="identity_changed"):
+        with held.lend(("logical_block_size_bytes",)):
+            grow()
+    with pytest.raises(Refused, match="not_held"):
+        held.descriptor()
+
+
+def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
+    with held.lend(("logical_block_size_bytes", "physical_block_size_bytes", "diskseq")):
+        subprocess.run(["losetup", "--detach", bench.loop.path], check=True)
+        subprocess.run(["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True)
+    assert held.identity["logical_block_size_bytes"] == 4096
+    held.check()
+
+
+def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
+    plan = {"selector": bench.loop.selector, "expected": drive.identity(bench.server(), bench.loop.name)}
+    waiting = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
+    monkeypatch.setattr(guard, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
+    waiting.identify()
+    try:
+        assert waiting.path == bench.loop.path and waiting.handle is None
+        with pytest.raises(locks.Locked):
+            locks.drive_lock(waiting.identity, {"run": "other"}).acquire()
+    finally:
+        waiting.release()
+    other = HeldDrive(bench.server(), dict(plan, expected=dict(plan["expected"], serial="other")), {"run": "r"}, same_boot=True)
+    with pytest.raises(Refused, match="identity_changed"):
+        other.identify()
+
+
+def test_no_method_is_offered_for_a_plain_loop_device_but_those_for_any_drive(loop_drive):
+    loop = loop_drive()
+    offered = purge.offers(Host(), drive.identity(Host(), loop.name), {})
+    assert [offer["method"] for offer in offered] == WEAK
