@@ -20,6 +20,9 @@ VENDOR_CODES = ("pcie_errors", "pcie_link_width", "pcie_bandwidth", "pcie_other"
 FLEET_FIRMWARE, FLEET_HOSTS = "fleet_firmware", "fleet_hosts"
 CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, FLEET_FIRMWARE, FLEET_HOSTS]))
 
+# The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
+UNKNOWN_REMEDY = "look at it by hand, and let it pass with preflight_levels"
+
 Finding = t.Dict[str, t.Any]
 
 
@@ -36,7 +39,8 @@ def run(facts: Facts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[
 
 
 def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, str]) -> Finding:
-    return {"check": check.check, "drive": drive, "level": level(check, message, levels), "message": str(message), "remedy": check.remedy}
+    remedy = UNKNOWN_REMEDY if isinstance(message, Unknown) else check.remedy
+    return {"check": check.check, "drive": drive, "level": level(check, message, levels), "message": str(message), "remedy": remedy}
 
 
 def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:

@@ -51,13 +51,17 @@ def lines(warned: t.Sequence[Warned]) -> list[str]:
     for item in warned:
         if item["level"] == WARNING:
             checks.setdefault((item["host"], item["drive"] or "", item["message"]), []).append(item)
-    places: dict[str, list[str]] = {}
+    places: dict[str, dict[str, list[str]]] = {}
     for (host, drive, message), items in checks.items():
-        # What could not be read is one thing for many checks, each with a remedy of its own.
-        remedy = f". To put it right: {items[0]['remedy']}" if len(items) == 1 else ""
-        text = f"{', '.join(item['check'] for item in items)}: {message}{remedy}"
-        places.setdefault(text, []).append(f"{host}: drive {drive}" if drive else host)
-    return [f"{findings.host_list(where)}: {text}" for text, where in places.items()]
+        remedy = " or ".join(dict.fromkeys(item["remedy"] for item in items))
+        text = f"{', '.join(item['check'] for item in items)}: {message}. To put it right: {remedy}"
+        places.setdefault(text, {}).setdefault(host, []).extend([drive] if drive else [])
+    return [f"{findings.host_list([_place(host, drives) for host, drives in where.items()])}: {text}" for text, where in places.items()]
+
+
+def _place(host: str, drives: t.Sequence[str]) -> str:
+    """A host, or drives of it."""
+    return f"{host}: drive{'s' * (len(drives) > 1)} {findings.host_list(drives)}" if drives else host
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:

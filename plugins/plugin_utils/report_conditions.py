@@ -19,10 +19,10 @@ def warnings(run: Mapping, host: str, drive: str | None) -> list[Mapping]:
     found: dict[str, Mapping] = {}
     for item in run.get("warnings") or []:
         if item.get("host") == host and item.get("drive") == drive and item.get("level") == "warning":
-            entry = found.setdefault(item["message"], {"checks": [], "message": item["message"], "remedy": item.get("remedy") or ""})
+            entry = found.setdefault(item["message"], {"checks": [], "message": item["message"], "remedies": {}})
             entry["checks"].append(item["check"])
-    # The remedies of checks that share a message differ: what could not be read is one thing for all of them.
-    return [{**entry, "remedy": entry["remedy"] if len(entry["checks"]) == 1 else ""} for entry in found.values()]
+            entry["remedies"][item.get("remedy") or ""] = True
+    return [{"checks": entry["checks"], "message": entry["message"], "remedy": " or ".join(entry["remedies"])} for entry in found.values()]
 
 
 def samples(taken: t.Sequence[Mapping]) -> Mapping | None:

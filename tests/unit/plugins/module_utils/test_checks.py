@@ -237,6 +237,8 @@ def test_a_drive_behind_an_hba_is_not_judged_by_the_hbas_link():
 def test_levels_are_the_inventorys_choice():
     facts = Facts(GOOD_MACHINE, WANTED, [drive({"width": 2}, told={"media_errors": 1, "passed": None})])
     by_check = {item["check"]: item["level"] for item in checks.run(facts, {})}
+    remedies = {item["check"]: item["remedy"] for item in checks.run(facts, {})}
+    assert remedies["health"] == checks.UNKNOWN_REMEDY and "reseat" in remedies["pcie_link"]
     # pcie_link blocks by itself, media_errors warns, and what could not be read warns though health blocks.
     assert by_check == {"pcie_link": "blocks", "media_errors": "warning", "health": "warning"}
     chosen = {item["check"]: item["level"] for item in checks.run(facts, {"pcie_link": "ok", "media_errors": "blocks", "health": "blocks"})}

@@ -40,9 +40,11 @@ def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
 def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
     many = [view(*(finding(drive="S%d" % number) for number in range(4)), name=name) for name in ("h1", "h2")]
     (line,) = checked.lines(checked.warnings(many, None))
-    assert line == "h1: drive S0, h1: drive S1, h1: drive S2, h1: drive S3, h2: drive S0 and 3 more: wear: m. To put it right: r"
-    shared = view(finding("health", message="unreadable"), finding("wear", message="unreadable"), finding("cpufreq", None))
-    assert checked.lines(checked.warnings([shared], None)) == ["h1: drive S1: health, wear: unreadable", "h1: cpufreq: m. To put it right: r"]
+    assert line == "h1: drives S0, S1, S2, S3, h2: drives S0, S1, S2, S3: wear: m. To put it right: r"
+    (line,) = checked.lines(checked.warnings([view(finding("cpufreq", None), name=f"h{number}") for number in range(9)], None))
+    assert line == "h0, h1, h2, h3, h4 and 4 more: cpufreq: m. To put it right: r"
+    shared = view(finding("health", message="unread"), finding("wear", message="unread", remedy="s"), finding("spare", message="unread"))
+    assert checked.lines(checked.warnings([shared], None)) == ["h1: drive S1: health, wear, spare: unread. To put it right: r or s"]
 
 
 @pytest.mark.parametrize(
