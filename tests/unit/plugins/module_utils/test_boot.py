@@ -115,7 +115,7 @@ def test_other_arguments_take_the_place_of_the_first_and_the_first_command_line_
     assert boot.present(machine, state, ["idle=halt"])["changed"]
     machine.boot()
     assert boot.lacking(machine.read("/proc/cmdline"), ["idle=halt", "intel_idle.max_cstate=1"]) == []
-    boot.absent(machine, state)
+    assert boot.absent(machine, state)["after"] == BEFORE
     machine.boot()
     assert sorted(machine.read("/proc/cmdline").split()) == sorted(BEFORE.split())
 

@@ -36,15 +36,15 @@ Memory Device
 
 @pytest.fixture
 def server(fake):
-    """Two CPUs with different governors, and an NVMe drive on node 1."""
+    """Three CPUs with different governors, and an NVMe drive on node 1."""
     fake.answers["dmidecode"] = (0, DMIDECODE, "")
     fake.nvme("nvme0n1", "259:0", "S1", queue__scheduler="[none] mq-deadline\n")
     fake.put("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Example 3.0GHz\nmicrocode\t: 0x2a\n")
     fake.put("/proc/meminfo", "MemTotal:  1024 kB\nMemAvailable: 512 kB\n")
     fake.put("/proc/cmdline", "ro quiet\n")
     fake.put("/sys/class/dmi/id/bios_version", "1.2\n")
-    fake.put("/sys/devices/system/cpu/online", "0-1\n")
-    for cpu, governor in ((0, "powersave"), (1, "performance")):
+    fake.put("/sys/devices/system/cpu/online", "0-2\n")
+    for cpu, governor in ((0, "powersave"), (1, "performance"), (2, "powersave")):
         fake.put("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, governor + "\n")
     for state, (name, latency) in enumerate((("POLL", 0), ("C1", 2))):
         base = "/sys/devices/system/cpu/cpu0/cpuidle/state%d/" % state
@@ -61,7 +61,7 @@ def server(fake):
 def test_the_snapshot_tells_what_the_host_is(server):
     seen = snapshot.gather(server, tools={})
     assert set(seen) == PARTS
-    assert (seen["cpu"]["model"], seen["cpu"]["microcode"], seen["cpu"]["cpus"]) == ("Example 3.0GHz", "0x2a", 2)
+    assert (seen["cpu"]["model"], seen["cpu"]["microcode"], seen["cpu"]["cpus"]) == ("Example 3.0GHz", "0x2a", 3)
     assert seen["memory"] == {"total_bytes": 1 << 20, "available_bytes": 1 << 19, "swap_bytes": None, "modules": {"32 GB DDR4 2933 MT/s": 2}}
     assert (seen["bios"]["version"], seen["command_line"]) == ("1.2", "ro quiet")
     assert seen["numa"]["nodes"] == {"1": {"cpus": "0-1", "memory_bytes": 256 << 10, "distances": [10]}}
@@ -71,7 +71,7 @@ def test_the_snapshot_tells_what_the_host_is(server):
 
 def test_the_values_in_force_are_told_by_value(server):
     tuned = snapshot.gather(server, tools={})["tunables"]
-    assert tuned["governor"] == {"powersave": "0", "performance": "1"}
+    assert tuned["governor"] == {"powersave": "0,2", "performance": "1"}
     assert tuned["queue"]["nvme0n1"]["scheduler"] == "none"
     assert tuned["idle_states"] == [{"name": "POLL", "latency_us": 0, "disabled": False}, {"name": "C1", "latency_us": 2, "disabled": True}]
 
