@@ -184,6 +184,8 @@ def server(make_bench):
     made.nvme("letter case", "nvme6n1", "abcdef").entry = {"serial": "ABCDEF"}
     made.nvme("first namespace", "nvme7n1", "MULTI", wwid="eui.0025385b71b00001")
     made.nvme("second namespace", "nvme7n2", "MULTI", wwid="eui.0025385b71b00002").entry = {"wwn": "eui.0025385b71b00002"}
+    made.nvme("left", "nvme8n1", "LEFT")
+    made.nvme("right", "nvme9n1", "RIGHT")
     made.sata("sda", "sda", "ATA1")
     made.sata("sdaa", "sdaa", "ATA11")
     for name in ("ten", "sdaa"):
@@ -196,6 +198,18 @@ def server(make_bench):
 @pytest.fixture(scope="module")
 def alike(server):
     return server.bench.play()
+
+
+@pytest.mark.case(1)
+def test_case_1_two_names_that_were_swapped(server):
+    """Between preflight and the job, as after a reset of both controllers: each serial is found, but not as the drive that was looked at."""
+    bench = server.bench
+    one, other = (server.tree.path("/sys/devices/pci0000:80/0000:80:01.0/nvme/%s/serial" % name) for name in ("nvme8", "nvme9"))
+    swap = ("sh", "-ec", 'mv "$0" "$0.was"; mv "$1" "$0"; mv "$0.was" "$1"', one, other)
+    outcome = bench.play_between(swap, entries=[bench.disks[name].entry for name in ("left", "right")])
+    for name, node in (("left", "/dev/nvme9n1"), ("right", "/dev/nvme8n1")):
+        outcome.refused(name, "identity_changed")
+        assert node in outcome.message(name, "identity_changed")
 
 
 @pytest.mark.case(5)

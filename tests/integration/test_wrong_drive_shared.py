@@ -40,7 +40,7 @@ def server(make_bench):
     for name, (label, place) in zip(("sde", "sdf"), NETWORKS.items()):
         server.disk(label, name, "/sys/devices/" + place, {"serial": label}, **vpd80(label))
     server.sata("member of a multipath device", "sdg", "MPATH")
-    server.tree.disk("dm-0", "250:0", "/sys/devices/virtual")
+    server.tree.disk("dm-0", "250:0", "/sys/devices/virtual", dm__uuid="mpath-35000c500a1b2c3d4")
     (server.root / bench.disks["member of a multipath device"].block[1:] / "holders" / "dm-0").mkdir()
     server.disk("virtio", "vdz", PCI + "virtio7", {"serial": "VIRTIO"}, serial="VIRTIO")
     both = {"nsid_list": [{"nsid": 1}, {"nsid": 2}]}
@@ -80,7 +80,7 @@ def test_case_30_a_network_in_between(outcome, name):
 
 @pytest.mark.case(30)
 def test_case_30_a_path_of_a_multipath_device_or_no_local_transport(outcome):
-    outcome.refused("member of a multipath device", "held")
+    outcome.refused("member of a multipath device", "held", "fabric")
     outcome.refused("virtio", "transport")
 
 

@@ -246,12 +246,14 @@ class Bench(contextlib.ExitStack):
         self.site.hosts = {host: dict((variables or {}).get(host, {}), ssd_drives=drives) for host, drives in given.items()}
         for disk in self.disks.values():
             disk.seal()
-        before = {folder: len(_lines(folder / "journal.jsonl")) for folder in self.site.run_folders()}
+        before = self._told_by_jobs()
         code, output = self.site.play(playbook, *arguments, env=dict({COMMAND_LOG: log}, **self.environment, **(env or {})), prefix=self.prefix())
-        journal = [record for folder in self.site.run_folders() for record in _lines(folder / "journal.jsonl")[before.get(folder, 0):]]
-        return Outcome(self, code, output, [*_lines(log), *self.job_commands()], journal)
+        new = {path: records[len(before.get(path, ())):] for path, records in self._told_by_jobs().items()}
+        journal = [record for path, records in new.items() for record in records if path.name == "journal.jsonl"]
+        commands = [record["argv"] for path, records in new.items() for record in records if path.name == "commands.jsonl"]
+        return Outcome(self, code, output, [*_lines(log), *commands], journal)
 
-    def play_between(self, *stages, step="purge"):
+    def play_between(self, *stages, step="purge", entries=None):
         """Preflight, then these commands, then the start of the job and all to its end: what befalls a drive after it was looked at.
 
         What the commands leave on the drives is what has to be there after the play.
@@ -264,11 +266,11 @@ class Bench(contextlib.ExitStack):
         path = Path(self.folder, "between.yml")
         path.write_text(json.dumps([shipped[0], between, *shipped[1:]]))
         collections = {"ANSIBLE_COLLECTIONS_PATH": str(REPO / "playbooks" / "collections")}
-        return self.play("-e", "ssd_step=" + step, playbook=path, env=collections)
+        return self.play("-e", "ssd_step=" + step, playbook=path, entries=entries, env=collections)
 
-    def job_commands(self):
-        """What the host jobs of this site logged themselves."""
-        return [record["argv"] for folder in self.site.run_folders() for record in _lines(folder / "commands.jsonl")]
+    def _told_by_jobs(self):
+        """What the host jobs of this site wrote so far: their journals, and the logs of their commands."""
+        return {path: _lines(path) for folder in self.site.run_folders() for path in (folder / "journal.jsonl", folder / "commands.jsonl")}
 
 
 class Outcome:
@@ -285,6 +287,9 @@ class Outcome:
         for found in filter(None, map(_FINDING.match, output.splitlines())):
             self.findings.setdefault(found["drive"], {})[found["code"]] = found["message"]
         for record in journal:
+            if record["event"] == "drive_finished" and record["outcome"] == "refused":
+                code, _colon, message = record["message"].partition(": ")
+                self.findings.setdefault(record["drive"], {}).setdefault(code, message)
             if record["event"] == "guard":
                 self.findings.setdefault(record["drive"], {}).update({refusal["code"]: refusal["message"] for refusal in record["refusals"]})
 
@@ -298,6 +303,10 @@ class Outcome:
 
     def _label(self, name):
         return self.bench.disks[name].label if name in self.bench.disks else name
+
+    def results(self):
+        """The records of results.jsonl that the site has."""
+        return [record for path in sorted(self.bench.site.results.glob("*/results.jsonl")) for record in _lines(path)]
 
     def told(self, host, text):
         """That preflight said this of an inventory name as a whole, and that nothing happened."""
