@@ -140,7 +140,7 @@ def parse(text: str) -> dict[str, t.Any]:
             break
         try:
             data = json.loads(text[start:])
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(data, dict) and isinstance(data.get("jobs"), list):
             return data

@@ -36,9 +36,13 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
         return
     if not result.stdout.strip() and not result.stderr.strip() and _wipefs_is_silent(host):
         return
+    kinds: List[str] = []
     try:
-        kinds = [str(entry["type"]) for entry in json.loads(result.stdout)["signatures"]]
-    except (ValueError, KeyError, TypeError):
+        listed = json.loads(result.stdout)["signatures"]
+        kinds = [str(entry["type"]) for entry in listed]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    if not isinstance(listed, list):  # an empty mapping or text would look like no signature
         facts.failures.append("wipefs gave no list of signatures: %.80r" % result.stdout)
         return
     for kind in kinds:

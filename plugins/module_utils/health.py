@@ -4,7 +4,8 @@
 """A drive's health, from nvme-cli's or smartctl's JSON, in one form for all transports. What a drive does not tell is None.
 
 {source, error, temperature_c, warning_temperature_c, critical_temperature_c, critical_warning, passed, failing, spare_pct,
-spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts, throttle_s, volatile_write_cache}
+spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts, throttle_s, volatile_write_cache,
+interface_gbit_s, interface_max_gbit_s}
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ EMPTY: dict[str, t.Any] = {
     "throttle_counts": None,
     "throttle_s": None,
     "volatile_write_cache": None,
+    "interface_gbit_s": None,
+    "interface_max_gbit_s": None,
 }
 WITHOUT_HEALTH = ("loop", "virtio", "nbd", "mmc")
 
@@ -81,7 +84,7 @@ def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str,
         return {}, "{0} is not installed".format(argv[0])
     try:
         data = json.loads(result.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and (any_code or result.rc == 0):
         return data, ""
@@ -190,10 +193,18 @@ def _smartctl_ata(data: Json) -> Health:
     statistics = [row for page in pages for row in _list(page, "table") if isinstance(row, dict)]
     used = [whole(row.get("value")) for row in statistics if row.get("name") == ATA_USED]
     return {
+        "interface_gbit_s": _gbit_s(_part(data, "interface_speed"), "current"),
+        "interface_max_gbit_s": _gbit_s(_part(data, "interface_speed"), "max"),
         "failing": [str(row.get("name")) for row in rows if row.get("when_failed") == "now"],
         "media_errors": sum(count for count in raw if count is not None) if raw else None,
         "used_pct": used[0] if used else None,
     }
+
+
+def _gbit_s(speeds: Json, key: str) -> float | None:
+    speed = _part(speeds, key)
+    units, bits = whole(speed.get("units_per_second")), whole(speed.get("bits_per_unit"))
+    return units * bits / 1e9 if units and bits else None
 
 
 def _smartctl_scsi(data: Json) -> Health:

@@ -234,7 +234,7 @@ def test_garbage_is_never_a_drive(text):
         ata.identify(text)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=1000, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 0xFFFF)), min_size=1, max_size=6))
 def test_a_word_that_changed_on_its_way_is_an_error_unless_the_sum_is_right(changes):
     words = ata_drive.words(drive())
@@ -252,6 +252,7 @@ def test_a_word_that_changed_on_its_way_is_an_error_unless_the_sum_is_right(chan
 
 
 @pytest.mark.skipif(shutil.which("hdparm", path="/usr/sbin:/sbin") is None, reason="no hdparm")
+@settings(deadline=None)
 @given(st.integers(0, 63).filter(lambda bits: bits & 1), st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.integers(0, 15))
 def test_hdparm_itself_reads_the_words_as_we_do(bits, erase, enhanced, sanitize):
     """`hdparm -I` in prose, made by the real tool from the same words (`--Istdin`)."""

@@ -150,6 +150,8 @@ def test_each_use_is_refused(drive_of, stage, expected):
         says(wipefs=(0, "garbage", "")),
         says(wipefs=(0, SIGNATURES % '"ext4"', "")),
         says(wipefs=(0, '{"signatures": null}', "")),
+        says(wipefs=(0, '{"signatures": {}}', "")),
+        says(wipefs=(0, '{"signatures": ""}', "")),
         says(blkid=(127, "", "cannot run blkid")),
         says(blkid=(2, "", "error: no such device")),
         says(blkid=(0, "", "")),

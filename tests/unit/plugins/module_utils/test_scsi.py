@@ -163,6 +163,7 @@ def test_progress(requests, expected):
         (told(6, 0x29, 0x01), (0, ""), "sense key 6h, additional sense 29h/01h"),
         (told(2, 0x04, 0x01), (0, ""), "sense key 2h"),
         (told(5, 0x20, 0x00), (0, ""), "sense key 5h"),
+        (told(0, 0x04, 0x02), (0, ""), "sense key 0h, additional sense 04h/02h"),
         (told(0, 0, 0), (2, "device not ready"), "sg_turs /dev/sda ended with 2: the drive is not ready"),
         (told(0, 0, 0), (6, ""), "unit attention"),
     ],
