@@ -70,14 +70,10 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
 
 
 def _capabilities(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
-    nodes = nvme_cli.controllers(host, name)
-    if not nodes:
-        raise NvmeError("no controller in sysfs leads to {0}".format(name))
-    node, block = nodes[0], "/sys/block/" + name
+    block = "/sys/block/" + name
     namespace_id = nvme_cli.number({"nsid": host.get(block + "/nsid")}, "nsid", 0xFFFFFFFE)
-    drive, namespace = nvme_cli.controller(host, node), nvme_cli.namespace(host, node, namespace_id)
     names = {key: nvme_cli.hexadecimal(host.get("{0}/{1}".format(block, file))) for key, file in (("eui64", "eui"), ("nguid", "nguid"), ("uuid", "uuid"))}
-    _check_same(host, identity, (drive, namespace), (node, namespace_id), names)
+    node, drive, namespace = _controller(host, identity, nvme_cli.controllers(host, name), namespace_id, names)
     everyone = nvme_cli.siblings(host, node)
     ids = {number for each in everyone for number in nvme_cli.namespace_ids(host, each, drive.manages_namespaces)}
     count = max(len(everyone), len(nvme_cli.controller_ids(host, node)) if drive.manages_namespaces else 1)
@@ -99,6 +95,21 @@ def _capabilities(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dic
         "dps": namespace.dps,
         "format_left_pct": namespace.format_left_pct,
     }
+
+
+def _controller(
+    host: Host, identity: t.Mapping[str, t.Any], nodes: t.Sequence[str], namespace_id: int, names: t.Mapping[str, str]
+) -> tuple[str, nvme_cli.Controller, nvme_cli.Namespace]:
+    """The first controller that means this namespace by that id: of a subsystem's, not all need have it. Raises NvmeError."""
+    problem = NvmeError("no controller in sysfs leads to {0}".format(identity["path"]))
+    for node in nodes:
+        try:
+            drive, namespace = nvme_cli.controller(host, node), nvme_cli.namespace(host, node, namespace_id)
+            _check_same(host, identity, (drive, namespace), (node, namespace_id), names)
+            return node, drive, namespace
+        except NvmeError as error:
+            problem = error
+    raise problem
 
 
 def _check_same(

@@ -48,11 +48,15 @@ class Sentinels:
 
     def plant(self, handle: int) -> None:
         """Write them through a descriptor opened with O_DIRECT, and read each back. Raises PurgeError when the drive did not keep one."""
-        with _aligned(self._block_bytes) as buffer:
-            for offset, data in self._expected.items():
-                buffer[:] = data
-                os.pwritev(handle, [buffer], offset)
-        os.fsync(handle)
+        try:
+            with _aligned(self._block_bytes) as buffer:
+                for offset, data in self._expected.items():
+                    buffer[:] = data
+                    os.pwritev(handle, [buffer], offset)
+            os.fsync(handle)
+        except OSError as error:
+            text = "the drive takes no writes before the purge ({0}), so that it could not be verified; look at its health and its last sanitize"
+            raise PurgeError(text.format(error.strerror)) from None
         if self.count(handle, self._block_bytes).survived != len(self):
             raise PurgeError("the drive did not keep the sentinels written before the purge: it cannot be verified")
 

@@ -362,6 +362,25 @@ def test_the_held_descriptor_decides_and_not_the_name(bed):
     assert drive_.erasing() == []
 
 
+def test_of_several_controllers_the_one_that_means_the_namespace_is_taken(bed):
+    drive_ = bed()
+    subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys7"
+    mine = "/sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0"
+    other = dict(drive_.facts(), controller="nvme1", namespaces={"1": {"size_bytes": SIZE, "eui64": "0025385b71b004ff"}}, sn=SERIAL)
+    drive_.state.write_text(json.dumps({"drives": [other, drive_.facts()]}))
+    for name in ("nvme1", "nvme0"):
+        drive_.host.link(subsystem + "/" + name, mine[:-1] + name[-1])
+    drive_.host.put(mine[:-1] + "1/transport", "pcie\n")
+    os.unlink(drive_.host.path(mine + "/block/nvme3n1/device"))
+    drive_.host.link(mine + "/block/nvme3n1/device", subsystem)
+    drive_.host.link("/sys/class/nvme-subsystem/nvme-subsys7", subsystem)
+    found = purge_nvme.capabilities(drive_.host, drive_.held.identity)
+    assert (found["controller"], found["controllers"]) == ("/dev/nvme0", 2)
+    os.unlink(drive_.host.path(subsystem + "/nvme0"))
+    with pytest.raises(PurgeError, match="/dev/nvme1, namespace 1 is not /dev/nvme3n1: its eui64 is 0025385b71b004ff"):
+        purge_nvme.capabilities(drive_.host, drive_.held.identity)
+
+
 def test_another_kind_of_drive_is_none_of_its_business(bed):
     drive_ = bed()
     assert purge_nvme.capabilities(drive_.host, dict(drive_.held.identity, transport="nvme-tcp")) == {}

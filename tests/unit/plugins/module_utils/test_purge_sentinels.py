@@ -58,6 +58,15 @@ def test_a_drive_that_drops_writes_cannot_be_verified(drive, monkeypatch):
         Sentinels(SIZE, BLOCK).plant(drive)
 
 
+def test_a_drive_that_takes_no_writes_is_not_purged(drive, monkeypatch):
+    def broken(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "pwritev", broken)
+    with pytest.raises(PurgeError, match="takes no writes before the purge .Input/output error"):
+        Sentinels(SIZE, BLOCK).plant(drive)
+
+
 def test_blocks_that_give_an_error_are_counted_and_did_not_survive(drive, monkeypatch):
     sentinels = Sentinels(SIZE, BLOCK)
     sentinels.plant(drive)
