@@ -94,6 +94,8 @@ def headroom(facts: Facts, drive: Drive) -> list[str]:
 def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
     """It has been throttled, or too hot, at some time: it may be again."""
     counts = drive.health.get("throttle_counts") or {}
+    if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
+        return [Unknown("{0} does not tell whether it was ever throttled (nvme-cli does)".format(drive.health.get("source") or "the drive"))]
     told = ["{0} transitions to thermal throttling {1}".format(count, level[1:]) for level, count in counts.items() if count]
     for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
         if drive.health.get(key):

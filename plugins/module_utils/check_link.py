@@ -91,6 +91,16 @@ def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
     return ["its link runs at {0}; preflight_link wants {1} for this model".format(link_text(*_link(drive.endpoint)), shown)]
 
 
+def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
+    """A SATA link slower than the drive can."""
+    if drive.identity.get("transport") != "sata" or drive.health.get("error"):
+        return []  # a health that cannot be read is told once, by the checks of the health
+    now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
+    if now is None or most is None:
+        return [Unknown("smartctl does not tell how fast its SATA link is")]
+    return ["its SATA link runs at {0:g} Gb/s; the drive can do {1:g} Gb/s".format(now, most)] if now < most else []
+
+
 def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
     """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D)."""
     if _unknown_link(drive) or not drive.on_pcie:
@@ -152,6 +162,7 @@ CHECKS: tuple[Check, ...] = (
     Check("pcie_link", BLOCKS, "look at the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
     Check("pcie_slot", WARNING, "move the drive to a slot of its own speed and width, or judge it by what this slot allows", slot_below_drive),
     Check("pcie_wanted", BLOCKS, "reseat the drive or move it to a slot that gives this link, or change preflight_link", link_as_wanted),
+    Check("sata_link", BLOCKS, "exchange the cable or use another bay, or a port of the drive's own speed", sata_trained_down),
     Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or keep ssd_parallel_drives at 1", oversubscribed),
     Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
     Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),

@@ -27,6 +27,7 @@ def server(fake):
     fake.link(path + "/driver", "/sys/bus/pci/drivers/nvme")
     fake.put("/sys/module/nvme/version", "1.0\n")
     log = {"critical_warning": 0, "temperature": 313, "avail_spare": 100, "spare_thresh": 10, "percent_used": 1, "media_errors": 0}
+    log.update(thm_temp1_trans_count=0, thm_temp2_trans_count=0)
     fake.answers["nvme smart-log"] = (0, json.dumps(log), "")
     fake.answers["nvme id-ctrl"] = (0, json.dumps({"wctemp": 343, "cctemp": 353, "vwc": 0}), "")
     fake.answers["fio"] = (0, "", "")

@@ -101,7 +101,11 @@ MODEL_ROWS = [
 LOOP = {"model": "loop", "firmware": None, "transport": "loop", "numa_node": 0}
 QEMU = {"speed": 2.5, "width": 1, "max_speed": 2.5, "max_width": 1}
 NO_LIMITS = {"warning_temperature_c": None, "critical_temperature_c": None}
+SATA = dict(IDENTITY, transport="sata")
+SATA_TOLD = {"source": "smartctl", "throttle_counts": None, "interface_gbit_s": 6.0, "interface_max_gbit_s": 6.0}
 LINK_ROWS = [
+    ("sata_link", {"one": drive(model=SATA, told=dict(SATA_TOLD, interface_gbit_s=3.0))}, "its SATA link runs at 3 Gb/s; the drive can do 6 Gb/s"),
+    ("sata_link", {"one": drive(model=SATA, told=dict(SATA_TOLD, interface_max_gbit_s=None))}, "does not tell how fast its SATA link is"),
     ("pcie_link", {"one": drive({"speed": 8.0, "width": 2})}, "its link runs at 8 GT/s x2; the drive and its slot can do 16 GT/s x4"),
     ("pcie_link", {"one": drive({"width": 1})}, "16 GT/s x1; the drive and its slot can do 16 GT/s x4"),
     ("pcie_link", {"one": drive({"speed": None})}, "0000:01:00.0 shows no PCI Express link (now ? GT/s x4)"),
@@ -134,6 +138,7 @@ HEALTH_ROWS = [
     ("temperature_headroom", {"one": drive(told={"temperature_c": 61})}, "it has 61 °C, 9 °C below its limit of 70 °C"),
     ("temperature_headroom", {"one": drive(told=NO_LIMITS)}, "does not tell at which temperature it warns"),
     ("throttled_before", {"one": drive(told={"throttle_counts": {"t1": 3, "t2": 0}})}, "3 transitions to thermal throttling 1"),
+    ("throttled_before", {"one": drive(told={"throttle_counts": None, "source": "smartctl"})}, "smartctl does not tell whether it was ever throttled"),
     ("throttled_before", {"one": drive(told={"critical_temp_min": 2})}, "2 min above its critical temperature"),
     ("write_cache", {"one": drive(write_cache="write back")}, "its volatile write cache is on"),
     ("write_cache", {"one": drive(write_cache=None, told={"volatile_write_cache": None})}, "is unknown"),
@@ -168,6 +173,7 @@ def test_every_check_is_seen_firing():
         {"one": drive(MICRON, [port(**dict(SLOT8, max_speed=5.0, max_width=8))])},
         {"one": drive(told={"temperature_c": 60})},
         {"one": drive(told={"source": "smartctl", "spare_pct": None, "spare_threshold_pct": None})},
+        {"one": drive(model=SATA, told=SATA_TOLD)},
         {"machine": {"available_bytes": 1024 << 20, "cpus": 2, "architecture": "aarch64"}},
     ],
 )

@@ -86,6 +86,7 @@ def test_smartctl_newer_keys_and_failing_attributes():
     found = health.from_smartctl(ata)
     assert (found["failing"], found["media_errors"], found["used_pct"]) == (["Reallocated_Sector_Ct"], 4, 12)
     assert (found["warning_temperature_c"], found["critical_temperature_c"]) == (70, 85)
+    assert (found["interface_gbit_s"], found["interface_max_gbit_s"]) == (6.0, 6.0)
     nvme = dict(recorded("smartctl-nvme-micron-7450"), nvme_composite_temperature_threshold={"warning": 77, "critical": 85})
     assert (health.from_smartctl(nvme)["warning_temperature_c"], health.from_smartctl(nvme)["critical_temperature_c"]) == (77, 85)
 
