@@ -116,4 +116,5 @@ def _host_record(run_id: str, name: str, info: Result) -> Result:
         "host": name,
         "state": state,
         "message": message,
+        "snapshot": info.get("snapshot"),
     }

@@ -12,6 +12,7 @@ import typing as t
 from .host import Host
 from .liveness import run_state
 from .rundir import LIVE_STATES, SCHEMA_VERSION, UNFINISHED_STATES, RunDir, read_journal, read_json, run_ids
+from .snapshot import brief
 
 ABSENT = "absent"
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
@@ -116,6 +117,12 @@ def records(run: Run) -> list[Record]:
         if entry["outcome"] is not None or not run.live:
             found.append(_drive(run, entry, history))
     return found
+
+
+def host_snapshot(run: Run) -> Record | None:
+    """What the host was when the run's newest job began, in short (snapshot.brief); None before there was one."""
+    taken = _last(run.journal, "snapshot")
+    return brief(taken) if taken else None
 
 
 def _latest_attempts(history: t.Iterable[Record]) -> list[list[Record]]:

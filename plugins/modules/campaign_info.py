@@ -91,6 +91,11 @@ records:
   returned: when O(run_id) is given
   type: list
   elements: dict
+snapshot:
+  description: What the host was when the run's newest job began, in short; null before there was one. All of it is in the journal.
+  returned: when O(run_id) is given
+  type: dict
+  sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64, governor: performance}
 packed:
   description: The archive of the run's folder.
   returned: when O(archive) is true, the host knows the run, and not in check mode
@@ -127,6 +132,7 @@ def main():
             if args["archive"] and run.state != summary.ABSENT and not module.check_mode:
                 result["packed"] = archive.pack(run_dir)
             result.update(state=run.state, status=run.status, unfinished=summary.unfinished(run), records=summary.records(run))
+            result["snapshot"] = summary.host_snapshot(run)
         module.exit_json(changed=False, **result)
     except (ValueError, OSError) as error:
         module.fail_json(msg="cannot read the runs in {0}: {1}".format(args["state_dir"], error))

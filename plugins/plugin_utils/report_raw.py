@@ -9,9 +9,12 @@ import collections
 import os
 import typing as t
 
-from ..module_utils import rundir
+from ..module_utils import rundir, snapshot
+from . import units
 
 Mapping = t.Dict[str, t.Any]
+# From so many settings on that went alike, one line stands for all of them.
+MANY_ALIKE = 5
 # Of each cell of each round, what the charts over time show.
 CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
 
@@ -81,11 +84,34 @@ def read(run_dir: str, host: str) -> HostRaw:
         kind = event.get("event")
         if kind == "job_started":
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
+        elif kind == "snapshot":
+            facts = {**facts, **_host_facts(snapshot.brief(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         elif "drive" in event and "test" in event:
             measurements[(event["drive"], event["test"], event.get("attempt", 1))].take(event)
-    return HostRaw(facts, list(settings.values()), _tests(folder), dict(measurements))
+    return HostRaw(facts, _grouped(list(settings.values())), _tests(folder), dict(measurements))
+
+
+def _host_facts(short: Mapping) -> Mapping:
+    """What the host was, as texts by name."""
+    tools = ", ".join(f"{name} {version}" for name, version in short["tools"].items() if version and name != "fio")
+    memory = units.rounded(short["memory_bytes"] / 2**30) + " GiB" if short["memory_bytes"] else None
+    return {**{name: value for name, value in short.items() if name not in ("tools", "memory_bytes")}, "memory": memory, "tools": tools}
+
+
+def _grouped(settings: list[Mapping]) -> list[Mapping]:
+    """The settings, with those of many CPUs, drives or interrupts that went alike as one."""
+    groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
+    for item in settings:
+        value = None if item.get("outcome") == "managed" else item.get("effective")
+        after = (item.get("restored") or {}).get("outcome")
+        groups.setdefault((item.get("name"), item.get("before"), item.get("wanted"), value, item.get("outcome"), after), []).append(item)
+    return [
+        shown
+        for alike in groups.values()
+        for shown in (alike if len(alike) < MANY_ALIKE else [{**alike[0], "path": f"{alike[0].get('path')} and {len(alike) - 1} more"}])
+    ]
 
 
 def _tests(folder: str) -> dict[str, dict[str, Mapping]]:
