@@ -71,7 +71,9 @@ REFUSALS: Dict[str, _Text] = {
     "shared_namespace": _Text("more than one controller or host may reach it: {detail}", "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT),
     "reserved": _Text("a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT),
     "fabric": _Text("it is not this host's own drive: {detail}", "Only local drives are qualified; take the drive out of ssd_drives."),
-    "transport": _Text("it is no NVMe, SATA or SAS drive; its transport is {detail}", "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT, _ALLOW),
+    "transport": _Text(
+        "it is no NVMe, SATA or SAS drive; its transport is {detail}", "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT, _ALLOW
+    ),
     "removable": _Text("it is removable or virtual media: {detail}", "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT, _ALLOW),
     "raid_volume": _Text("it is a volume of a RAID controller: {detail}", "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT),
     "sanitize_running": _Text("a sanitize runs that this run did not start: {detail}", "Wait until it has ended (nvme sanitize-log), then start again."),

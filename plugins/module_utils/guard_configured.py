@@ -25,10 +25,12 @@ _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:]+")
 
 
 def _lines(text: str) -> Iterable[List[str]]:
+    """The words of each line; a comment begins with a word's first letter, so that a label may hold a #."""
     for line in text.splitlines():
-        words = line.split("#")[0].split() if not line.lstrip().startswith("#") else []
-        if words:
-            yield words
+        words = line.split()
+        end = next((place for place, word in enumerate(words) if word.startswith("#")), len(words))
+        if end:
+            yield words[:end]
 
 
 def _fstab(text: str) -> List[str]:

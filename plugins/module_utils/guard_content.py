@@ -9,11 +9,11 @@ import mmap
 import os
 import random
 import re
-from typing import Dict, Iterable, List, Tuple
+from typing import Iterable, List, Tuple
 
 from . import guard_configured, guard_tables
 from .guard_facts import Facts, add
-from .host import Host, Result
+from .host import Host
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
 _BLKID_NOTHING_FOUND = 2

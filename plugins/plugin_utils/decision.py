@@ -13,6 +13,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
+from ..module_utils import drive as drives_util
 from . import checked, controller, criteria, definitions, describe, findings, fleet_checks, hostplan, purges, values
 from . import schema as schemas
 from .findings import Finding, Run, View
@@ -191,7 +192,7 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": findings.drives_util.label(selector), "tests": list(tests[view.name])}
+        {"host": view.name, "drive": drives_util.label(selector), "tests": list(tests[view.name])}
         for view in views
         if view.asked is not None
         for selector in view.asked["ssd_drives"]

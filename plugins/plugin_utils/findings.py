@@ -9,7 +9,6 @@ import datetime
 import re
 import typing as t
 
-from ..module_utils import drive as drives_util
 from ..module_utils import guard
 from ..module_utils.rundir import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
 from . import judge, tune_values, values

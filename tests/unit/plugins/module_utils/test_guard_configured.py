@@ -79,7 +79,8 @@ def test_a_link_to_the_drive_is_told(host, path, target):
 @pytest.mark.parametrize(
     "path, content",
     [
-        ("/etc/fstab", "# UUID=%s /srv ext4" % UUID),
+        ("/etc/fstab", "#/dev/nvme0n1 /srv ext4\n# UUID=%s /srv ext4" % UUID),
+        ("/etc/crypttab", "x # /dev/nvme0n1"),
         ("/etc/fstab", "UUID=11111111-1111-1111-1111-111111111111 / ext4\n/dev/nvme0n10 /x ext4\nproc /proc proc\n\n"),
         ("/etc/fstab", "LABEL=Data2 /srv ext4"),
         ("/etc/crypttab", "swap /dev/sdz /dev/urandom swap"),
@@ -93,6 +94,12 @@ def test_a_link_to_the_drive_is_told(host, path, target):
 def test_another_device_in_a_file_is_not_the_drive(host, path, content):
     host.put(path, content)
     assert refusals(host) == {}
+
+
+def test_a_label_may_hold_what_begins_a_comment(host):
+    host.put("/run/udev/data/b259:0", "E:ID_FS_LABEL=d#b\n")
+    host.put("/etc/fstab", "LABEL=d#b /srv ext4")
+    assert set(refusals(host)) == {"configured"}
 
 
 def test_a_file_system_on_a_partition_that_only_blkid_sees(host):
