@@ -145,7 +145,8 @@ class Loader(t.NamedTuple):
 def _loader(host: Host) -> Loader:
     found = [LOADERS[name] for name in LOADERS if host.which(name)]
     if not found:
-        raise BootError("neither {0} is here; set the arguments in this host's boot loader by hand, and tune_boot_enabled to false".format(" nor ".join(LOADERS)))
+        advice = "set the arguments in this host's boot loader by hand, and tune_boot_enabled to false"
+        raise BootError("neither {0} is here; {1}".format(" nor ".join(LOADERS), advice))
     return found[0]
 
 

@@ -24,6 +24,9 @@ VM_NAMES = (
 )
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
+WORDS = (
+    "tune_aspm_policy", "tune_energy_performance_preference", "tune_frequency", "tune_governor", "tune_runtime_power", "tune_turbo", "tune_write_cache",
+)
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
 HOST_VARIABLES = (*tunespec.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
@@ -56,7 +59,7 @@ def _is_unset(value: t.Any) -> bool:
 def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The variables in the form that `tunespec` takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
-    for name in ("tune_turbo", "tune_runtime_power", "tune_write_cache", "tune_governor", "tune_energy_performance_preference", "tune_frequency", "tune_aspm_policy"):
+    for name in WORDS:
         found[name] = str(word(found[name]))
     for name in ("tune_cpu_dma_latency_us", "tune_idle_states_above_us"):
         found[name] = None if _is_unset(found[name]) else whole(found[name])
@@ -193,6 +196,8 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t
             continue
         shared = sorted({(seen[cpu], cpu) for cpu in own if cpu in seen})
         if shared:
-            found.append((label(entry), f"cpus: CPU {cpus.text(cpu for _other, cpu in shared)} is also given to drive {shared[0][0]}, and both may run at the same time (ssd_parallel_drives)"))
+            listed, other = cpus.text(cpu for _other, cpu in shared), shared[0][0]
+            message = f"cpus: CPU {listed} is also given to drive {other}, and both may run at the same time (ssd_parallel_drives)"
+            found.append((label(entry), message))
         seen.update({cpu: label(entry) for cpu in own})
     return found

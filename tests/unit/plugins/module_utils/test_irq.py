@@ -60,7 +60,12 @@ def test_a_cpu_that_is_not_there_is_an_error_in_words(server, cpus, says):
 
 @pytest.mark.parametrize(
     "device, address, says",
-    [("/dev/none", None, "no block device"), ("loop0", None, "hangs on no PCI"), (None, "0000:ff:00.0", "no PCI function"), (None, "0000:80:02.0", "no interrupts")],
+    [
+        ("/dev/none", None, "no block device"),
+        ("loop0", None, "hangs on no PCI"),
+        (None, "0000:ff:00.0", "no PCI function"),
+        (None, "0000:80:02.0", "no interrupts"),
+    ],
 )
 def test_a_device_without_interrupts_is_an_error_in_words(server, device, address, says):
     server.loop(0, "/a.img")

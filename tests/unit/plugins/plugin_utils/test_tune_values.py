@@ -63,7 +63,11 @@ def test_what_yaml_makes_of_on_off_and_nothing_is_understood(name, value):
 @pytest.mark.parametrize(
     "asked, drives, says",
     [
-        ({"tune_governor": "schedutl"}, [], ("", "tune_governor: this host has no governor 'schedutl' (it has: performance, schedutil); did you mean schedutil?")),
+        (
+            {"tune_governor": "schedutl"},
+            [],
+            ("", "tune_governor: this host has no governor 'schedutl' (it has: performance, schedutil); did you mean schedutil?"),
+        ),
         ({}, [{"serial": "A", "cpus": "0-9"}], ("A", "cpus: CPU 8-9 is not there, or not on; this host has the CPUs 0-7")),
         ({}, [{"serial": "A", "cpus": "3-1"}], ("A", "cpus: '3-1': the range 3-1 runs backwards")),
         ({}, [{"serial": "A", "numa_node": 2}], ("A", "numa_node: there is no node 2; this host has 0, 1")),
