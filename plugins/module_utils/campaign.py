@@ -50,6 +50,7 @@ class Campaign:
         self._history = [record for record in job.history if record.get("drive") == self._drive]
         self._rate_bytes_per_s: float | None = None
         self._drift: list[str] = []
+        self._error = ""
         self._waited_for: t.Mapping[str, t.Any] | None = None
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
         self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir)
@@ -61,6 +62,7 @@ class Campaign:
         message = ""
         try:
             outcome = self._run_tests()
+            message = self._error if outcome == "error" else ""
         except fio.Interrupted:
             outcome, message = "interrupted", "the run was stopped"
         except Refused as refused:
@@ -123,6 +125,7 @@ class Campaign:
             raise
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
+            self._error = "{0}: {1}".format(test["name"], error)
         self._look_for_drift()
         spoilt = ["the host was not as it was to be: " + item for item in self._drift] + sampler.reasons
         if spoilt and outcome in ("steady", "complete"):

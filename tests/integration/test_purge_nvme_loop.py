@@ -154,6 +154,8 @@ def test_a_sanitize_that_fails_or_is_stuck_ends_the_test_in_those_words(bench, m
     bench.job(plan).run()
     (end,) = bench.journal("test_finished")
     assert end["outcome"] == "error" and said in end["reasons"][0] and bench.journal("purge") == []
+    (drive_end,) = bench.journal("drive_finished")
+    assert drive_end["outcome"] == "error" and "purge: " in drive_end["message"] and said in drive_end["message"]
 
 
 def test_nvme_would_refuse_the_namespace_itself_while_we_hold_it(bench):

@@ -302,7 +302,7 @@ def test_auto_takes_the_strongest_that_the_drive_reports(bed, facts, chosen):
 
 @pytest.mark.parametrize("size, index", [(None, 0), (512, 0), (4096, 2)])
 def test_of_a_wanted_lba_size_the_fastest_format_without_metadata_is_taken(size, index):
-    formats = [(0, 512, 0, 3), (1, 4096, 0, 2), (2, 4096, 0, 0), (3, 4096, 8, 0), (4, 512, 0, 0)]
+    formats = [(0, 512, 0, 3), (1, 4096, 8, 0), (2, 4096, 0, 0), (3, 4096, 0, 2), (4, 512, 0, 0)]
     found = {"lba_format": 0, "lba_formats": [purge_nvme.LbaFormat(*item)._asdict() for item in formats]}
     assert purge_nvme.wanted_format(found, {"lba_size_bytes": size}).index == index
 
