@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 from guest import QEMU, Guest
@@ -54,8 +53,13 @@ def purges():
     return add
 
 
+def pytest_sessionstart():
+    """The log is of one session."""
+    PURGES.unlink(missing_ok=True)
+
+
 def pytest_terminal_summary(terminalreporter):
     """Print the purges of this session."""
-    if Path(PURGES).exists() and terminalreporter.stats.get("passed"):
+    if PURGES.exists():
         terminalreporter.section("purges in the guest (tests/output/vm-purges.md)")
         terminalreporter.write(PURGES.read_text())

@@ -118,7 +118,7 @@ class Nvme:
             made.append({
                 "driver": "nvme-ns", "bus": self.id, "nsid": nsid, "drive": f"{self.id}n{index}", "uuid": str(name),
                 "shared": space.shared, "logical_block_size": space.lba_bytes, "physical_block_size": space.lba_bytes,
-            })  # fmt: skip
+            })
         return made
 
     def slot_device(self, chassis: int) -> dict:
@@ -127,7 +127,7 @@ class Nvme:
         return {
             "driver": "pcie-root-port", "id": f"slot-{self.id}", "bus": f"node{self.numa_node}", "chassis": chassis, "slot": chassis,
             "x-speed": speed, "x-width": str(width),
-        }  # fmt: skip
+        }
 
 
 def subsystem_id(name: str) -> str:
@@ -208,21 +208,20 @@ class Guest:
         """Write a file in the guest."""
         self.run(f"install -D -m {mode} /dev/stdin {path}", stdin=text)
 
-    def device(self, serial: str, nsid: int = 1) -> str:
-        """The namespace's node as the guest names it now, by its subsystem's serial. For staging: what is tested finds drives by itself."""
-        node = self.find(serial, nsid)
-        if not node:
-            raise BedError(f"the guest has no namespace {nsid} of {serial}")
-        return node
+    def namespaces(self) -> dict[tuple[str, int], str]:
+        """{(serial, namespace): its node as the guest names it now}. For staging: what is tested finds drives by itself."""
+        said = self.run("cd /sys/block && grep -H . nvme*n*/hidden nvme*n*/nsid nvme*n*/device/serial").stdout
+        facts: dict[str, dict[str, str]] = {}
+        for path, value in (line.split(":", 1) for line in said.splitlines()):
+            facts.setdefault(path.split("/")[0], {})[path.rpartition("/")[2]] = value.strip()
+        return {(fact["serial"], int(fact["nsid"])): f"/dev/{name}" for name, fact in facts.items() if fact["hidden"] == "0"}
 
-    def find(self, serial: str, nsid: int = 1) -> str:
-        """As `device`, and "" where there is none."""
-        script = "for b in /sys/block/nvme*n*; do [ $(cat $b/hidden) = 0 ] && echo $(basename $b) $(cat $b/nsid) $(cat $b/device/serial); done; true"
-        for line in self.run(script).stdout.splitlines():
-            name, found_nsid, *found = line.split(None, 2)
-            if ([serial], nsid) == ([word.strip() for word in found], int(found_nsid)):
-                return f"/dev/{name}"
-        return ""
+    def device(self, serial: str, nsid: int = 1) -> str:
+        """The node of one namespace."""
+        nodes = self.namespaces()
+        if (serial, nsid) not in nodes:
+            raise BedError(f"the guest has no namespace {nsid} of {serial}; it has {sorted(nodes)}")
+        return nodes[serial, nsid]
 
     def unplug(self, key: str) -> Nvme:
         """Pull a drive; its slot stays empty, and its file as it is."""
@@ -263,7 +262,7 @@ class Guest:
             "IdentityFile": image.ensure() / "id_ed25519", "IdentitiesOnly": "yes", "BatchMode": "yes", "ConnectTimeout": "20",
             "UserKnownHostsFile": self.folder / "known_hosts", "ControlMaster": "auto", "ControlPersist": "300",
             "ControlPath": self.folder / "cp" / "own", "LogLevel": "ERROR",
-        }  # fmt: skip
+        }
         return ["-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
 
     def serial_log(self) -> str:
@@ -296,7 +295,7 @@ class Guest:
             "-device", "virtio-blk-pci,drive=root,bootindex=1",
             "-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22", "-device", "virtio-net-pci,netdev=net,romfile=",
             "-device", "virtio-rng-pci",
-        ]  # fmt: skip
+        ]
         per_node = CPUS // NODES
         for node in range(NODES):
             cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"

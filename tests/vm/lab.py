@@ -157,7 +157,7 @@ class Lab:
         settings = {
             "ANSIBLE_NOCOLOR": "1", "ANSIBLE_TIMEOUT": "60", "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
             "ANSIBLE_COLLECTIONS_PATH": str(REPO / "playbooks" / "collections"),
-        }  # fmt: skip
+        }
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         return subprocess.Popen([*argv, *args], cwd=REPO, env={**inherited, **settings}, start_new_session=True, **pipes)
 

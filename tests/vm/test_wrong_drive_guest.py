@@ -65,9 +65,11 @@ def staged(guest):
     """All stages, made; taken apart and blanked afterwards."""
     with contextlib.ExitStack() as undo:
         guest.run("echo -n secret > /root/key")
+        found = guest.namespaces()
+        blank = [found[serial, 1] for serials, *_scripts in STAGES for serial in serials]
+        undo.callback(guest.run, f"udevadm settle; for node in {' '.join(blank)}; do wipefs -qaf $node; blkdiscard -f $node; done", check=False)
         for serials, make, take_apart in STAGES:
-            nodes = [guest.device(serial) for serial in serials]
-            undo.callback(guest.run, "udevadm settle; for d in " + " ".join(nodes) + "; do wipefs -qaf $d; blkdiscard -f $d; done", check=False)
+            nodes = [found[serial, 1] for serial in serials]
             undo.callback(guest.run, take_apart, check=False)
             guest.run(f"set -- {' '.join(nodes)}; {make}")
         yield guest
@@ -170,7 +172,7 @@ def test_case_10_drives_pulled_between_plan_and_run(lab, guest):
         guest.plug(newcomer, in_place_of=guest.unplug(replaced))
         pulled = guest.unplug(put_back)
         guest.plug(pulled, in_place_of=pulled)
-        wait_for("drives", lambda: guest.find(newcomer.serial) and guest.find(put_back))
+        wait_for("drives", lambda: {(newcomer.serial, 1), (put_back, 1)} <= guest.namespaces().keys())
 
     lab.host["ssd_drives"] = [{"serial": replaced}, {"serial": put_back}]
     outcome = lab.outcome_between(swap)
