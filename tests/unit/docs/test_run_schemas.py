@@ -37,6 +37,10 @@ TEST = {"drive": "A1", "test": "iops", "attempt": 1}
 EVENTS = {
     "job_started": {"boot_id": "b", "pid": 7, "engine_version": "0.1.0", "fio_version": "fio-3.33"},
     "tuned": {"settings": [SETTING]},
+    "snapshot": {
+        "cpu": {"model": None}, "memory": {}, "bios": {}, "kernel": {}, "command_line": None, "tools": {}, "pcie": {}, "numa": {}, "tunables": {},
+        "drivers": {},
+    },
     "restored": {"settings": [dict(SETTING, outcome="restored")]},
     "guard": dict(DRIVE, step="purge", eligible=False, refusals=[{"code": "mounted", "message": "on /"}], identity=None),
     "drive_started": dict(DRIVE, identity={"serial": "A1"}, path="/dev/loop9", tests=["iops"]),
@@ -103,6 +107,9 @@ def test_no_field_of_an_event_may_be_missing(event, field):
         ("cell", {"accepted": False}),
         ("guard", {"refusals": ["mounted"]}),
         ("tuned", {"settings": [{}]}),
+        ("tuned", {"settings": [dict(SETTING, outcome="odd")]}),
+        ("snapshot", {"cpu": None}),
+        ("drive_started", {"place": {"cpus": "0-3"}}),
         ("crash", {"time": "2026-11-21 13:00"}),
         ("crash", {"event": "other"}),
         ("crash", {"schema_version": 2}),

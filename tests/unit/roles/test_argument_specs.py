@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,13 @@ def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_file():
     assert [(task["tags"], task["when"]) for task in contents] == [([name], f"tune_{name}_enabled | bool") for name in concerns]
     switches = {name for name in load("tune", "defaults/main.yml") if name.endswith("_enabled")}
     assert switches == {f"tune_{name}_enabled" for name in [*concerns, tunespec.BOOT]}
+
+
+def test_the_module_tunables_knows_every_concern_in_its_documentation_and_in_its_code():
+    text = (ROLES.parent / "plugins" / "modules" / "tunables.py").read_text(encoding="utf-8")
+    documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]["concern"]["choices"]
+    coded = ast.literal_eval(re.search(r'"choices": (\[[^]]*\])', text).group(1))
+    assert documented == coded == list(tunespec.CONCERNS)
 
 
 def test_preflight_notes_every_variable_that_counts():
