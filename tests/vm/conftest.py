@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 
 import pytest
 from guest import QEMU, Guest
-from hardware import drives
-from lab import REPO, Lab
+from hardware import NEIGHBOUR, PLAIN, SLOW, drives
+from lab import REPO, STAND_IN, STAND_IN_STATE, Lab
 
 OUTPUT = REPO / "tests" / "output"
 PURGES = OUTPUT / "vm-purges.md"
@@ -36,8 +37,24 @@ def guest():
 
 @pytest.fixture
 def lab(guest, tmp_path, request):
-    """The guest as the only server of an inventory."""
+    """The guest as the only server of an inventory; its plain drives are blank."""
+    guest.blank(PLAIN, NEIGHBOUR, SLOW)
     return Lab(guest, tmp_path, re.sub(r"\W+", "-", request.node.name))
+
+
+@pytest.fixture
+def stand_in(guest):
+    """Put the emulator before the real nvme: stand_in({its head names what}, …), one for each drive."""
+
+    def install(*drives):
+        state = {"real": "/usr/sbin/nvme", "drives": [{"real": True, **drive} for drive in drives]}
+        guest.put(STAND_IN_STATE, json.dumps(state))
+        guest.put(STAND_IN, (REPO / "tests/emulators/nvme").read_text(encoding="utf-8"), "0755")
+
+    try:
+        yield install
+    finally:
+        guest.run(f"rm -f {STAND_IN} {STAND_IN_STATE}*")
 
 
 @pytest.fixture(scope="session")

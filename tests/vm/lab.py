@@ -22,6 +22,8 @@ from wrong_drive import Outcome
 
 REPO = Path(__file__).resolve().parents[2]
 PLAY_TIMEOUT_S = 900
+STAND_IN = "/usr/local/sbin/nvme"  # before the real one in every PATH of the guest
+STAND_IN_STATE = "/usr/local/sbin/nvme.json"
 COMMAND_LOG = "/var/tmp/commands.jsonl"  # the guest's setup sets it for plays and for host jobs
 
 # As small as a test can be that reaches steady state: emulation is slow, and what is measured does not matter here.
@@ -34,6 +36,11 @@ SHORT_TEST = {
     "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "range_limit": 1.0, "slope_limit": 1.0},
     "rounds": {"max": 6},
 }
+
+def overwritable(selector: dict) -> dict:
+    """The entry of ssd_drives for a drive whose unsigned data may go."""
+    return {**selector, "ssd_overwrite_data": True}
+
 
 def wait_for(what: str, probe: Callable[[], object]) -> None:
     """Ask until the answer is true."""

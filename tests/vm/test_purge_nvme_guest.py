@@ -8,16 +8,12 @@ A drive is filled with random data first, and after a purge none of its blocks m
 
 from __future__ import annotations
 
-import json
 import re
 import time
 
-import pytest
 from hardware import NEIGHBOUR, PLAIN, SLOW, TWO_NAMESPACES, wwn
-from lab import REPO, wait_for
+from lab import STAND_IN_STATE, overwritable, wait_for
 
-STAND_IN = "/usr/local/sbin/nvme"  # before the real one in every PATH of the guest
-STATE = "/usr/local/sbin/nvme.json"
 BLOCK_BYTES = 4096
 
 
@@ -26,11 +22,6 @@ def fill(guest, serial, nsid=1):
     node = guest.device(serial, nsid)
     # The end of the drive ends dd.
     guest.run(f"dd if=/dev/urandom of={node} bs=1M oflag=direct status=none 2>/dev/null; blockdev --flushbufs {node}; sync", timeout_s=600)
-
-
-def overwritable(selector):
-    """The entry of ssd_drives for a drive whose unsigned data may go."""
-    return {**selector, "ssd_overwrite_data": True}
 
 
 def blocks(file):
@@ -51,21 +42,6 @@ def purge(lab, purges, selector, space, method, *args, asked_by="name"):
     assert len(old) > 100 and not old & blocks(space.file)
     purges(method, asked_by, before, space.sha256(), record["seconds"], record["verified"])
     return record
-
-
-@pytest.fixture
-def stand_in(guest):
-    """Put the emulator before the real nvme: stand_in(serial, **what its head names)."""
-
-    def install(*drives):
-        state = {"real": "/usr/sbin/nvme", "drives": [{"real": True, **drive} for drive in drives]}
-        guest.put(STATE, json.dumps(state))
-        guest.put(STAND_IN, (REPO / "tests/emulators/nvme").read_text(encoding="utf-8"), "0755")
-
-    try:
-        yield install
-    finally:
-        guest.run(f"rm -f {STAND_IN} {STATE}*")
 
 
 def test_format_erases_and_changes_the_lba_size_and_back(lab, guest, stand_in, purges):
@@ -95,14 +71,6 @@ def test_format_of_one_namespace_leaves_the_other_alone(lab, guest, purges):
     record = purge(lab, purges, {"wwn": wwn(TWO_NAMESPACES, 1)}, first, "nvme_format_user_data")
     assert second.sha256() == before
     assert "--namespace-id=1" in record["commands"][0]
-
-
-@pytest.mark.case(34)
-def test_case_34_sanitize_of_a_drive_with_two_namespaces(lab, guest, stand_in):
-    stand_in({"serial": TWO_NAMESPACES})
-    entry = overwritable({"wwn": wwn(TWO_NAMESPACES, 1)})
-    outcome = lab.refused(entry, "purge_hits_others", args=("-e", "purge_method=nvme_sanitize_block"))
-    assert "namespace 2" in outcome.message(wwn(TWO_NAMESPACES, 1), "purge_hits_others")
 
 
 def test_sanitize_by_every_method(lab, guest, stand_in, purges):
@@ -151,7 +119,7 @@ def test_sanitize_that_a_power_loss_cut_off_is_waited_for(lab, guest, stand_in):
     try:
         wait_for("second job", lambda: process.poll() is not None or len(lab.journal("job_started")) == 2)
         assert not lab.journal("purge")
-        guest.run(f"flock {STATE}.lock sed -i s/99999/1/ {STATE}")
+        guest.run(f"flock {STAND_IN_STATE}.lock sed -i s/99999/1/ {STAND_IN_STATE}")
         output, _none = process.communicate()
     finally:
         lab.kill(process)
@@ -163,8 +131,7 @@ def test_sanitize_that_a_power_loss_cut_off_is_waited_for(lab, guest, stand_in):
     assert not old & blocks(space.file)
 
 
-@pytest.mark.case(1)
-def test_case_01_names_that_swap_at_a_reboot_in_the_middle_of_a_purge(lab, guest):
+def test_names_that_swap_at_a_reboot_in_the_middle_of_a_purge(lab, guest):
     """After the power loss another drive has the name that the run began with. The run goes on with its own."""
     name = guest.device(SLOW)
     fill(guest, PLAIN)

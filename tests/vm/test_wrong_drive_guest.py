@@ -10,7 +10,7 @@ import contextlib
 import pytest
 from guest import Namespace, Nvme
 from hardware import PLAIN, SHARED, STAGED, TWIN, TWO_NAMESPACES, wwn
-from lab import Lab, wait_for
+from lab import Lab, overwritable, wait_for
 
 MIRROR, MIRROR_TWIN, BTRFS, BTRFS_TWIN, CRYPT, VOLUME, PATH, EXPORTED, OPENED, GIVEN_AWAY = STAGED[:10]
 FABRIC = "SSDQTCP"
@@ -78,6 +78,7 @@ def staged(guest):
 @pytest.fixture(scope="module")
 def played(staged, tmp_path_factory):
     """One destructive play at all of them, and at a drive with nothing staged."""
+    staged.blank(PLAIN)
     lab = Lab(staged, tmp_path_factory.mktemp("played"), "played")
     lab.host["ssd_drives"] = [
         *({"serial": serial} for serial in (PLAIN, *STAGED[:10], FABRIC, TWIN, TWO_NAMESPACES)),
@@ -180,3 +181,11 @@ def test_case_10_drives_pulled_between_plan_and_run(lab, guest):
     outcome.refused(replaced, "not_found")
     outcome.refused(put_back, "identity_changed")
     assert not any(newcomer.namespaces[0].file.read_bytes())
+
+
+@pytest.mark.case(34)
+def test_case_34_sanitize_of_a_drive_with_two_namespaces(lab, guest, stand_in):
+    stand_in({"serial": TWO_NAMESPACES})
+    entry = overwritable({"wwn": wwn(TWO_NAMESPACES, 1)})
+    outcome = lab.refused(entry, "purge_hits_others", args=("-e", "purge_method=nvme_sanitize_block"))
+    assert "namespace 2" in outcome.message(wwn(TWO_NAMESPACES, 1), "purge_hits_others")
