@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import pcie
@@ -50,6 +50,7 @@ def test_a_list_that_leads_back_to_itself_ends():
     assert pcie.slot_power_w(bytes(data)) is None
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=512))
 def test_any_configuration_space_gives_watts_or_nothing(data):
     watts = pcie.slot_power_w(data)
@@ -69,6 +70,7 @@ def test_widths(text, lanes):
     assert pcie.lanes(text) == lanes
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_figure_or_unknown(text):
     assert pcie.speed_gts(text) is None or pcie.speed_gts(text) >= 0
