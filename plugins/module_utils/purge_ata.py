@@ -19,7 +19,7 @@ from . import ata
 from .fio import Interrupted
 from .host import Host, Result
 from .purge_method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s, wait_for
-from .purge_watch import DONE, RUNNING, Progress, Stuck, Unreadable, watch
+from .purge_watch import RUNNING, Progress, Stuck, Unreadable, watch
 
 FAMILY = "ata"
 PASSWORD = "ssdlab-fleet"

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A SATA and a SAS drive purged as the host job does it: guard, exclusive hold, sentinels, method, verification.
 
-The drive is a loop device that a `Server` shows as SATA or SAS; the tools are the emulators of tests/emulators, found by PATH, which work on the file behind it.
-The real hdparm and sg3_utils show, where they are installed, that they open a drive which we hold, and that they take our argument lists.
+The drive is a loop device that a `Server` shows as SATA or SAS; the tools are the emulators of tests/emulators, found by PATH, which work on the
+file behind it. The real hdparm and sg3_utils show, where they are installed, that they open a drive which we hold, and that they take our argument lists.
 """
 from __future__ import annotations
 

@@ -208,8 +208,11 @@ def test_a_command_whose_outcome_hdparm_did_not_learn(name):
 # --- anything at all --------------------------------------------------------------------------------------------------
 
 LINES = st.sampled_from(
-    ["/dev/sda:", "Sanitize status:", "    State:    SD0 Sanitize Idle", "    State:    SD2 Sanitize operation In Process", "    State: SD9 x",
-     "    Progress: 0xffff (100%)", "    Progress: 0xfffff (1%)", "    Last Sanitize Operation Completed Without Error", "0040 " * 7 + "0040", "ffff " * 7 + "ffff"]
+    [
+        "/dev/sda:", "Sanitize status:", "    State:    SD0 Sanitize Idle", "    State:    SD2 Sanitize operation In Process", "    State: SD9 x",
+        "    Progress: 0xffff (100%)", "    Progress: 0xfffff (1%)", "    Last Sanitize Operation Completed Without Error",
+        "0040 " * 7 + "0040", "ffff " * 7 + "ffff",
+    ]
 )
 TEXTS = st.one_of(st.text(max_size=300), st.lists(st.one_of(LINES, st.text(max_size=60)), max_size=40).map("\n".join))
 
@@ -262,7 +265,8 @@ def test_hdparm_itself_reads_the_words_as_we_do(bits, erase, enhanced, sanitize)
     prose = subprocess.run(["hdparm", "--Istdin"], input=text, capture_output=True, text=True, check=True, env={"PATH": "/usr/sbin:/sbin"}).stdout
     found = ata.identify(text)
     lines = [" ".join(line.split()) for line in prose.splitlines()]
-    for field, name in (("enabled", "enabled"), ("locked", "locked"), ("frozen", "frozen"), ("expired", "expired: security count"), ("enhanced", "supported: enhanced erase")):
+    names = {"enabled": "enabled", "locked": "locked", "frozen": "frozen", "expired": "expired: security count", "enhanced": "supported: enhanced erase"}
+    for field, name in names.items():
         assert (("not " if not getattr(found.security, field) else "") + name) in lines
     for minutes, name in ((found.security.erase_min, "min for SECURITY"), (found.security.enhanced_erase_min, "min for ENHANCED")):
         assert (str(minutes) + name in prose) if minutes is not None else name not in prose

@@ -43,11 +43,14 @@ def counted(name, garbage):
 
 # Words that the parsers look for, so that garbage gets past their first line.
 WORDS = st.sampled_from(
-    """signatures type critical_warning value sn cmic oacs oncs fna sanicap nsze ncap nmic nsattr nsid nsid_list ctrl_list lbafs flbas ds ms rp sprog sstat status jobs
-    read write error jobname total_ios runtime regctl rtype temperature avail_spare percent_used thm_temp1_trans_count nvme_smart_health_information_log smart_status
-    ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi dps""".split()
+    """signatures type critical_warning value sn cmic oacs oncs fna sanicap nsze ncap nmic nsattr nsid nsid_list ctrl_list lbafs flbas ds ms rp
+    sprog sstat status jobs read write error jobname total_ios runtime regctl rtype temperature avail_spare percent_used
+    thm_temp1_trans_count nvme_smart_health_information_log smart_status ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi
+    dps
+    """.split()
 )
-NUMBERS = st.one_of(st.integers(-2, 2), st.integers(), st.integers(10**30, 10**40), st.floats(), st.booleans(), st.none(), st.sampled_from(["0x1f", "12", "-1", "1e9", "٣"]))
+NUMBERS = st.one_of(st.integers(-2, 2), st.integers(), st.integers(10**30, 10**40), st.floats(), st.booleans(), st.none(),
+                    st.sampled_from(["0x1f", "12", "-1", "1e9", "٣"]))
 JSON = st.recursive(
     st.one_of(NUMBERS, st.text(max_size=20), st.sampled_from(["(2) Sanitize in Progress.", "(99999) x", "(1" + "0" * 5000 + ") x"])),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.one_of(WORDS, st.text(max_size=8)), inner, max_size=6)),
@@ -55,11 +58,13 @@ JSON = st.recursive(
 )
 LINES = st.sampled_from(
     [
-        "Drive Id             : 0", "Drive Id             : x", "Serial No            : SN1", "Model No : P420m-MTFDGAR", "PCI Path (B:D.F)     : 04:00.0", "Power Limiting : maybe",
-        "Interrupt Coalescing : 0xZZ", "Interrupt Coalescing : 0xFFFFFFFFFF", "CMD_STATUS   : Success", "STATUS_CODE  : 0", "fct0\tAttached", "fct0\tAttached as 'fioa'", "fct1\t",
-        "\tSN:1241D0259", "\tContained VSUs:", "\t  fioa:\tID:0, UUID:x", "\tFormat: v500, 99999999999999999999 sectors of 512 bytes", "\tFormat: v500, 1 sectors of 0 bytes",
-        "\tPCIe negotiated link: 99999 lanes at 5.0.0 Gt/sec", "\tInternal temperature: ... degC", "Adapter: Dual", "Root Bridge PCIe 3000 MB/sec", "* Needed 9 MB/sec Avail 1 MB/sec",
-        "ioDrive 04:00.0 Firmware 1", "* Correctable Error(s): None", "Link width: 999 lanes", "DEVNAME=/dev/sda", "PTTYPE=", "=", "TYPE", "read: IOPS=1", '{"jobs": [', "}",
+        "Drive Id             : 0", "Drive Id             : x", "Serial No            : SN1", "Model No : P420m-MTFDGAR",
+        "PCI Path (B:D.F)     : 04:00.0", "Power Limiting : maybe", "Interrupt Coalescing : 0xZZ", "Interrupt Coalescing : 0xFFFFFFFFFF",
+        "CMD_STATUS   : Success", "STATUS_CODE  : 0", "fct0\tAttached", "fct0\tAttached as 'fioa'", "fct1\t", "\tSN:1241D0259", "\tContained VSUs:",
+        "\t  fioa:\tID:0, UUID:x", "\tFormat: v500, 99999999999999999999 sectors of 512 bytes", "\tFormat: v500, 1 sectors of 0 bytes",
+        "\tPCIe negotiated link: 99999 lanes at 5.0.0 Gt/sec", "\tInternal temperature: ... degC", "Adapter: Dual", "Root Bridge PCIe 3000 MB/sec",
+        "* Needed 9 MB/sec Avail 1 MB/sec", "ioDrive 04:00.0 Firmware 1", "* Correctable Error(s): None", "Link width: 999 lanes",
+        "DEVNAME=/dev/sda", "PTTYPE=", "=", "TYPE", "read: IOPS=1", '{"jobs": [', "}",
     ]
 )
 TEXT = st.one_of(

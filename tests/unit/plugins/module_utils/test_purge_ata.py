@@ -176,9 +176,12 @@ def test_registers_that_do_not_come_back_are_no_support_and_no_success(drive, mo
 def test_a_start_whose_outcome_is_unknown_does_not_count_on_an_older_success(drive, monkeypatch):
     run = drive.host.run
     drive.change(sanitize={"succeeded": True}, faults={"sanitize": "ignore"})
-    monkeypatch.setattr(
-        drive.host, "run", lambda argv, **kw: run(argv, **kw)._replace(stderr="SG_IO: bad/missing sense data") if "--sanitize-block-erase" in argv else run(argv, **kw)
-    )
+
+    def lossy(argv, **kwargs):
+        result = run(argv, **kwargs)
+        return result._replace(stderr="SG_IO: bad/missing sense data") if "--sanitize-block-erase" in argv else result
+
+    monkeypatch.setattr(drive.host, "run", lossy)
     with pytest.raises(PurgeError, match="did not start the sanitize"):
         drive.purge("ata_sanitize_block")
 
@@ -206,7 +209,11 @@ def test_the_password_stands_in_the_journal_before_the_drive_has_it_and_is_gone_
         ({"set_pass": "ignore"}, "says that it has none: nothing was erased", True),
         ({"erase": "abort"}, "the security erase failed: .*ended with 5", True),
         ({"erase": "ignore"}, "its password is still on: the security erase did not take place", True),
-        ({"erase": "abort", "disable": "abort"}, "the security erase failed.*may still have the password 'ssdlab-fleet'.*run: hdparm .*--security-disable", False),
+        (
+            {"erase": "abort", "disable": "abort"},
+            "the security erase failed.*may still have the password 'ssdlab-fleet'.*run: hdparm .*--security-disable",
+            False,
+        ),
         ({"serial_after": "OTHER"}, "another drive.*may still have the password", False),
     ],
 )
@@ -301,7 +308,11 @@ def test_a_password_of_somebody_else_is_never_touched(drive):
 
 @pytest.mark.parametrize(
     "facts, bios_freezes, message",
-    [({}, True, "security is frozen: suspend and resume"), ({"attempts": 0}, False, "attempts are used up: power-cycle"), ({"password": "theirs"}, False, "Input/output error")],
+    [
+        ({}, True, "security is frozen: suspend and resume"),
+        ({"attempts": 0}, False, "attempts are used up: power-cycle"),
+        ({"password": "theirs"}, False, "Input/output error"),
+    ],
 )
 def test_a_password_that_stays_on_is_told_with_what_to_do(drive, facts, bios_freezes, message):
     left_behind(drive, bios_freezes)

@@ -247,7 +247,15 @@ def test_garbage_has_no_keys(text):
 
 @pytest.mark.skipif(shutil.which("sg_decode_sense") is None, reason="no sg_decode_sense")
 @pytest.mark.parametrize("descriptor", [False, True])
-@pytest.mark.parametrize("code, text", [((2, 4, 0x1B), "sanitize in progress"), ((2, 4, 4), "format in progress"), ((3, 0x31, 3), "SANITIZE command failed"), ((3, 0x31, 1), "Format command failed")])
+@pytest.mark.parametrize(
+    "code, text",
+    [
+        ((2, 4, 0x1B), "sanitize in progress"),
+        ((2, 4, 4), "format in progress"),
+        ((3, 0x31, 3), "SANITIZE command failed"),
+        ((3, 0x31, 1), "Format command failed"),
+    ],
+)
 def test_sg_decode_sense_itself_reads_what_we_read(descriptor, code, text):
     data = scsi_drive.sense_bytes(code, 0x4000 if code[0] == 2 else None, descriptor)
     decoded = subprocess.run(["sg_decode_sense", *data.hex(" ").split()], capture_output=True, text=True, check=True).stdout
