@@ -102,7 +102,8 @@ class Placements:
             self._release(drive)
             share = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
         note = "; ".join(text for text in (self._node_note(want), self._overlap_note(drive, share)) if text)
-        return Place(lists.text(share), node, self.interrupt_cpus(drive), note)
+        # With one node there is nothing to choose, and containers forbid the choosing.
+        return Place(lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note)
 
     def _take_shares(self, drive: str, node: int | None) -> list[int]:
         """A share of the drive's node, and of every node where that is unknown."""
