@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import nvme_cli
@@ -140,6 +140,7 @@ ODD = st.recursive(
 )
 
 
+@settings(max_examples=500, deadline=None)
 @given(st.dictionaries(st.sampled_from(["nvme0", "sprog", "lbafs", "flbas", "nsze", "dps", "nmic", "fpi", "eui64", "nguid"]), ODD, max_size=10))
 def test_garbage_is_an_error_and_never_a_crash(data):
     for parser in (nvme_cli.parse_sanitize_log, nvme_cli.parse_namespace):
@@ -149,6 +150,7 @@ def test_garbage_is_an_error_and_never_a_crash(data):
             pass
 
 
+@settings(max_examples=500, deadline=None)
 @given(st.text(max_size=60) | ODD.map(json.dumps))
 def test_outputs_of_any_kind_are_read_or_refused(text):
     try:
