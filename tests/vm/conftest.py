@@ -10,8 +10,9 @@ import os
 import re
 import shutil
 
+import cstates
 import pytest
-from guest import QEMU, Guest
+from guest import CPUS, QEMU, Guest
 from hardware import NEIGHBOUR, PLAIN, SLOW, drives
 from lab import REPO, STAND_IN, STAND_IN_STATE, Lab
 
@@ -27,11 +28,11 @@ def why_not() -> str:
 
 
 @pytest.fixture(scope="session")
-def guest():
+def guest(tmp_path_factory):
     """The one guest of the session, with hardware.py's drives. A test that stops it starts it again; one that changes its drives changes them back."""
     if why_not():
         pytest.skip(why_not())
-    with Guest(drives()) as running:
+    with Guest(drives(), cstates.arguments(tmp_path_factory.mktemp("acpi"), CPUS)) as running:
         yield running
 
 
