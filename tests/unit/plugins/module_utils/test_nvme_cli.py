@@ -133,9 +133,10 @@ def test_words_before_the_json_are_passed_over():
     assert nvme_cli.parse(Result(["nvme"], 0, 'Failed to open tables\n{"sn": "A"}\n', "")) == {"sn": "A"}
 
 
+KEYS = st.sampled_from(["sprog", "sstat", "status", "lbafs", "flbas", "ds", "nvme0", "fpi"])
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.sampled_from(["(2) Sanitize in Progress.", "0x2", "12"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["sprog", "sstat", "status", "lbafs", "flbas", "ds", "nvme0", "fpi"]), inner, max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
     max_leaves=12,
 )
 

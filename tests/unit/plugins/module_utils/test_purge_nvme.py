@@ -457,7 +457,10 @@ def test_one_that_ended_meanwhile_is_not_waited_for(bed):
     assert purge_step.wait_for_unfinished(drive_.work(), history(drive_)[-1]) is False
 
 
-@pytest.mark.parametrize("facts, message", [({"mode": "stuck"}, "stuck"), ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"), ({"sn": "other"}, "does not tell")])
+@pytest.mark.parametrize(
+    "facts, message",
+    [({"mode": "stuck"}, "stuck"), ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"), ({"sn": "other"}, "does not tell")],
+)
 def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):
     drive_ = bed()
     drive_.purge("nvme_sanitize_block")
