@@ -107,6 +107,13 @@ def test_until_it_is_let_go_of_a_drive_is_being_written(left):
     assert (seen["run_id"], seen["state"], seen["unchanged"]) == ("second", "writing", False)
 
 
+def test_hashes_in_an_entry_that_says_writing_prove_nothing(left):
+    entry = json.load(open(left.file))
+    with open(left.file, "w") as out:
+        json.dump(dict(entry, state="writing"), out)
+    assert left.seen()["unchanged"] is False
+
+
 def test_a_run_that_wrote_nothing_claims_nothing(left, fake):
     left.run("second", sectors=200)
     assert left.seen()["run_id"] == "r" and left.seen()["unchanged"] is True
