@@ -194,7 +194,9 @@ def main(arguments: list[str] | None = None) -> int:
         return HostJob(run_dir, host).run()
     status = run_dir.read_status()
     if not is_live(host, status):
-        restore_run(host, run_dir)
+        # What tune.yml set is to stay; systemd calls this after that job too.
+        if not tuning.is_kept(run_dir.tuning):
+            restore_run(host, run_dir)
         _close_ledger(host, run_dir, status)
     return 0
 

@@ -51,7 +51,7 @@ def early(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
 def expand(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], places: Places) -> list[Setting]:
     """All other settings, in the order to make them: services first, as they set things themselves. Globs are resolved, one for each drive.
 
-    A path that matches nothing stays as it is written and becomes not_applicable.
+    A path that matches nothing stays as it is written and becomes not_applicable, but for those of a drive's PCI function.
     """
     services = [_setting("service", name, name, "inactive") for name in tune.get("services_stopped", [])]
     files = [setting for setting in _files(host, tune, found) if setting["path"] != SMT]
@@ -70,7 +70,8 @@ def _files(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -
             pattern = item["path"]
             if target is not None:
                 pattern = pattern.replace(NAME, target.name).replace(FUNCTION, target.address or FUNCTION)
-            for path in host.glob(pattern) or [pattern]:
+            # Of a drive's PCI function only what is there: not every link can save power, not every drive has one.
+            for path in host.glob(pattern) or ([] if FUNCTION in item["path"] else [pattern]):
                 settings.append(_setting("sysfs", item["name"], path, str(item["value"]), target and target.name))
     return settings
 

@@ -265,6 +265,19 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(be
     assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "complete")
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_systemd_calls_after_the_job_leaves_what_tune_yml_set(bench, loop_drive, keep):
+    """ExecStopPost runs however the job ended."""
+    drive = loop_drive()
+    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    before = Host().read(path)
+    plan = bench.plan([drive], [], tune=dict(TUNE, keep=keep))
+    run = bench.prepare(plan)
+    engine.HostJob(run, Host()).run()
+    assert engine.main(["restore", run.path]) == 0
+    assert (Host().read(path), os.path.exists(run.tuning)) == (("2", True) if keep else (before, False))
+
+
 def test_settings_that_a_purge_resets_are_made_again_before_the_measurement(bench, loop_drive, monkeypatch):
     """A format may give the drive a new queue; nothing was measured with it yet."""
     drive = loop_drive()
