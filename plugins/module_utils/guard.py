@@ -78,7 +78,9 @@ REFUSALS: Dict[str, _Text] = {
     "raid_volume": _Text("it is a volume of a RAID controller: {detail}", "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT),
     "sanitize_running": _Text("a sanitize runs that this run did not start: {detail}", "Wait until it has ended (nvme sanitize-log), then start again."),
     "sanitize_failed": _Text(
-        "its last sanitize failed: {detail}", "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes all the same.", _ALLOW
+        "its last sanitize failed: {detail}",
+        "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes all the same.",
+        _ALLOW,
     ),
     "ata_security": _Text("ATA security is on: {detail}", "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT),
     "opal_locked": _Text("Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT),
