@@ -28,6 +28,8 @@ _RESCAN_S = 60.0
 _MOST_TIMEOUT_MS = 0xFFFFFFFF
 # Format NVM Attributes (FNA): a format, and a secure erase, of one namespace hits all; ses 2 is there.
 _FORMATS_ALL, _ERASES_ALL, _HAS_CRYPTO = 0x1, 0x2, 0x4
+# Controller Multi-Path I/O and Namespace Sharing Capabilities (CMIC): the subsystem may have two or more controllers.
+_MANY_CONTROLLERS = 0x2
 # What has to be the same right before a command as when the method was chosen.
 _SAME = ("serial", "namespace_id", "eui64", "nguid", "uuid", "size_bytes", "namespaces", "controllers")
 
@@ -76,7 +78,7 @@ def _capabilities(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dic
     node, drive, namespace = _controller(host, identity, nvme_cli.controllers(host, name), namespace_id, names)
     everyone = nvme_cli.siblings(host, node)
     ids = {number for each in everyone for number in nvme_cli.namespace_ids(host, each, drive.manages_namespaces)}
-    count = max(len(everyone), len(nvme_cli.controller_ids(host, node)) if drive.manages_namespaces else 1)
+    count = max(len(everyone), _controller_count(host, node, drive))
     return {
         "path": identity["path"],
         "size_bytes": identity["size_bytes"],
@@ -128,6 +130,18 @@ def _check_same(
             raise NvmeError("{0}, namespace {1} is not {2}: its {3} is {4}, not {5}".format(*asked, identity["path"], key, got, wanted))
     if names["uuid"] and names["uuid"] not in nvme_cli.descriptors(host, *asked):
         raise NvmeError("{0}, namespace {1} is not {2}: it does not tell the uuid {3}".format(*asked, identity["path"], names["uuid"]))
+
+
+def _controller_count(host: Host, node: str, drive: nvme_cli.Controller) -> int:
+    """The controllers of the subsystem, other hosts' too. A drive that says it is alone there need not know the list. Raises NvmeError."""
+    if not drive.manages_namespaces:
+        return 1
+    try:
+        return len(nvme_cli.controller_ids(host, node))
+    except NvmeError:
+        if drive.cmic & _MANY_CONTROLLERS:
+            raise
+        return 1
 
 
 def _others(found: Capabilities) -> list[int]:

@@ -284,6 +284,12 @@ def test_a_subsystem_with_another_controller_is_not_sanitized(bed):
     assert "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"] and not offered["nvme_format_crypto"]["hits_others"]
 
 
+@pytest.mark.parametrize("cmic, reason", [(0, ""), (2, "nvme list-ctrl")])
+def test_a_drive_without_a_list_of_controllers_must_say_that_it_is_alone(bed, cmic, reason):
+    offered = bed(controller_ids=None, cmic=cmic).offers()["nvme_sanitize_crypto"]
+    assert offered["supported"] == (not reason) and reason in offered["reason"] and not offered["hits_others"]
+
+
 @pytest.mark.parametrize(
     "facts, chosen",
     [
