@@ -27,7 +27,7 @@ EMULATORS = _TESTS / "emulators"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "loop-control")
 
 # Prints the first answer whose words are all among the arguments, else says that it knows none.
-TOOL = """#!{python}
+TOOL = """#!{python} -IS
 import json, os, sys
 words = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
 for wanted, rc, stdout, stderr in json.load(open({answers!r})):
