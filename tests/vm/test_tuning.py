@@ -108,7 +108,8 @@ def test_all_that_is_set_is_in_force_and_all_comes_back(bench):
     queues = [during[path] for path in during if re.fullmatch(r"/sys/block/nvme\d+n1/queue/nomerges", path)]
     assert queues.count("2") == len(BOTH)
     pinned = settings(bench, "interrupt")
-    assert {item["outcome"] for item in pinned} == {"changed", "managed"}, pinned
+    # A queue's own CPU may be the one that is wanted.
+    assert {"changed", "managed"} <= {item["outcome"] for item in pinned} <= {"changed", "managed", "unchanged"}, pinned
     assert all("delivered on CPU" in item["message"] for item in pinned if item["outcome"] == "managed")
     # Two CPUs a node: interrupts have the second, fio the first.
     assert {item["effective"] for item in pinned if item["outcome"] == "changed"} == {"1", "3"}
@@ -174,12 +175,17 @@ def test_kernel_arguments_come_by_a_reboot_and_go_by_another(bench):
     code, output = bench.play("tune", "-e", "tune_boot_enabled=true")
     assert code == 0, output
     during = guest.run(look).stdout.split("\n")
-    assert during[0] == before[0] + " intel_idle.max_cstate=0 processor.max_cstate=0 idle=poll"
+    assert words(during[0]) - words(before[0]) == {"intel_idle.max_cstate=0", "processor.max_cstate=0", "idle=poll"}
     assert int(before[1]) >= 2 and int(during[1]) == 0
     code, output = bench.play("restore")
     assert code == 0, output
     after = guest.run(look).stdout.split("\n")
     put_down("kernel arguments", *(dict(zip(("/proc/cmdline", "idle states of CPU 0"), seen)) for seen in (before, during, after)))
-    assert after == before
+    assert (words(after[0]), after[1:]) == (words(before[0]), before[1:])
     code, output = bench.play("restore")
     assert code == 0 and "changed=0" in output, output
+
+
+def words(command_line):
+    """The arguments, but for how the boot loader names kernel and root: update-grub does so in its own way."""
+    return {word for word in command_line.split() if not word.startswith(("BOOT_IMAGE=", "root="))}
