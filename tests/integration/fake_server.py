@@ -89,7 +89,8 @@ class FakeServer:
             said = dict(says or {}).get(command, {})
             answer = {**usual, **fixed.get(command, {}), **said} if isinstance(said, dict) else said
             for node in {name, name.rsplit("n", 1)[0]}:
-                self.answer("nvme", command, "/dev/" + node, rc=0 if answer is not None else 1, stdout=answer or "", stderr="" if answer else "NVMe status: refused")
+                self.answer("nvme", command, "/dev/" + node, rc=0 if answer is not None else 1, stdout=answer or "",
+                            stderr="" if answer else "NVMe status: refused")
         return disk
 
     def sata(self, label, name, serial, files=None, **facts):

@@ -55,13 +55,15 @@ def md_superblock(sector):
 
 def _bcache():
     """A backing device's superblock at 4 KiB (version 1), which names its own sector."""
-    body = struct.pack("<QQ", 8, 1) + _BCACHE_MAGIC + uuid.uuid4().bytes + _BCACHE_MAGIC + bytes(32 + 16 + 24 + 40) + struct.pack("<Q", 16) + bytes(8)
+    names = _BCACHE_MAGIC + uuid.uuid4().bytes + _BCACHE_MAGIC
+    body = struct.pack("<QQ", 8, 1) + names + bytes(32 + 16 + 24 + 40) + struct.pack("<Q", 16) + bytes(8)
     return struct.pack("<Q", _crc64(body)) + body + bytes(8 * 256)
 
 
 def _bcachefs():
     """bcachefs' superblock at 4 KiB, of a release that libblkid 2.38 does not know: no signature, but data."""
-    return bytes(16) + struct.pack("<HHI", 20, 20, 0) + _BCACHEFS_MAGIC + uuid.uuid4().bytes * 2 + b"pool".ljust(32, b"\0") + struct.pack("<QQ", 8, 1) + bytes(512)
+    names = _BCACHEFS_MAGIC + uuid.uuid4().bytes * 2 + b"pool".ljust(32, b"\0")
+    return bytes(16) + struct.pack("<HHI", 20, 20, 0) + names + struct.pack("<QQ", 8, 1) + bytes(512)
 
 
 def _gfs2():

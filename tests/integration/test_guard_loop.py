@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from wrong_drive import SIZE, destructive, run
+from command_log import destructive
+from wrong_drive import SIZE, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, guard
 from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused

@@ -162,6 +162,9 @@ CONFIGURED = {
     "fstab": "%s /srv ext4 noauto 0 0\n",
     "crypttab": "secret %s none luks\n",
     "mdadm/mdadm.conf": "DEVICE %s\nARRAY /dev/md0 devices=%s\n",
+    "systemd/system/srv.mount": "[Mount]\nWhat=%s\nWhere=/srv\n",
+    "zfs/zpool.cache": "\0\0path\0\0\0\r%s\0\0",
+    "kubernetes/manifests/local.yaml": "spec:\n  local:\n    path: %s\n",
 }
 for config in CONFIGURED:
     staged(config)(lambda disk: None)

@@ -98,7 +98,8 @@ def _no_capacity(server):
 def _no_local_drive(server):
     server.disk("usb", "sdj", USB % (1, 20), {"serial": "USB"}, **vpd80("USB"))
     server.sata("removable", "sdk", "REMOVABLE", files={"removable": "1"})
-    server.disk("virtual media", "sdl", USB % (2, 21), {"serial": "MEDIA"}, device__vendor="iDRAC", device__model="Virtual Floppy", **vpd80("MEDIA"))
+    media = {"device__vendor": "iDRAC", "device__model": "Virtual Floppy"}
+    server.disk("virtual media", "sdl", USB % (2, 21), {"serial": "MEDIA"}, **media, **vpd80("MEDIA"))
     server.sas("raid level", "sdm", "HPSA", files={"device__raid_level": "RAID-5"})
     server.sas("raid model", "sdn", "PERC", files={"device__vendor": "DELL", "device__model": "PERC H740P Mini"})
 

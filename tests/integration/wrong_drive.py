@@ -11,7 +11,6 @@ no refusal tells that the others were refused for what was staged.
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, guard
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import COMMAND_LOG, Host
@@ -32,45 +32,6 @@ SIZE = 48 * MIB
 SERVER = "rack1-07"
 REPO = Path(__file__).resolve().parents[2]
 _FINDING = re.compile(r"^- (?P<hosts>[^:]*): drive (?P<drive>.*?): (?P<code>[a-z_]+): (?P<message>.*)$")
-
-# Argument lists that only read: a shell pattern for each word, `...` for any more of them. Everything else counts as
-# destructive, so that a command that nobody thought of is one.
-READ_ONLY = tuple(
-    words.split()
-    for words in (
-        "* --version",
-        "wipefs -n --json /dev/*",
-        "blkid -p -o export /dev/*",
-        "blkid -p -o export --offset * --size * /dev/*",
-        "fio --name=traffic --readonly ...",
-        "dmidecode --type 17",
-        "systemd-detect-virt *",
-        "systemctl show ...",
-        "nvme version",
-        "nvme smart-log /dev/* --output-format=json",
-        "nvme id-ctrl /dev/* --output-format=json",
-        "nvme id-ns /dev/* --namespace-id=* --output-format=json",
-        "nvme ns-descs /dev/* --namespace-id=* --output-format=json",
-        "nvme list-ns /dev/* --output-format=json",
-        "nvme list-ns /dev/* --all --output-format=json",
-        "nvme list-ctrl /dev/* --output-format=json",
-        "nvme list-ctrl /dev/* --namespace-id=* --output-format=json",
-        "nvme sanitize-log /dev/* --output-format=json",
-        "nvme resv-report /dev/* --output-format=json",
-        "nvme resv-report /dev/* --eds --output-format=json",
-        "nvme security-recv ...",
-        "hdparm -V",
-        "hdparm --Istdout /dev/*",
-        "hdparm --sanitize-status /dev/*",
-        "sg_raw --readonly --request=* /dev/* a2 ...",  # SECURITY PROTOCOL IN
-        "sg_turs /dev/*",
-        "sg_requests --hex /dev/*",
-        "sg_opcodes ...",
-        "sg_persist --in --read-keys --hex ...",
-        "smartctl --json=c -a ...",
-    )
-)
-
 
 def run(*argv, **options):
     """Run a command of the test's own; its output."""
@@ -83,18 +44,6 @@ def needs(*tools):
     for tool in tools:
         if shutil.which(tool, path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
             pytest.skip("no " + tool)
-
-
-def destructive(argv):
-    """Whether a logged argument list may change a drive: whatever is not known to only read."""
-    words = [os.path.basename(argv[0]), *argv[1:]] if argv else []
-    return not any(_matches(rule, words) for rule in READ_ONLY)
-
-
-def _matches(rule, words):
-    if rule[-1] == "...":
-        rule, words = rule[:-1], words[:len(rule) - 1]
-    return len(rule) == len(words) and all(fnmatch.fnmatchcase(word, pattern) for pattern, word in zip(rule, words))
 
 
 def _lines(path):
