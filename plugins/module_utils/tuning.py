@@ -19,7 +19,7 @@ from . import drive, tuning_kinds
 from .host import Host
 from .liveness import BOOT_ID
 from .rundir import read_json, write_atomic
-from .tuning_kinds import CHEAP, KINDS, Setting
+from .tuning_kinds import KINDS, Setting
 
 CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 # Where the wanted value is not in force, and need not be.
