@@ -206,5 +206,19 @@ def _close_ledger(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | N
     plan = read_json(run_dir.plan)
     if plan and status and status.get("boot_id") == tuning.boot_id(host):
         history = read_journal(run_dir.journal)
-        still = [drive for drive in plan["drives"] if not goes_on(r for r in history if r.get("drive") == drive["drive"])]
+        held = held_at_the_end(history)
+        still = [drive for drive in plan["drives"] if drive["drive"] in held and not goes_on(r for r in history if r.get("drive") == drive["drive"])]
         own_data.close_left(host, run_dir.state_dir, run_dir.run_id, [drive["selector"] for drive in still])
+
+
+def held_at_the_end(history: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
+    """The drives that a run's last job held when it died. Another of its drives may have got other data since an earlier job wrote to it."""
+    held: set[str] = set()
+    for record in history:
+        if record["event"] == "job_started":
+            held = set()
+        elif record["event"] == "drive_started":
+            held.add(record["drive"])
+        elif record["event"] == "drive_finished":
+            held.discard(record["drive"])
+    return held
