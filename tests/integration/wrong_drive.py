@@ -280,8 +280,9 @@ class Outcome:
         disk = self.bench.disks[name]
         assert name not in self.changed, "the data of %s has changed" % name
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
-        about = {disk.path, disk.node, drive.slug(disk.label)}
-        seen = [argv for argv in self.commands if destructive(argv) and any(word in text for text in argv for word in about)]
+        slug = drive.slug(disk.label)  # in the paths of its fio jobs; loop1 is not loop10
+        about = [argv for argv in self.commands if {disk.path, disk.node} & set(argv) or any(slug in word for word in argv)]
+        seen = [argv for argv in about if destructive(argv)]
         assert not seen, seen
 
     def nothing_happened(self):
