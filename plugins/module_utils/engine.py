@@ -207,7 +207,7 @@ def _close_ledger(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | N
     if plan and status and status.get("boot_id") == tuning.boot_id(host):
         history = read_journal(run_dir.journal)
         held = held_at_the_end(history)
-        still = [drive for drive in plan["drives"] if drive["drive"] in held and not goes_on(r for r in history if r.get("drive") == drive["drive"])]
+        still = [drive for drive in plan["drives"] if drive["drive"] in held and not goes_on([r for r in history if r.get("drive") == drive["drive"]])]
         own_data.close_left(host, run_dir.state_dir, run_dir.run_id, [drive["selector"] for drive in still])
 
 

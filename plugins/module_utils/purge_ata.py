@@ -16,7 +16,6 @@ import time
 import typing as t
 
 from . import ata
-from .fio import Interrupted
 from .host import Host, Result
 from .purge_method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s, wait_for
 from .purge_watch import RUNNING, Progress, Stuck, Unreadable, watch
@@ -197,7 +196,7 @@ def recover(
         problem += "; the attempts are used up: power-cycle the drive" if state.expired else ""
     except PurgeError as error:
         problem = str(error)
-    text = "{0} may still have the password {1!r} ({2}); start the run again to have it taken off, or run: {3}"
+    text = "{0} may still have the password {1!r} ({2}); take it off with: {3}; a run that was stopped or died does that when it is started again"
     raise PurgeError(text.format(identity["path"], PASSWORD, problem, " ".join(argv)))
 
 
@@ -244,16 +243,17 @@ def _set_and_erase(work: Work, method: str) -> None:
 
 
 def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
-    """Run the erase to its end even when the job is stopped: nothing stops it in the drive, and only after it can the password go."""
+    """Run the erase to its end, also when the job is stopped or can't tell how far it is: nothing stops it in the drive, and only after it can
+    the password go."""
     began, estimate_s = work.clock(), _estimate_s(method, work.capabilities)
-    stops: list[Interrupted] = []
+    stops: list[Exception] = []
 
     def tick() -> None:
         if stops:
             return
         try:
             work.tick(min(0.99, (work.clock() - began) / estimate_s) if estimate_s else None)
-        except Interrupted as stop:
+        except Exception as stop:  # pylint: disable=broad-except  # kept, and raised when the erase is over
             stops.append(stop)
 
     limit_s = _erase_timeout_s(method)(work.capabilities, work.options)

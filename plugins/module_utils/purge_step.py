@@ -66,11 +66,11 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
     return started
 
 
-def goes_on(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
-    """Whether a purge may go on in a drive by itself, from the records of its run: what the drive holds is not known then."""
+def goes_on(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+    """Whether a purge may go on in a drive by itself, or left something to be put right, from the records of its run: what the drive holds is not known."""
     started = unfinished(history)
     method = purge.METHODS.get(started["method"]) if started else None
-    return method is not None and method.progress is not None
+    return purge.left_behind(history) or (method is not None and method.progress is not None)
 
 
 def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:

@@ -9,7 +9,7 @@ import datetime
 import re
 import typing as t
 
-from ..module_utils import guard
+from ..module_utils import guard, own_data
 from ..module_utils.rundir import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
 from . import judge, tune_values, values
 from .schema import plain, suggestion
@@ -17,6 +17,8 @@ from .schema import plain, suggestion
 MODES = ("plan", "destructive")
 # On these hosts the drives are the run's own: it holds them exclusively, or is done with them.
 DRIVES_SETTLED = (*LIVE_STATES, "finished")
+# What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our password of a security erase.
+HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
 FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria")
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -170,10 +172,12 @@ def refused(view: View, run: Run | None) -> list[Finding]:
 
 def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
     """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
-    ours = guard.ours(entry.get("own_data"), run.id if run else None)
-    if ours and any(refusal["code"] == "sanitize_running" for refusal in entry["refusals"]):
-        # The run's own: the drive can't be read until it ends. The host job waits for that, and has the guard look then.
-        ours += ("sanitize_running", "probe_failed")
+    known = entry.get("own_data")
+    ours = guard.ours(known, run.id if run else None)
+    codes = {refusal["code"] for refusal in entry["refusals"]}
+    if ours and known["state"] == own_data.WRITING and codes & set(HOST_SETTLES):
+        # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then the guard looks there.
+        ours += (*HOST_SETTLES, "probe_failed")
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
 
 

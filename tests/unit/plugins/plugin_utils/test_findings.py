@@ -184,6 +184,10 @@ def test_drives_that_the_run_itself_holds_are_not_refused(state):
         ("writing", "r", ["sanitize_running", "probe_failed", "unsigned_data"], []),
         ("writing", "r", ["sanitize_running", "probe_failed", "mounted"], ["mounted"]),
         ("writing", "r", ["probe_failed"], ["probe_failed"]),
+        ("writing", "r", ["ata_security", "probe_failed"], []),
+        ("writing", "r", ["ata_security", "mounted"], ["mounted"]),
+        ("writing", "other", ["ata_security"], ["ata_security"]),
+        ("released", "r", ["ata_security"], ["ata_security"]),
         ("writing", "other", ["sanitize_running"], ["sanitize_running"]),
         ("released", "r", ["sanitize_running"], ["sanitize_running"]),
         ("writing", "other", ["unsigned_data"], ["unsigned_data"]),
@@ -196,6 +200,12 @@ def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run
     assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "dead"}))] == expected
     assert [refusal["code"] for refusal in findings.standing(entry, None)] == codes
     assert len(findings.refused(view(drives=[entry]), Run("r", "n", {"h1": "dead"}))) == len(expected)
+
+
+def test_a_password_on_a_drive_with_what_a_finished_run_left_is_somebody_elses():
+    known = {"run_id": "r", "state": "released", "released": "2026-11-21T13:00:00Z", "unchanged": True}
+    entry = {**drive_of(refusals=["ata_security", "signature"]), "own_data": known}
+    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == ["ata_security"]
 
 
 def test_a_whole_host_cannot_give_up_its_data():
