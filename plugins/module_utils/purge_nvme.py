@@ -88,6 +88,7 @@ def _capabilities(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dic
         **names,
         "namespaces": sorted(ids | {namespace_id}),
         "controllers": count,
+        "shows_all": drive.manages_namespaces,
         "can_format": drive.can_format,
         "fna": drive.fna,
         "sanicap": drive.sanicap,
@@ -134,12 +135,13 @@ def _check_same(
 
 def _controller_count(host: Host, node: str, drive: nvme_cli.Controller) -> int:
     """The controllers of the subsystem, other hosts' too. A drive that says it is alone there need not know the list. Raises NvmeError."""
-    if not drive.manages_namespaces:
+    many = bool(drive.cmic & _MANY_CONTROLLERS)
+    if not (many or drive.manages_namespaces):
         return 1
     try:
         return len(nvme_cli.controller_ids(host, node))
     except NvmeError:
-        if drive.cmic & _MANY_CONTROLLERS:
+        if many:
             raise
         return 1
 
@@ -160,9 +162,12 @@ def _sanitize_hits(found: Capabilities) -> str:
 
 
 def _format_hits(found: Capabilities) -> str:
-    if not _others(found) or not found["fna"] & (_FORMATS_ALL | _ERASES_ALL):
+    if not found["fna"] & (_FORMATS_ALL | _ERASES_ALL):
         return ""
-    return "a format erases all namespaces of this drive (FNA {0:#x}), with its {1}".format(found["fna"], _named(_others(found)))
+    text = "a format erases all namespaces of this drive (FNA {0:#x}), with ".format(found["fna"])
+    if _others(found):
+        return text + "its {0}".format(_named(_others(found)))
+    return text + "those that only another of its {0} controllers shows".format(found["controllers"]) if found["controllers"] > 1 and not found["shows_all"] else ""
 
 
 def _can_sanitize(kind: _Sanitize) -> t.Callable[[Capabilities], str]:

@@ -284,9 +284,18 @@ def test_a_subsystem_with_another_controller_is_not_sanitized(bed):
     assert "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"] and not offered["nvme_format_crypto"]["hits_others"]
 
 
+@pytest.mark.parametrize("oacs, fna, hit", [(0x2, 4, False), (0x2, 6, True), (0x2, 5, True), (0xA, 6, False)])
+def test_what_another_controller_keeps_for_itself_is_never_hit(bed, oacs, fna, hit):
+    """Without namespace management a controller lists its own namespaces only."""
+    offered = bed(controller_ids=[1, 2], cmic=2, oacs=oacs, fna=fna).offers()
+    assert "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"]
+    assert [("2 controllers" in offered[method]["hits_others"]) for method in FORMATS] == [hit, hit]
+
+
+@pytest.mark.parametrize("oacs", [0xA, 0x2])
 @pytest.mark.parametrize("cmic, reason", [(0, ""), (2, "nvme list-ctrl")])
-def test_a_drive_without_a_list_of_controllers_must_say_that_it_is_alone(bed, cmic, reason):
-    offered = bed(controller_ids=None, cmic=cmic).offers()["nvme_sanitize_crypto"]
+def test_a_drive_without_a_list_of_controllers_must_say_that_it_is_alone(bed, cmic, reason, oacs):
+    offered = bed(controller_ids=None, cmic=cmic, oacs=oacs).offers()["nvme_sanitize_crypto"]
     assert offered["supported"] == (not reason) and reason in offered["reason"] and not offered["hits_others"]
 
 
@@ -422,7 +431,7 @@ def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, l
     ("nvme_sanitize_block", ["purge_started", "purge"], False),
 ])
 def test_only_some_purges_go_on_without_their_job(method, events, goes):
-    assert purge_step.goes_on({"event": event, "method": method} for event in events) is goes
+    assert purge_step.goes_on([{"event": event, "method": method} for event in events]) is goes
 
 
 def stop_at(share):
