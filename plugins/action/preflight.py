@@ -78,7 +78,8 @@ def _message(findings: t.Sequence[str]) -> str:
 def _warned(warnings: t.Sequence[str]) -> list[str]:
     """The warnings for people; they are shown in every mode."""
     count = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}"
-    return [f"{count}, which the report will show (docs/checks.md; preflight_levels chooses what stops a run):", *(f"- {line}" for line in warnings)] if warnings else []
+    title = f"{count}, which the report will show (docs/checks.md; preflight_levels chooses what stops a run):"
+    return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 
 def _view(name: str, values: t.Mapping[str, t.Any]) -> View:

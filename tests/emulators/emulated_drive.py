@@ -112,7 +112,7 @@ class EmulatedDrive:
 
     def work(self, **options):
         return Work(
-            host=self.host, held=self, options=options, tick=lambda share: self.tick(share), note=self.note, fill=lambda tick: {},
+            host=self.host, held=self, options=options, tick=self.tick, note=self.note, fill=lambda tick: {},
             history=list(self.journal), clock=lambda: self.now, sleep=self.sleep,
         )
 

@@ -88,7 +88,7 @@ class FakeServer:
         for command, usual in NVME.items():
             said = dict(says or {}).get(command, {})
             answer = {**usual, **fixed.get(command, {}), **said} if isinstance(said, dict) else said
-            for node in {name, name.rsplit("n", 1)[0]}:
+            for node in sorted({name, name.rsplit("n", 1)[0]}):
                 self.answer("nvme", command, "/dev/" + node, rc=0 if answer is not None else 1, stdout=answer or "",
                             stderr="" if answer else "NVMe status: refused")
         return disk
@@ -178,4 +178,4 @@ class FakeServer:
         for path in [EMULATORS / "hdparm", *EMULATORS.glob("sg_*")]:
             if not (tools / path.name).exists():
                 (tools / path.name).symlink_to(path)
-        self.bench.environment.update(PATH="%s:%s" % (tools, os.environ["PATH"]), SSDLAB_EMULATED_DRIVES=str(machine))
+        self.bench.environment.update(PATH="%s:%s:%s" % (tools, os.path.dirname(sys.executable), os.environ["PATH"]), SSDLAB_EMULATED_DRIVES=str(machine))

@@ -188,7 +188,7 @@ def run_campaign(made, history):
     job = types.SimpleNamespace(
         host=made.host,
         run_dir=types.SimpleNamespace(run_id="test", raw=lambda name: None, state_dir=None),
-        journal=types.SimpleNamespace(add=lambda event, **fields: made.note(event, **fields)),
+        journal=types.SimpleNamespace(add=made.note),
         status=types.SimpleNamespace(set_drive=lambda *args, **kwargs: None),
         stop=None,
         fio_path="fio",

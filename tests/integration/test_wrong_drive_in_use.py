@@ -255,4 +255,3 @@ def test_case_28_named_in_a_configuration(outcome, name):
 def test_a_drive_with_nothing_on_it_is_no_finding(outcome):
     assert outcome.codes("spare") == set()
     outcome.nothing_happened()
-

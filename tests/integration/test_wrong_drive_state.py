@@ -122,7 +122,8 @@ def outcome(bench):
 
 
 def test_a_drive_in_order_is_no_finding(outcome):
-    assert {name: outcome.codes(name) for name in ("spare", "plain", "plain sata", "frozen")} == dict.fromkeys(("spare", "plain", "plain sata", "frozen"), set())
+    fine = ("spare", "plain", "plain sata", "frozen")
+    assert {name: outcome.codes(name) for name in fine} == dict.fromkeys(fine, set())
     outcome.nothing_happened()
 
 

@@ -33,10 +33,11 @@ SERVER = "rack1-07"
 REPO = Path(__file__).resolve().parents[2]
 _FINDING = re.compile(r"^- (?P<hosts>[^:]*): drive (?P<drive>.*?): (?P<code>[a-z_]+): (?P<message>.*)$")
 
+
 def run(*argv, **options):
     """Run a command of the test's own; its output."""
-    options = dict({"check": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 60}, **options)
-    return (subprocess.run(argv, **options).stdout or "").strip()
+    options = dict({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 60}, **options)
+    return (subprocess.run(argv, check=options.pop("check", True), **options).stdout or "").strip()
 
 
 def needs(*tools):

@@ -50,7 +50,9 @@ def stand_in(guest):
     def install(*drives):
         state = {"real": "/usr/sbin/nvme", "drives": [{"real": True, **drive} for drive in drives]}
         guest.put(STAND_IN_STATE, json.dumps(state))
-        guest.put(STAND_IN, (REPO / "tests/emulators/nvme").read_text(encoding="utf-8"), "0755")
+        # A Debian guest has no `python`.
+        text = (REPO / "tests/emulators/nvme").read_text(encoding="utf-8").replace("env python", "env python3", 1)
+        guest.put(STAND_IN, text, "0755")
 
     try:
         yield install

@@ -37,6 +37,7 @@ SHORT_TEST = {
     "rounds": {"max": 6},
 }
 
+
 def overwritable(selector: dict) -> dict:
     """The entry of ssd_drives for a drive whose unsigned data may go."""
     return {**selector, "ssd_overwrite_data": True}

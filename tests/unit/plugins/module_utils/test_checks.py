@@ -37,10 +37,10 @@ def port(address="0000:00:01.0", **more):
     return device(address, "0x060400", **{"slot_power_w": 75.0, **more})
 
 
-def drive(endpoint=None, bridges=None, model=IDENTITY, told=None, **more):
+def drive(endpoint=None, bridges=None, model=None, told=None, **more):
     path = [device("0000:01:00.0", **(endpoint or {})), *([port()] if bridges is None else bridges)]
     fields = {"driver": {"name": "nvme", "version": "1.0"}, "aer_rose": {}, "write_cache": "write through", **more}
-    return Drive("S1", model, path, dict(GOOD_HEALTH, **(told or {})), **fields)
+    return Drive("S1", model or IDENTITY, path, dict(GOOD_HEALTH, **(told or {})), **fields)
 
 
 def found(one=None, machine=None, wanted=None, devices=None):
@@ -170,7 +170,7 @@ def test_every_check_is_seen_firing():
         {"one": drive(write_cache="write back"), "wanted": {"write_cache_chosen": True}},
         {"one": drive(write_cache=None, told={"volatile_write_cache": False})},
         {"one": drive(MICRON, [port(**SLOT8, slot_power_w=25.0)])},
-        {"one": drive(MICRON, [port(**dict(SLOT8, max_speed=5.0, max_width=8))])},
+        {"one": drive(MICRON, [port(**{**SLOT8, "max_speed": 5.0, "max_width": 8})])},
         {"one": drive(told={"temperature_c": 60})},
         {"one": drive(told={"source": "smartctl", "spare_pct": None, "spare_threshold_pct": None})},
         {"one": drive(model=SATA, told=SATA_TOLD)},

@@ -23,7 +23,8 @@ def test_however_it_is_spelled_the_canonical_form_is_one(ranges):
 
 @pytest.mark.parametrize(
     "text, says",
-    [("0-", "not a list"), ("a", "not a list"), ("1,,2", "not a list"), ("-1", "not a list"), ("0-3:2", "not a list"), ("3-1", "backwards"), ("0-99999", "no CPU")],
+    [("0-", "not a list"), ("a", "not a list"), ("1,,2", "not a list"), ("-1", "not a list"), ("0-3:2", "not a list"),
+     ("3-1", "backwards"), ("0-99999", "no CPU")],
 )
 def test_a_wrong_list_is_refused_in_words(text, says):
     with pytest.raises(ValueError, match=says):

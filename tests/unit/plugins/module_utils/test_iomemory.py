@@ -15,34 +15,34 @@ RECORDED = """Found 1 ioMemory device in this system
 Driver version: 3.2.16 build 1731
 
 Adapter: Single Controller Adapter
-	Fusion-io ioDrive2 1.205TB, Product Number:F00-001-1T20-CS-0001, SN:1241D0259, FIO SN:1241D0259
-	ioDrive2 Adapter Controller, PN:PA004137009
-	External Power: NOT connected
-	PCIe Bus voltage: avg 12.02V
-	PCIe Power limit threshold: 24.75W
-	Connected ioMemory modules:
-	  fct0:	Product Number:F00-001-1T20-CS-0001, SN:1241D0259
+\tFusion-io ioDrive2 1.205TB, Product Number:F00-001-1T20-CS-0001, SN:1241D0259, FIO SN:1241D0259
+\tioDrive2 Adapter Controller, PN:PA004137009
+\tExternal Power: NOT connected
+\tPCIe Bus voltage: avg 12.02V
+\tPCIe Power limit threshold: 24.75W
+\tConnected ioMemory modules:
+\t  fct0:\tProduct Number:F00-001-1T20-CS-0001, SN:1241D0259
 
-fct0	Attached
-	ioDrive2 Adapter Controller, Product Number:F00-001-1T20-CS-0001, SN:1241D0259
-	ioDrive2 Adapter Controller, PN:PA004137009
-	Located in slot 0 Center of ioDrive2 Adapter Controller SN:1241D0259
-	Powerloss protection: protected
-	PCI:00:04.0, Slot Number:3
-	Vendor:1aed, Device:2001, Sub vendor:1aed, Sub device:2001
-	Firmware v7.1.15, rev 110356 Public
-	1205.00 GBytes device size
-	Format: v500, 2353515625 sectors of 512 bytes
-	PCIe negotiated link: 4 lanes at 5.0 Gt/sec each, 2000.00 MBytes/sec total
-	Internal temperature: 64.47 degC, max 64.97 degC
-	Reserve space status: Healthy; Reserves: 100.00%, warn at 10.00%
-	Contained VSUs:
-	  fioa:	ID:0, UUID:0f402a7e-9948-7a4f-a2d0-7b0cb4d1ecda
+fct0\tAttached
+\tioDrive2 Adapter Controller, Product Number:F00-001-1T20-CS-0001, SN:1241D0259
+\tioDrive2 Adapter Controller, PN:PA004137009
+\tLocated in slot 0 Center of ioDrive2 Adapter Controller SN:1241D0259
+\tPowerloss protection: protected
+\tPCI:00:04.0, Slot Number:3
+\tVendor:1aed, Device:2001, Sub vendor:1aed, Sub device:2001
+\tFirmware v7.1.15, rev 110356 Public
+\t1205.00 GBytes device size
+\tFormat: v500, 2353515625 sectors of 512 bytes
+\tPCIe negotiated link: 4 lanes at 5.0 Gt/sec each, 2000.00 MBytes/sec total
+\tInternal temperature: 64.47 degC, max 64.97 degC
+\tReserve space status: Healthy; Reserves: 100.00%, warn at 10.00%
+\tContained VSUs:
+\t  fioa:\tID:0, UUID:0f402a7e-9948-7a4f-a2d0-7b0cb4d1ecda
 
-fioa	State: Online, Type: block device
-	ID:0, UUID:0f402a7e-9948-7a4f-a2d0-7b0cb4d1ecda
-	1205.00 GBytes device size
-	Format: 2353515625 sectors of 512 bytes
+fioa\tState: Online, Type: block device
+\tID:0, UUID:0f402a7e-9948-7a4f-a2d0-7b0cb4d1ecda
+\t1205.00 GBytes device size
+\tFormat: 2353515625 sectors of 512 bytes
 """
 # `fio-status` 3.2.15 of a card with two modules (same source, an older README).
 DUO = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import unittest.mock
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_the_commands_of_a_job_are_kept_and_a_full_disk_does_not_stop_it(tmp_pat
     run = rundir.RunDir(str(tmp_path), "r")
     os.makedirs(run.path)
     run.note_command(["wipefs", "-n", "/dev/loop9"])
-    monkeypatch.setattr(rundir, "append_line", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(rundir, "append_line", unittest.mock.Mock(side_effect=OSError(28, "No space left on device")))
     run.note_command(["blkid"])
     (line,) = open(run.commands).read().splitlines()
     assert json.loads(line)["argv"] == ["wipefs", "-n", "/dev/loop9"] and json.loads(line)["time"].endswith("Z")

@@ -16,21 +16,21 @@ DMIDECODE = """# dmidecode 3.4
 
 Handle 0x0011, DMI type 17, 92 bytes
 Memory Device
-	Size: 32 GB
-	Type: DDR4
-	Speed: 3200 MT/s
-	Configured Memory Speed: 2933 MT/s
+\tSize: 32 GB
+\tType: DDR4
+\tSpeed: 3200 MT/s
+\tConfigured Memory Speed: 2933 MT/s
 
 Handle 0x0012, DMI type 17, 92 bytes
 Memory Device
-	Size: 32 GB
-	Type: DDR4
-	Configured Memory Speed: 2933 MT/s
+\tSize: 32 GB
+\tType: DDR4
+\tConfigured Memory Speed: 2933 MT/s
 
 Handle 0x0013, DMI type 17, 92 bytes
 Memory Device
-	Size: No Module Installed
-	Type: Unknown
+\tSize: No Module Installed
+\tType: Unknown
 """
 
 

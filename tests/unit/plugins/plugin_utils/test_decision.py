@@ -104,7 +104,8 @@ def test_everything_is_told_at_once(fleet):
         View("h4", None),
     )
     text = "\n".join(decided.findings)
-    for expected in ("h1: ssd_drives: no drive", "h2: drive S1: swap", "ssd_mode: True", "h2: drive S1: duplicate: is the same drive as that of h3", "h4: could not"):
+    same = "h2: drive S1: duplicate: is the same drive as that of h3"
+    for expected in ("h1: ssd_drives: no drive", "h2: drive S1: swap", "ssd_mode: True", same, "h4: could not"):
         assert expected in text
     assert "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text and "ssd_results_dir: has to be the same" in text
 

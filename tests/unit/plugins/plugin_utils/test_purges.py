@@ -53,7 +53,7 @@ def test_plan_mode_tells_the_method_why_and_the_exact_command():
 
 def test_what_is_no_purge_of_the_pts_is_flagged():
     chosen, _found = purges.choose(*make([{"purge": {"method": "deallocate"}}]), RUN)
-    (offer,) = chosen.values()
+    (offer,) = list(chosen.values())
     first, second = purges.lines(offer)
     assert "not a purge as the PTS means it (not_pts)" in first and second == "  ioctl BLKDISCARD /dev/nvme0n1 0 1000000000000"
 
@@ -61,7 +61,10 @@ def test_what_is_no_purge_of_the_pts_is_flagged():
 @pytest.mark.parametrize(
     "tests, capabilities, code, message",
     [
-        ([{"purge": {"method": "nvme_sanitize_block"}}], {}, "purge_unsupported", "it offers: nvme_format_crypto, nvme_format_user_data, deallocate, overwrite"),
+        (
+            [{"purge": {"method": "nvme_sanitize_block"}}], {}, "purge_unsupported",
+            "it offers: nvme_format_crypto, nvme_format_user_data, deallocate, overwrite",
+        ),
         ([{"purge": {"method": "ata_security_erase"}}], {}, "purge_unsupported", "the drive offers: nvme_format_crypto"),
         ([{"purge": {"method": "nvme_format_crypto"}}], {"fna": 7, "namespaces": [1, 3]}, "purge_hits_others", "its namespace 3"),
         ([{"purge": {"lba_size_bytes": 8192}}], {}, "purge_unsupported", "it has: 512, 4096"),

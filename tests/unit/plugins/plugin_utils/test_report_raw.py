@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir, snapshot, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils import snapshot, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import report_raw
 
