@@ -53,8 +53,8 @@ class Facts:
     """Facts of one drive. `kind`: drive, partition or stacked.
 
     family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
-    tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer; content_read: False while a
-    sanitize runs, when nothing can be read. own_data: what the ledger knows of the drive, None when it does not know it.
+    tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
+    device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it.
     """
 
     name: str

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import stat
+import struct
 import time
 from typing import Dict, Iterable, List, Optional, Set
 
@@ -19,6 +21,7 @@ from .host import Host
 SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
 _SETTLE_S = 1.0  # udev and blkid look at a drive that was just closed for less than that
 _LOOK_AGAIN_S = 0.25
+_LOOP_GET_STATUS64, _LOOP_STATUS_BYTES, _LOOP_RDEVICE = 0x4C05, 232, 16  # include/uapi/linux/loop.h: lo_rdevice is the third of 64 bits
 _GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)  # the process ended meanwhile, or is a zombie
 # An fd below a mount of these may block for ever when it is looked at, and no block device lies there.
 _REMOTE = re.compile(r"(nfs\d?|cifs|smb3?|ceph|9p|afs|lustre|gpfs|beegfs|fuse(\..+)?)$")
@@ -38,22 +41,40 @@ def read_machine(host: Host, facts: Machine) -> None:
         facts.swaps = [unescape(line.split()[0]) for line in host.read("/proc/swaps").splitlines()[1:] if line.strip()]
     except (OSError, IndexError) as error:
         facts.failures.append("/proc/swaps cannot be read: %s" % error)
-    for name in host.listdir("/sys/block"):
-        backing = drive.backing_file(host, name)
-        if backing:
-            facts.stacked.append((name, backing))
-        writeback = host.get("/sys/block/%s/backing_dev" % name)
-        if writeback and writeback != "none":
-            facts.stacked.append((name, host.realpath(writeback)))
     for name in host.listdir("/sys/class/block"):
         number = host.get("/sys/class/block/%s/dev" % name)
         if number:
             facts.names[number] = name
+    for name in host.listdir("/sys/block"):
+        backing = drive.backing_file(host, name)
+        if backing:
+            facts.stacked.append((name, backing))
+            below = facts.names.get(_backing_number(host, name) or "")
+            if below and drive.node(below) != backing:
+                facts.stacked.append((name, drive.node(below)))
+        writeback = host.get("/sys/block/%s/backing_dev" % name)
+        if writeback and writeback != "none":
+            facts.stacked.append((name, host.realpath(writeback)))
     facts.groups = [set(host.listdir(path)) for path in host.glob("/sys/fs/btrfs/*/devices")]
     for who, pattern in _EXPORTS:
         facts.exports += [("%s (%s)" % (who, path), host.get(path) or "") for path in host.glob(pattern)]
     _read_system(host, facts)
     facts.openers = _openers(host, facts)
+
+
+def _backing_number(host: Host, name: str) -> Optional[str]:
+    """major:minor of the block device behind a loop device; None for a file. The path in sysfs may be that of a container, or of a node that is gone."""
+    try:
+        handle = os.open(host.path(drive.node(name)), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        (number,) = struct.unpack_from("=Q", fcntl.ioctl(handle, _LOOP_GET_STATUS64, bytes(_LOOP_STATUS_BYTES)), _LOOP_RDEVICE)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return "%d:%d" % (os.major(number), os.minor(number)) if number else None
 
 
 def _read_mounts(host: Host, facts: Machine) -> None:
@@ -240,9 +261,7 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     for number in sorted(facts.numbers):
         add(facts.opened, *sorted(shared.openers.get(number, ())))
     add(facts.exported, *(who for who, path in shared.exports if resolved(host, path) in nodes or device_number(host, path) in facts.numbers))
-    backing = facts.identity["backing_file"]
-    if backing and backing.startswith("/dev/") and host.exists("/sys/class/block/" + backing[5:].replace("/", "!")):
-        facts.block_backing = backing
+    facts.block_backing = next((path for user, path in shared.stacked if user == facts.name and _name_of(host, path)), None)
 
 
 def _walk_up(host: Host, facts: Facts, shared: Machine) -> None:
