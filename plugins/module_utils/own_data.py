@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import stat
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import drive
 from .guard_content import EDGE_BYTES, SAMPLE_BYTES, Reader, spread
@@ -85,10 +85,12 @@ def _are_counts(*values: Any) -> bool:
 def compare(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any], reader: Reader) -> Dict[str, Any]:
     """What an entry of `read` says of the drive now: {run_id, state, released, unchanged}. Raises OSError.
 
-    unchanged: released, nothing was written since in the same boot, and every sample has its hash.
+    unchanged: released, nothing was written since in the same boot, both ends of the drive as large as it is now are among the samples, and each has its
+    hash.
     """
     samples = entry.get("samples") or []
-    known = entry["state"] == RELEASED and bool(samples) and not _written_since(host, entry, identity)
+    ends = set(_ends(reader.size_bytes)) <= {(item["offset"], item["length"]) for item in samples}
+    known = entry["state"] == RELEASED and ends and not _written_since(host, entry, identity)
     unchanged = known and all(_hash(reader, item["offset"], item["length"]) == item["sha256"] for item in samples)
     return dict(unread(entry), unchanged=unchanged)
 
@@ -158,9 +160,12 @@ def _release(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: st
     )
 
 
-def _places(size_bytes: int) -> List[Any]:
-    edges = [(0, EDGE_BYTES), (max(0, size_bytes - EDGE_BYTES), EDGE_BYTES)]
-    return edges + [(offset, SAMPLE_BYTES) for offset in spread(size_bytes, _SAMPLES)]
+def _places(size_bytes: int) -> List[Tuple[int, int]]:
+    return _ends(size_bytes) + [(offset, SAMPLE_BYTES) for offset in spread(size_bytes, _SAMPLES)]
+
+
+def _ends(size_bytes: int) -> List[Tuple[int, int]]:
+    return [(0, EDGE_BYTES), (max(0, size_bytes - EDGE_BYTES), EDGE_BYTES)]
 
 
 def _hash(reader: Reader, offset: int, length: int) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -87,6 +88,23 @@ def test_after_a_reboot_the_hashes_decide(left):
     left.count(0)
     assert left.seen()["unchanged"] is True
     left.write(SIZE - 1, b"x")
+    assert left.seen()["unchanged"] is False
+
+
+def test_samples_that_miss_an_end_of_the_drive_prove_nothing(left, monkeypatch):
+    """A drive that is larger now (a clipped capacity that was opened, a resized namespace) holds what no run of ours wrote."""
+    with open(left.path, "ab") as file:
+        file.write(os.urandom(SIZE))
+    monkeypatch.setattr(sys.modules[__name__], "SIZE", 2 * SIZE)
+    assert left.seen()["unchanged"] is False
+
+
+@pytest.mark.parametrize("missing", [0, 1, slice(0, 2), slice(1, None)])
+def test_an_entry_with_few_samples_proves_nothing(left, missing):
+    entry = json.load(open(left.file))
+    del entry["samples"][missing]
+    with open(left.file, "w") as out:
+        json.dump(entry, out)
     assert left.seen()["unchanged"] is False
 
 
