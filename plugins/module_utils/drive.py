@@ -256,7 +256,9 @@ def _by_id_name(value: str) -> str:
 
 
 def _find_by_id(host: Host, value: str) -> List[str]:
-    target = host.realpath(BY_ID + _by_id_name(value))
+    """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead there after the next boot."""
+    link = BY_ID + _by_id_name(value)
+    target = host.realpath(link)
     name = target[len("/dev/"):].replace("/", "!")
     known = target.startswith("/dev/") and host.exists("/sys/class/block/" + name)
-    return [name] if known else []
+    return sorted({name} | {each for each in host.listdir("/sys/class/block") if link in sysfs.udev_links(host, each)}) if known else []

@@ -130,7 +130,7 @@ def read_tags(host: Host, facts: Facts) -> None:
     """By which tags and links udev knows the drive and all that is on it."""
     for member in facts.family:
         text = host.get("/run/udev/data/b%s" % host.get("/sys/class/block/%s/dev" % member)) or ""
-        facts.tags |= {"/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")}
+        facts.tags |= set(sysfs.udev_links(host, member))
         add_tags(facts, dict(line[2:].split("=", 1) for line in text.splitlines() if line.startswith("E:") and "=" in line))
     names = (sysfs.udev(host, facts.name).get(key) for key in ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_WWN"))
     facts.tags |= {name for name in (*names, facts.identity.get("serial"), facts.identity.get("wwn")) if name}

@@ -46,6 +46,12 @@ def udev(host: Host, name: str) -> Dict[str, str]:
     return {key: value.strip() for key, _equal, value in pairs if value.strip()}
 
 
+def udev_links(host: Host, name: str) -> List[str]:
+    """The links below /dev that udev gives a block device, or would without another that has the same; empty without udev."""
+    text = host.get("/run/udev/data/b%s" % host.get("/sys/class/block/%s/dev" % name)) or ""
+    return ["/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")]
+
+
 def scsi_serial(host: Host, name: str) -> Optional[str]:
     """The unit serial number of VPD page 80h: four bytes of header, of which two are the length."""
     page = _page(host, name, "vpd_pg80")

@@ -140,6 +140,25 @@ def test_udev_is_asked_last(fake):
     assert drive.identity(fake, "sda")["model"] == "Big Disk"
 
 
+@pytest.mark.parametrize(
+    "claims, expected",
+    [
+        ({}, ["sda"]),
+        ({"8:0": "ata-X"}, ["sda"]),
+        ({"8:0": "ata-X", "8:16": "ata-X"}, ["sda", "sdb"]),  # two drives with one serial: the link may lead to the other after the next boot
+        ({"8:16": "ata-X"}, ["sda", "sdb"]),  # a link that is stale, or was made by hand
+        ({"8:0": "ata-X", "8:16": "ata-X-part1"}, ["sda"]),
+    ],
+)
+def test_a_link_that_udev_gives_another_drive_too_is_ambiguous(fake, claims, expected):
+    for name, number in (("sda", "8:0"), ("sdb", "8:16")):
+        fake.put("/sys/class/block/%s/dev" % name, number)
+    fake.link("/dev/disk/by-id/ata-X", "/dev/sda")
+    for number, link in claims.items():
+        fake.put("/run/udev/data/b" + number, "I:1\nS:disk/by-id/%s\nE:ID_BUS=ata\n" % link)
+    assert drive.find(fake, {"by_id": "ata-X"}) == expected
+
+
 def test_by_id_follows_the_link_to_a_disk_or_a_partition(fake):
     block = fake.disk("sda", "8:0")
     fake.partition(block, "sda1", "8:1")
