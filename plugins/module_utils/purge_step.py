@@ -103,7 +103,7 @@ def _ended_is_done(progress: Progress) -> Progress:
 def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     """The purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge again."""
     checked = verify(work, Sentinels(**started["sentinels"]))
-    if not checked["verified"]:
+    if not checked["verified"] or work.options.get("lba_size_bytes") not in (None, work.identity["logical_block_size_bytes"]):
         return None
     kept = {key: started[key] for key in ("method", "why", "commands", "timeout_s", "purge_class", "capabilities")}
     took = _time(now()) - _time(started["time"])
