@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What names a drive though it is not in use now: fstab and its kin, Kubernetes, Ceph, the hibernation target."""
+"""What names a drive though it is not in use now: fstab and its kin, Kubernetes, Ceph, virtual machines, exports, the hibernation target."""
 from __future__ import annotations
 
 import re
@@ -21,7 +21,7 @@ _TAG_KEYS = {
     "PARTLABEL": ("ID_PART_ENTRY_NAME", "PART_ENTRY_NAME"),
 }
 _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
-_DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:]+")
+_DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
 
 
 def _lines(text: str) -> Iterable[List[str]]:
@@ -83,6 +83,14 @@ _FILES: Tuple[Tuple[str, Callable[[str], List[str]]], ...] = (
     ("/etc/zfs/zpool.cache", _any_device),  # an XDR list; its paths are plain text
     ("/etc/kubernetes/manifests/*", _any_device),
     ("/var/lib/rancher/*/server/manifests/*", _any_device),
+    # Machines of libvirt and Proxmox that are shut off, and exports that are not loaded now.
+    ("/etc/libvirt/qemu/*.xml", _any_device),
+    ("/etc/libvirt/storage/*.xml", _any_device),
+    ("/etc/pve/qemu-server/*.conf", _any_device),
+    ("/etc/target/saveconfig.json", _any_device),
+    ("/etc/rtslib-fb-target/saveconfig.json", _any_device),
+    ("/etc/nvmet/config.json", _any_device),
+    ("/etc/tgt/conf.d/*", _any_device),
 )
 # Links to, or nodes of, the devices that something will use again.
 _LINKS = (
@@ -156,6 +164,8 @@ def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
 
 
 def _names(host: Host, facts: Facts, nodes: Set[str], spec: str) -> bool:
+    if spec.startswith("ID="):  # fstab(5): a name below by-id
+        spec = drive.BY_ID + spec[len("ID="):]
     match = _TAG.fullmatch(spec)
     if match:
         return _tag(match.group(1).upper(), match.group(2)) in facts.tags

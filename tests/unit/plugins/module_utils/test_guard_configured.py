@@ -49,6 +49,14 @@ CONFIGURED = [
     ("/etc/zfs/zpool.cache", b"\0\0\1path\0\0\0/dev/disk/by-id/nvme-EX_SN1-part1\0\0phys_path"),
     ("/etc/kubernetes/manifests/db.yaml", "hostPath:\n  path: /dev/nvme0n1\n"),
     ("/var/lib/rancher/k3s/server/manifests/pv.yaml", "path: '/dev/nvme0n1p1'"),
+    ("/etc/fstab", "ID=nvme-EX_SN1 /srv ext4 noauto"),
+    ("/etc/libvirt/qemu/vm.xml", "<disk type='block'><source dev='/dev/disk/by-id/nvme-EX_SN1'/></disk>"),
+    ("/etc/libvirt/storage/pool.xml", "<source><device path='/dev/nvme0n1'/></source>"),
+    ("/etc/pve/qemu-server/100.conf", "scsi1: /dev/disk/by-id/nvme-EX_SN1,size=960G"),
+    ("/etc/target/saveconfig.json", '{"storage_objects": [{"dev": "/dev/nvme0n1", "plugin": "block"}]}'),
+    ("/etc/rtslib-fb-target/saveconfig.json", '{"storage_objects": [{"dev": "/dev/nvme0n1p1"}]}'),
+    ("/etc/nvmet/config.json", '{"subsystems": [{"namespaces": [{"device": {"path": "/dev/nvme0n1"}}]}]}'),
+    ("/etc/tgt/conf.d/x.conf", "<target iqn.x>\n  backing-store /dev/nvme0n1\n</target>"),
 ]
 LINKS = [
     "/mnt/disks/vol1",
