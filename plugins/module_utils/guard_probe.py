@@ -49,7 +49,7 @@ def probe(
     facts.failures.extend(shared.failures)
     if facts.kind != "drive":
         return facts
-    _probe_users(host, facts, shared)
+    guard_users.probe_users(host, facts, shared)
     guard_configured.read_tags(host, facts)
     probe_device(host, facts)
     _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
@@ -61,10 +61,6 @@ def probe(
             _probe_node(host, facts, held, ledger)
     guard_configured.probe_configured(host, facts, shared)
     return facts
-
-
-def _probe_users(host: Host, facts: Facts, shared: Machine) -> None:
-    guard_users.probe_users(host, facts, shared)
 
 
 def _kind(host: Host, name: str) -> str:

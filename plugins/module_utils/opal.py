@@ -13,7 +13,7 @@ from typing import List
 TCG_PROTOCOL = 0x01
 _HEADER_BYTES = 48
 _LOCKING_FEATURE = 0x0002
-_SUPPORTED, _ENABLED, _LOCKED, _MBR_ENABLED, _MBR_DONE = 0x01, 0x02, 0x04, 0x10, 0x20
+_LOCKED, _MBR_ENABLED, _MBR_DONE = 0x04, 0x10, 0x20
 # How nvme-cli and sg_raw are asked: protocol 0 lists the protocols, protocol 1 with ComID 1 is the discovery.
 LIST_BYTES, DISCOVERY_BYTES = 512, 2048
 
