@@ -48,7 +48,7 @@ BY_ID = "/dev/disk/by-id/"
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
 
 # Block devices that are no drive of their own: stacked, virtual in memory, removable media, hidden parts of an eMMC.
-_NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|mmcblk[0-9]+(boot|rpmb|gp)")
+_NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 

@@ -66,7 +66,8 @@ def probe(
 def _kind(host: Host, name: str) -> str:
     if host.exists("/sys/class/block/%s/partition" % name):
         return "partition"
-    return "drive" if drive.is_drive(name) and host.exists("/sys/block/" + name) else "stacked"
+    block = "/sys/block/" + name
+    return "drive" if drive.is_drive(name) and host.exists(block) and not host.listdir(block + "/slaves") else "stacked"
 
 
 def _probe_node(host: Host, facts: Facts, held: Optional[int], ledger: Optional[Mapping[str, Any]]) -> None:

@@ -250,6 +250,16 @@ def test_a_selector_that_names_no_single_drive_is_refused(drive_of, selector, co
         assert codes(drive_of, selector) == [code]
 
 
+@pytest.mark.parametrize("name, slave", [("md_home", None), ("md_d0", None), ("foo0", "sdb1")])
+def test_an_array_by_any_name_is_not_a_drive(drive_of, name, slave):
+    """mdadm.conf(5), CREATE names=yes; and whatever says in sysfs that it is built on others."""
+    block = drive_of.disk(name, "9:127", "/sys/devices/virtual")
+    if slave:
+        drive_of.put("%s/slaves/%s/dev" % (block, slave), "8:17")
+    drive_of.link("/dev/disk/by-id/md-uuid-1", "/dev/" + name)
+    assert codes(drive_of, {"by_id": "md-uuid-1", "allow": ["transport"]}) == ["not_whole_drive"]
+
+
 def test_two_entries_for_one_drive_are_both_refused_and_order_is_kept(drive_of):
     drive_of.nvme("nvme1n1", "259:1", "SN2")
     selectors = [{"wwn": "eui.0025385B71B00EB0"}, {"serial": "SN2"}, SELECTOR, {"serial": "none"}]
