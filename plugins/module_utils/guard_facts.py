@@ -15,13 +15,14 @@ _SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
 
 
 class Mount(NamedTuple):
-    """One line of a mountinfo."""
+    """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace."""
 
     major_minor: str
     source: str
     where: str
     kind: str = ""
     options: str = ""
+    number: str = ""
 
 
 @dataclasses.dataclass

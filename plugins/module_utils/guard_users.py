@@ -11,7 +11,7 @@ import re
 import stat
 import struct
 import time
-from typing import Dict, Iterable, List, Optional, Set
+from typing import Dict, List, Optional, Set
 
 from . import drive
 from .guard_facts import Facts, Machine, Mount, add
@@ -23,7 +23,8 @@ _SETTLE_S = 1.0  # udev and blkid look at a drive that was just closed for less 
 _LOOK_AGAIN_S = 0.25
 _LOOP_GET_STATUS64, _LOOP_STATUS_BYTES, _LOOP_RDEVICE = 0x4C05, 232, 16  # include/uapi/linux/loop.h: lo_rdevice is the third of 64 bits
 _GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)  # the process ended meanwhile, or is a zombie
-# An fd below a mount of these may block for ever when it is looked at, and no block device lies there.
+_MOUNT_ID = re.compile(r"^mnt_id:\s*([0-9]+)$", re.MULTILINE)  # of /proc/*/fdinfo (proc(5))
+# An fd on a mount of these may block for ever when it is looked at, and no block device lies there.
 _REMOTE = re.compile(r"(nfs\d?|cifs|smb3?|ceph|9p|afs|lustre|gpfs|beegfs|fuse(\..+)?)$")
 # Where kernel targets keep the path that they export (Documentation/nvme/nvmet, target/configfs; SCST, USB gadget).
 _EXPORTS = (
@@ -104,7 +105,7 @@ def _mount(line: str) -> Mount:
     """One line after proc(5): id, parent, major:minor, root, mount point, options, optional fields, -, type, source, options."""
     fields = line.split(" ")
     dash = fields.index("-", 6)
-    return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], unescape(" ".join(fields[dash + 3:])))
+    return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], unescape(" ".join(fields[dash + 3:])), fields[0])
 
 
 def unescape(text: str) -> str:
@@ -189,7 +190,8 @@ def resolved(host: Host, path: str) -> str:
 def _openers(host: Host, facts: Machine) -> Dict[str, Set[str]]:
     """Who has which block device open, by device number: the name may be another one in a container. Not this process."""
     found: Dict[str, Set[str]] = {}
-    remote = tuple(mount.where.rstrip("/") + "/" for mount in facts.mounts if _REMOTE.match(mount.kind))
+    # By the mount's id: a path says nothing, as all may lie below a root from the network, or below that of one container.
+    remote = {mount.number for mount in facts.mounts if _REMOTE.match(mount.kind)}
     for process in host.glob("/proc/[0-9]*"):
         pid = os.path.basename(process)
         if pid == str(os.getpid()):
@@ -205,13 +207,15 @@ def _openers(host: Host, facts: Machine) -> Dict[str, Set[str]]:
     return found
 
 
-def _open_numbers(host: Host, process: str, remote: Iterable[str]) -> Set[str]:
+def _open_numbers(host: Host, process: str, remote: Set[str]) -> Set[str]:
     numbers = set()
     for descriptor in os.listdir(host.path(process + "/fd")):
         path = "%s/fd/%s" % (process, descriptor)
-        target = host.readlink(path) or ""
-        if not target.startswith("/") or target.startswith(tuple(remote)):
-            continue  # sockets, pipes, files of a server that may not answer
+        if not (host.readlink(path) or "").startswith("/"):
+            continue  # sockets, pipes
+        mount = _MOUNT_ID.search(host.get("%s/fdinfo/%s" % (process, descriptor)) or "") if remote else None
+        if mount and mount.group(1) in remote:
+            continue  # files of a server that may not answer
         number = device_number(host, path)
         if number:
             numbers.add(number)

@@ -146,13 +146,27 @@ def test_who_only_looked_does_not_count(host, monkeypatch):
     assert refusals(host) == {}
 
 
-def test_an_fd_below_a_remote_file_system_is_never_looked_at(host, monkeypatch):
-    host.put("/proc/self/mountinfo", "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n")
+@pytest.mark.parametrize("mount_id, looks", [("36", False), ("37", False), ("38", True), ("99", True), (None, True)])
+def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mount_id, looks):
+    host.put("/proc/self/mountinfo", "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n38 35 0:52 / / rw - ext4 x rw\n")
     opened(host, 4711, "/net/dead/nvme0n1")
-    opened(host, 4711, "/data/nvme0n1", fd=12)
+    if mount_id:
+        host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t%s\nino:\t3\n" % mount_id)
     looked = []
     monkeypatch.setattr(guard_users, "device_number", lambda host, path: looked.append(path))
-    assert refusals(host) == {} and looked == []
+    assert refusals(host) == {} and bool(looked) is looks
+
+
+@pytest.mark.parametrize("process", ["self", "4712"])
+@pytest.mark.parametrize("kind", ["nfs4", "fuse.fuse-overlayfs"])
+def test_a_root_on_a_remote_file_system_hides_no_open_drive(host, kind, process):
+    """A host that booted from the network, or one container with such a root: what lies below it need not lie on it."""
+    host.put("/proc/self/mountinfo", "24 27 0:6 / /dev rw - devtmpfs devtmpfs rw\n")
+    before = host.get("/proc/%s/mountinfo" % process) or ""
+    host.put("/proc/%s/mountinfo" % process, before + "\n27 1 0:50 / / rw - %s x rw\n" % kind if before else "27 1 0:50 / / rw - %s x rw\n" % kind)
+    opened(host, 4711, "/dev/nvme0n1")
+    host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t24\nino:\t3\n")
+    assert "qemu-kvm (process 4711)" in refusals(host)["opened"]
 
 
 @pytest.mark.parametrize("number, code", [(errno.EACCES, "probe_failed"), (errno.ESRCH, None), (errno.ENOENT, None)])
