@@ -20,7 +20,8 @@ from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_r
 from .host import Host
 from .liveness import is_live, pid_start, run_state, state_of
 from .locks import Lock, Locked, host_lock
-from .rundir import FINAL_STATES, LIVE_STATES, RunDir, Status, now, queued, read_json, run_ids, write_atomic
+from .purge import left_behind
+from .rundir import FINAL_STATES, LIVE_STATES, RunDir, Status, now, queued, read_journal, read_json, run_ids, write_atomic
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
@@ -222,8 +223,12 @@ def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]
 
 
 def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:
-    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it."""
+    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a password of ours is on a drive."""
     for number in (signal.SIGTERM, signal.SIGKILL):
+        erased = _security_erased(run_dir) if number == signal.SIGKILL else []
+        if erased:
+            text = "the security erase of {0} can't be ended, and needs the job to take the password off; the job ends by itself after it: run stop.yml again then"
+            raise JobError(text.format(", ".join(erased)))
         if is_live(host, status):
             os.kill(status["pid"], number)
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -232,6 +237,13 @@ def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:
                 return
             time.sleep(0.1)
     raise JobError("the host job (pid {0}) of run {1} does not end".format(status["pid"], run_dir.run_id))
+
+
+def _security_erased(run_dir: RunDir) -> list[str]:
+    """The drives that are being purged now and have a password of ours."""
+    history, status = read_journal(run_dir.journal), run_dir.read_status() or {}
+    purged = [entry["drive"] for entry in status.get("drives", []) if entry["phase"] == "purge"]
+    return [name for name in purged if left_behind([record for record in history if record.get("drive") == name])]
 
 
 def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:

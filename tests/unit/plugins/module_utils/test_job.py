@@ -6,11 +6,16 @@ from __future__ import annotations
 import copy
 import json
 import os
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, job, rundir, tuning
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.liveness import pid_start
+from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import write_atomic
 
 PLAN = {
     "schema_version": 1,
@@ -110,3 +115,43 @@ def test_a_live_run_is_neither_removed_nor_restored(run_dir):
         job.remove(Host(), run_dir)
     with pytest.raises(job.JobError, match="restore this host itself"):
         job.restore(Host(), run_dir.state_dir)
+
+
+@pytest.fixture
+def deaf(run_dir, monkeypatch):
+    """A job that does not heed SIGTERM while its only drive is in a phase, with the journal of that drive."""
+    monkeypatch.setattr(job, "STOP_TIMEOUT_S", 0.5)
+    with subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, lambda *_: None); print(flush=True); time.sleep(60)"],
+                          stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+
+        def stop(phase, events):
+            boot_id, started = Host().get("/proc/sys/kernel/random/boot_id"), pid_start(Host(), process.pid)
+            status = {"state": "running", "boot_id": boot_id, "pid": process.pid, "pid_start": started,
+                      "restored": True, "drives": [{"drive": "A", "phase": phase}]}
+            write_atomic(run_dir.status, json.dumps(status))
+            with open(run_dir.journal, "w") as out:
+                out.writelines(json.dumps({"event": event, "drive": "A"}) + "\n" for event in events)
+            threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie, which has a start time too
+            return job.stop(Host(), run_dir)
+
+        yield stop, process
+        process.kill()
+
+
+def test_a_job_is_not_killed_while_a_security_erase_runs(deaf):
+    """Its password would stay on the drive. It ends by itself when the erase is over."""
+    stop, process = deaf
+    with pytest.raises(job.JobError, match="security erase of A.*run stop.yml again"):
+        stop("purge", ["purge_started", "ata_password_set"])
+    assert process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "phase, events",
+    [("measure", ["ata_password_set"]), ("purge", ["purge_started"]), ("purge", ["ata_password_set", "ata_password_cleared"])],
+)
+def test_any_other_job_that_does_not_listen_is_killed(deaf, phase, events):
+    stop, process = deaf
+    assert stop(phase, events)["state"] == "stopped"
+    assert process.wait(5) == -9
