@@ -227,7 +227,7 @@ def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         erased = _security_erased(run_dir) if number == signal.SIGKILL else []
         if erased:
-            text = "the security erase of {0} can't be ended, and needs the job to take the password off; the job ends by itself after it: run stop.yml again then"
+            text = "the security erase of {0} can't be ended, and the job has to take its password off; it ends by itself after it: run stop.yml again then"
             raise JobError(text.format(", ".join(erased)))
         if is_live(host, status):
             os.kill(status["pid"], number)
