@@ -105,6 +105,7 @@ def test_a_missing_group_is_no_success(fleet):
 
 def test_plan_mode_shows_all_and_changes_nothing(fleet):
     before = [drive.digest() for drive in fleet.drives]
+    set_drives(*({**drive.selector, "ssd_overwrite_data": True} for drive in fleet.drives))(fleet)
     code, output = fleet.play("qualify", "-e", "ssd_mode=plan")
     assert code == 0, output
     for word in ("would erase", "one.img", "two.img", "purge", "rounds"):

@@ -97,7 +97,7 @@ def project(folder: Path, collections: Path, callback: bool) -> Path:
 
 def test_plan_mode_from_a_bare_clone(home, drive, tmp_path):
     """The default mode shows what would be erased, and erases nothing."""
-    hosts = {"here": {"ansible_connection": "local", "ssd_drives": [{"backing_file": str(drive.backing_file)}]}}
+    hosts = {"here": {"ansible_connection": "local", "ssd_drives": [{"backing_file": str(drive.backing_file), "ssd_overwrite_data": True}]}}
     inventory = tmp_path / "inventory.json"
     inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"hosts": hosts, "vars": {"ssd_plan": PLAN}}}}}))
     done = command(home, home / "clone", "ansible-playbook", "playbooks/qualify.yml", "-i", str(inventory))
