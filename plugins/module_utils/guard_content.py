@@ -24,7 +24,7 @@ TABLE_TYPES = frozenset("gpt PMBR dos mac sun sgi bsd minix aix ultrix unixware 
 CLUSTER_TYPES = frozenset("VMFS VMFS_volume_member gfs gfs2 ocfs ocfs2 gpfs lustre oracleasm".split())
 EDGE_BYTES = 1 << 20
 SAMPLE_BYTES = 4096
-_SAMPLES = 256
+_SAMPLES = 1024
 _MOST_LOOKED_INTO = 32
 
 
