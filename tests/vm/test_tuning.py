@@ -8,6 +8,7 @@ What was seen is printed, and kept in tests/output/vm-tuning.md.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
@@ -18,19 +19,35 @@ from lab import REPO, wait_for
 
 SEEN = REPO / "tests" / "output" / "vm-tuning.md"
 BOTH = [{"serial": PLAIN}, {"serial": NEIGHBOUR}]
-# Every file that tuning may write, and what it sets by commands.
+# Prints every value that tuning may change: {what: value}. One process, as each takes its time under emulation.
 EVERYTHING = """
-for path in /proc/sys/vm/swappiness /proc/sys/vm/dirty_* /sys/block/nvme*/queue/* /sys/block/nvme*/queue/iosched/* \
-  /sys/devices/system/cpu/cpu*/cpuidle/state*/disable /sys/module/pcie_aspm/parameters/policy /sys/bus/pci/devices/*/link/* \
-  /sys/bus/pci/devices/*/power/control /proc/irq/*/smp_affinity_list /sys/devices/system/cpu/online /etc/default/grub.d/*; do
-  [ -f "$path" ] && printf '%s\\t%s\\n' "$path" "$(cat "$path" 2>/dev/null)"
-done
-for unit in irqbalance tuned; do printf 'service %s\\t%s\\n' $unit "$(systemctl is-active $unit)"; done
-for serial in {serials}; do
-  controller=$(basename "$(dirname "$(grep -lx "$serial *" /sys/class/nvme/*/serial)")")
-  printf 'write cache of %s\\t%s\\n' $serial "$(nvme get-feature /dev/$controller --feature-id=6)"
-done
-printf 'held latency\\t%s\\n' "$(od -An -t d4 /dev/cpu_dma_latency)"
+import glob, json, os, struct, subprocess, sys
+
+def read(path):
+    try:
+        with open(path) as source:
+            return source.read().strip()
+    except OSError:
+        return None
+
+def told(*argv):
+    return subprocess.run(argv, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+patterns = (
+    "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_*", "/sys/block/nvme*/queue/*", "/sys/block/nvme*/queue/iosched/*",
+    "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "/sys/devices/system/cpu/online", "/sys/module/pcie_aspm/parameters/policy",
+    "/sys/bus/pci/devices/*/link/*", "/sys/bus/pci/devices/*/power/control", "/proc/irq/*/smp_affinity_list", "/etc/default/grub.d/*",
+)
+found = {path: read(path) for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path)}
+for unit in ("irqbalance", "tuned"):
+    found["service " + unit] = told("systemctl", "is-active", unit)
+for path in glob.glob("/sys/class/nvme/*/serial"):
+    if read(path) in sys.argv[1:]:
+        controller = "/dev/" + path.split("/")[4]
+        found["write cache of " + read(path)] = told("nvme", "get-feature", controller, "--feature-id=6")
+with open("/dev/cpu_dma_latency", "rb") as device:
+    found["held latency"] = str(struct.unpack("=i", device.read(4))[0])
+print(json.dumps(found))
 """
 
 
@@ -55,8 +72,7 @@ def bench(lab):
 
 
 def everything(guest):
-    said = guest.run(EVERYTHING.replace("{serials}", f"{PLAIN} {NEIGHBOUR}")).stdout
-    return dict(line.split("\t", 1) for line in said.splitlines() if "\t" in line)
+    return json.loads(guest.run(f"python3 - {PLAIN} {NEIGHBOUR}", stdin=EVERYTHING).stdout)
 
 
 def without_interrupts(values):
@@ -126,7 +142,7 @@ def test_fio_runs_on_the_drives_node_and_a_killed_job_leaves_nothing(bench):
     wait_for("fio on both nodes", lambda: len(affinities(guest)) == 2)
     during = everything(guest)
     assert affinities(guest) == {"0", "2"}
-    assert (during["held latency"].split(), during["service irqbalance"]) == (["0"], "inactive")
+    assert (during["held latency"], during["service irqbalance"]) == ("0", "inactive")
     places = {record["drive"]: record["place"] for record in bench.journal("drive_started")}
     seen = {drive: (place["cpus"], place["node"], place["interrupt_cpus"]) for drive, place in places.items()}
     assert seen == {PLAIN: ("0", 0, "1"), NEIGHBOUR: ("2", 1, "3")}
