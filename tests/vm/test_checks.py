@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 
+import pytest
 from hardware import NEIGHBOUR, PLAIN
 from lab import SHORT_TEST
 
@@ -50,6 +51,7 @@ def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
     assert "says 0 % of spare and a threshold of 0 %" in text
 
 
+@pytest.mark.long
 def test_a_drive_that_warns_blocks(lab, guest):
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
     with warning(guest, PLAIN, RELIABILITY_DEGRADED):
@@ -58,6 +60,7 @@ def test_a_drive_that_warns_blocks(lab, guest):
     assert "Preflight found 1 thing to put right" in told(output)
 
 
+@pytest.mark.long
 def test_a_warning_during_the_run_makes_the_test_invalid(lab, guest):
     lab.host["ssd_drives"] = [{"serial": PLAIN, "ssd_overwrite_data": True}]
     lab.vars.update(ssd_sample_interval_s=1, ssd_plan=[LONGER_TEST], purge_method="deallocate")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hardware import NEIGHBOUR, PLAIN, SLOW, TWO_NAMESPACES, wwn
 from lab import STAND_IN_STATE, overwritable, wait_for
 
@@ -43,6 +44,7 @@ def purge(lab, purges, selector, space, method, *args, asked_by="name"):
     return record
 
 
+@pytest.mark.long
 def test_format_erases_and_changes_the_lba_size_and_back(lab, guest, stand_in, purges):
     """All three commands are the real nvme's: the emulator adds to id-ctrl what QEMU forgets to say, that ses 2 is there."""
     stand_in({"serial": PLAIN, "sanicap": 0, "fna": 4})
@@ -72,6 +74,7 @@ def test_format_of_one_namespace_leaves_the_other_alone(lab, guest, purges):
     assert "--namespace-id=1" in record["commands"][0]
 
 
+@pytest.mark.long
 def test_sanitize_by_every_method(lab, guest, stand_in, purges):
     stand_in({"serial": PLAIN, "seconds": 2})
     (space,) = guest.drives[PLAIN].namespaces
@@ -80,6 +83,7 @@ def test_sanitize_by_every_method(lab, guest, stand_in, purges):
         purge(lab, purges, {"serial": PLAIN}, space, method, asked_by=asked_by)
 
 
+@pytest.mark.long
 def test_sanitize_that_fails_or_stands_still_is_an_error(lab, guest, stand_in):
     stand_in({"serial": PLAIN, "seconds": 1, "mode": "failed"}, {"serial": NEIGHBOUR, "seconds": 30, "mode": "stuck"})
     lab.host["ssd_drives"] = [overwritable({"serial": PLAIN}), overwritable({"serial": NEIGHBOUR})]
@@ -104,6 +108,7 @@ def lose_power(lab, guest, begun, drives=None):
     guest.start(drives)
 
 
+@pytest.mark.long
 def test_sanitize_that_a_power_loss_cut_off_is_waited_for(lab, guest, stand_in):
     """It goes on in the drive by itself. The next play watches it to its end, and starts no other."""
     stand_in({"serial": PLAIN, "seconds": 99999})
@@ -129,6 +134,7 @@ def test_sanitize_that_a_power_loss_cut_off_is_waited_for(lab, guest, stand_in):
     assert not old & blocks(space.file)
 
 
+@pytest.mark.long
 def test_names_that_swap_at_a_reboot_in_the_middle_of_a_purge(lab, guest):
     """After the power loss another drive has the name that the run began with. The run goes on with its own."""
     name = guest.device(SLOW)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hardware import NEIGHBOUR, PLAIN
 from wrong_drive import destructive
 
@@ -17,6 +18,7 @@ def test_plan_mode_changes_nothing(lab):
     assert lab.guest.run(f"ls {lab.state}/runs", check=False).returncode != 0
 
 
+@pytest.mark.long
 def test_a_drive_is_qualified_and_its_neighbour_left_alone(lab):
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
     before = lab.hashes()

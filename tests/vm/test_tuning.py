@@ -131,6 +131,7 @@ def test_all_that_is_set_is_in_force_and_all_comes_back(bench):
     assert {item["effective"] for item in pinned if item["outcome"] == "changed"} == {"1", "3"}
 
 
+@pytest.mark.long
 def test_fio_runs_on_the_drives_node_and_a_killed_job_leaves_nothing(bench):
     guest = bench.guest
     guest.run("systemctl start irqbalance")
@@ -165,6 +166,7 @@ def affinities(guest):
     return {line.split()[-1] for line in said.splitlines()} - {f"0-{CPUS - 1}"}
 
 
+@pytest.mark.long
 def test_a_reboot_in_between_leaves_nothing(bench):
     guest = bench.guest
     guest.run("systemctl stop tuned", check=False)
@@ -184,6 +186,7 @@ def test_a_reboot_in_between_leaves_nothing(bench):
     assert without_interrupts(after) == without_interrupts(before)
 
 
+@pytest.mark.long
 def test_kernel_arguments_come_by_a_reboot_and_go_by_another(bench):
     guest = bench.guest
     look = "cat /proc/cmdline; ls -d /sys/devices/system/cpu/cpu0/cpuidle/state* 2>/dev/null | wc -l; ls /etc/default/grub.d/ 2>/dev/null"

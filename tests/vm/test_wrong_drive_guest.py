@@ -162,6 +162,7 @@ def test_case_30_nvme_over_tcp(played):
     played.refused(FABRIC, "fabric")
 
 
+@pytest.mark.long
 @pytest.mark.case(10)
 def test_case_10_drives_pulled_between_plan_and_run(lab, guest):
     """One is replaced by another, which gets its name; one is put back, and might have been written elsewhere meanwhile."""
@@ -183,6 +184,7 @@ def test_case_10_drives_pulled_between_plan_and_run(lab, guest):
     assert not any(newcomer.namespaces[0].file.read_bytes())
 
 
+@pytest.mark.long
 @pytest.mark.case(34)
 def test_case_34_sanitize_of_a_drive_with_two_namespaces(lab, guest, stand_in):
     stand_in({"serial": TWO_NAMESPACES})
