@@ -73,13 +73,8 @@ def purges():
     return add
 
 
-def pytest_sessionstart():
-    """The log is of one session."""
-    PURGES.unlink(missing_ok=True)
-
-
 def pytest_terminal_summary(terminalreporter):
-    """Print the purges of this session."""
+    """Print the purges of the session."""
     if PURGES.exists():
         terminalreporter.section("purges in the guest (tests/output/vm-purges.md)")
         terminalreporter.write(PURGES.read_text())
