@@ -74,7 +74,8 @@ def goes_on(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
 
 
 def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
-    """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for. Reads only.
+    """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for, or one that
+    ended meanwhile. Reads only.
 
     Raises PurgeError for one that is stuck, that failed, or a drive that can't be asked.
     """
@@ -86,8 +87,10 @@ def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
         raise PurgeError("a purge was started, and the drive does not tell how far it is: {0}".format(found["error"]))
     work.capabilities, progress = found, method.progress
     try:
-        if progress(work).state != RUNNING:
-            return False
+        state = progress(work).state
+        if state != RUNNING:
+            # It may have ended while nobody looked: the sentinels tell whether that was ours.
+            return state == DONE
         size = work.identity["size_bytes"]
         watch(lambda: _ended_is_done(progress(work)), started["timeout_s"], stuck_s(size, work.options), work.tick, work.clock, work.sleep)
     except (Stuck, Unreadable) as error:

@@ -468,10 +468,12 @@ def test_one_that_erased_nothing_is_done_again(bed):
     assert purge_step.wait_for_unfinished(later, started) and purge_step.resumed(later, started) is None
 
 
-def test_one_that_ended_meanwhile_is_not_waited_for(bed):
+def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     drive_ = bed()
     drive_.purge("nvme_sanitize_block")
-    assert purge_step.wait_for_unfinished(drive_.work(), history(drive_)[-1]) is False
+    started, later = history(drive_)[-1], drive_.work(method="nvme_sanitize_block")
+    assert purge_step.wait_for_unfinished(later, started) is True
+    assert purge_step.resumed(later, started)["verified"] and len(drive_.erasing()) == 1
 
 
 @pytest.mark.parametrize(
