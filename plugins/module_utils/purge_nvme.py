@@ -195,6 +195,10 @@ def format_progress(work: Work) -> Progress:
     return Progress(IDLE) if left is None else Progress(RUNNING, (100 - left) / 100.0)
 
 
+def _read_formats(work: Work, before: Capabilities) -> dict[str, t.Any]:
+    return _lba_formats(before, _again(work))
+
+
 def _lba_formats(before: Capabilities, after: Capabilities) -> dict[str, t.Any]:
     """Fields of the purge record: the LBA format in use before and after."""
     return {
@@ -229,7 +233,7 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], t.List[Command]]
             watch(lambda: sanitize_progress(work), timeout_s(size, work.options), stuck_s(size, work.options), work.tick, work.clock, work.sleep)
         except Stuck as error:
             raise PurgeError(str(error)) from None
-        return _lba_formats(before, _again(work))
+        return _read_formats(work, before)
 
     return run
 
@@ -237,7 +241,8 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], t.List[Command]]
 def _sanitize_method(name: str, kind: _Sanitize) -> Method:
     commands = _sanitize_commands(kind)
     return Method(
-        name, FAMILY, PTS, kind.strength, _can_sanitize(kind), commands, _run_sanitize(commands), _sanitize_hits, progress=sanitize_progress
+        name, FAMILY, PTS, kind.strength, _can_sanitize(kind), commands, _run_sanitize(commands), _sanitize_hits,
+        progress=sanitize_progress, read_again=_read_formats,
     )
 
 
@@ -245,7 +250,7 @@ def _format_method(name: str, kind: _Format) -> Method:
     commands = _format_commands(kind)
     return Method(
         name, FAMILY, PTS, kind.strength, _can_format(kind), commands, _run_format(commands), _format_hits,
-        progress=format_progress, sets_lba_size=True,
+        progress=format_progress, read_again=_read_formats, sets_lba_size=True,
     )
 
 

@@ -104,13 +104,17 @@ def _ended_is_done(progress: Progress) -> Progress:
 
 
 def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
-    """The purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge again."""
+    """The purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge again.
+
+    Raises PurgeError for a drive that is no longer what it was.
+    """
     checked = verify(work, Sentinels(**started["sentinels"]))
     if not checked["verified"] or work.options.get("lba_size_bytes") not in (None, work.identity["logical_block_size_bytes"]):
         return None
     kept = {key: started[key] for key in ("method", "why", "commands", "timeout_s", "purge_class", "capabilities")}
     took = _time(now()) - _time(started["time"])
-    return dict(kept, seconds=max(0.0, round(took.total_seconds(), 3)), resumed=True, **checked)
+    fields = purge.METHODS[started["method"]].read_again(work, started["capabilities"])
+    return dict(fields, seconds=max(0.0, round(took.total_seconds(), 3)), resumed=True, **kept, **checked)
 
 
 def _time(text: str) -> datetime.datetime:

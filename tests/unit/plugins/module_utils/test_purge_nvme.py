@@ -453,6 +453,7 @@ def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels
     assert purge_step.wait_for_unfinished(later, started) is True
     record = purge_step.resumed(later, started)
     assert record["verified"] and record["resumed"] and record["method"] == "nvme_sanitize_block" and len(drive_.erasing()) == 1
+    assert record["lba_format_before"] == record["lba_format_after"] and record["lba_format_after"]["data_bytes"] == 512
     # The drive has blocks of 512 bytes: what was wanted of this purge was not done.
     assert purge_step.resumed(drive_.work(method="auto", lba_size_bytes=4096), started) is None
 
