@@ -210,6 +210,22 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
     ]
 
 
+def side_by_side(view: View) -> list[Finding]:
+    """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's lock."""
+    if (values.whole((view.asked or {}).get("ssd_parallel_drives", 1)) or 1) < 2:
+        return []
+    seen: dict[str, list[str]] = {}
+    for entry in view.drives or ():
+        serial = (entry.get("identity") or {}).get("serial")
+        if serial and "duplicate" not in [refusal["code"] for refusal in entry.get("refusals", ())]:
+            seen.setdefault(serial, []).append(str(entry["drive"]))
+    return [
+        Finding(f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) and would disturb each other; set it to 1", view.name)
+        for serial, names in seen.items()
+        if len(names) > 1
+    ]
+
+
 def same_machines(views: t.Sequence[View]) -> list[Finding]:
     """Inventory names that are one machine: it has one host job, so the drives of the second name would not be tested.
 

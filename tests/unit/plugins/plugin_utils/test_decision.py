@@ -102,10 +102,11 @@ def test_everything_is_told_at_once(fleet):
         fleet("h2", ["S1"], refusals=["swap"], ssd_plan=["wsat", "ipos"], ssd_results_dir="/proc/x"),
         fleet("h3", ["S1"], ssd_mode=True),
         View("h4", None),
+        fleet("h5", ["S5", "S5"], ssd_parallel_drives=2),
     )
     text = "\n".join(decided.findings)
     same = "h2: drive S1: duplicate: is the same drive as that of h3"
-    for expected in ("h1: ssd_drives: no drive", "h2: drive S1: swap", "ssd_mode: True", same, "h4: could not"):
+    for expected in ("h1: ssd_drives: no drive", "h2: drive S1: swap", "ssd_mode: True", same, "h4: could not", "h5: ssd_parallel_drives: S5 and S5 are"):
         assert expected in text
     assert "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text and "ssd_results_dir: has to be the same" in text
 
