@@ -67,6 +67,8 @@ class Campaign:
             outcome, message = "interrupted", "the run was stopped"
         except Refused as refused:
             outcome, message = "refused", str(refused)
+        except PurgeError as error:
+            outcome, message = "error", str(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
             outcome, message = "error", "{0}: {1}".format(type(error).__name__, error)
             self._note("crash", traceback=traceback.format_exc())

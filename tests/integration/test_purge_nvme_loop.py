@@ -219,6 +219,19 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
     assert record["resumed"] is True and record["verified"] is True and len(bench.erasing()) == 1
 
 
+def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
+    plan = bench.plan("nvme_sanitize_block")
+    bench.set(seconds=3, mode="failed")
+    job = bench.job(plan)
+    thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
+    job.run()
+    thread.join()
+    time.sleep(1)
+    bench.job(plan).run()
+    end = bench.journal("drive_finished")[-1]
+    assert end["outcome"] == "error" and end["message"].startswith("a purge that was started before: ") and bench.journal("crash") == []
+
+
 def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
     plan = bench.plan("nvme_sanitize_block")
     bench.set(sanitize={"status": 2, "started": time.time(), "seconds": 60, "action": 2})
