@@ -109,8 +109,12 @@ class Campaign:
         names = {"test": test["name"], "attempt": attempt}
         self._note("test_started", title=test.get("title", ""), **names)
         self._make_settings_again(names)
-        self._drift = self._job.tuned.drifted(self._name)
         rounds = Rounds(test, self._active_bytes(test))
+        self._drift = self._job.tuned.drifted(self._name)
+        if self._drift and test["cells"]:
+            # Nothing that is measured now could count: neither purge the drive for it nor spend hours.
+            self._end_test(names, rounds, "invalid", ["neither purged nor measured", *self._untuned()])
+            return "invalid"
         sampler = self._sampler(names)
         try:
             self._purge(test, names)
@@ -129,7 +133,7 @@ class Campaign:
             outcome, reasons = "error", [str(error)]
             self._error = "{0}: {1}".format(test["name"], error)
         self._look_for_drift()
-        spoilt = ["the host was not as it was to be: " + item for item in self._drift] + sampler.reasons
+        spoilt = self._untuned() + sampler.reasons
         if spoilt and outcome in ("steady", "complete"):
             outcome, reasons = "invalid", spoilt
         elif outcome == "not_steady":
@@ -159,6 +163,9 @@ class Campaign:
     def _look_for_drift(self, cheap: bool = False) -> None:
         """Note what is not as it was set, once each: what came back by itself has still been measured."""
         self._drift += [item for item in self._job.tuned.drifted(self._name, cheap) if item not in self._drift]
+
+    def _untuned(self) -> list[str]:
+        return ["the host was not as it was to be: " + item for item in self._drift]
 
     def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
         averages = rounds.averages()

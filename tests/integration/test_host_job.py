@@ -311,12 +311,13 @@ def test_a_setting_that_changes_in_a_round_and_comes_back_is_noticed(bench, loop
     assert (end["outcome"], len(end["reasons"])) == ("invalid", 1) and path in end["reasons"][0]
 
 
-def test_a_setting_that_could_not_be_made_makes_the_test_invalid(bench, loop_drive):
+def test_a_setting_that_could_not_be_made_makes_the_test_invalid_before_anything_is_done(bench, loop_drive):
     drive = loop_drive()
     tune = {"sysfs": [{"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "bogus"}]}
     journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=tune))
     (end,) = events(journal, "test_finished")
-    assert end["outcome"] == "invalid" and "tuned to bogus" in end["reasons"][0]
+    assert end["outcome"] == "invalid" and end["reasons"][0] == "neither purged nor measured" and "tuned to bogus" in end["reasons"][1]
+    assert events(journal, "purge_started") == events(journal, "cell") == []
 
 
 @pytest.mark.parametrize(
