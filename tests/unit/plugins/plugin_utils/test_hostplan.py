@@ -26,7 +26,7 @@ def test_the_defaults_tune_what_the_seeds_ask_for():
     assert tune["cpu_dma_latency_us"] == 0 and tune["keep"] is False
     assert {"irqbalance", "tuned", "ondemand", "unattended-upgrades", "apt-daily.timer"} <= set(tune["services_stopped"])
     named = {item["name"]: item["value"] for item in tune["sysfs"]}
-    asked = {"governor": "performance", "aspm_policy": "performance", "scheduler": "none", "nomerges": "2", "rq_affinity": "2", "add_random": "0"}
+    asked = {"governor": "performance", "aspm_policy": "performance", "scheduler": "none", "nomerges": "2", "rq_affinity": "2", "add_random": "0", "runtime_power": "on"}
     assert {name: named.get(name) for name in asked} == asked and "smt" not in named and "turbo" not in named
     assert all(item["path"].startswith(("/sys/", "/proc/sys/vm/")) for item in tune["sysfs"])
     assert (tune["interrupts"], tune["write_cache"]["state"]) == ({"cores": "auto"}, "leave")

@@ -32,6 +32,13 @@ def test_settings_that_went_alike_are_one_line_and_a_few_stay_apart(tmp_path):
     assert raw.settings[0]["restored"]["outcome"] == "restored"
 
 
+def test_the_largest_gap_between_cells_is_kept(tmp_path):
+    """The brief's drive is always being accessed; before the first cell there is no gap."""
+    cell = {"event": "cell", "drive": "d", "test": "t", "attempt": 1, "cell": "c", "accepted": True, "read": None, "write": None}
+    raw = journal(tmp_path, *({**cell, "round": number, "gap_s": gap} for number, gap in enumerate((None, 0.04, 0.3, 0.05), start=1)))
+    assert raw.measurements["d", "t", 1].largest_gap_s == 0.3
+
+
 def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
     started = {"event": "job_started", "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
     facts = journal(tmp_path, started, dict(snapshot.gather(Host()), event="snapshot")).facts

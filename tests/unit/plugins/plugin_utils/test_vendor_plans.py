@@ -52,6 +52,14 @@ def test_micron_keeps_256_in_flight_on_at_most_8_threads(plan, passes):
         assert test["precondition"].get("data", "random") == ("zeros" if plan.endswith("dd") else "random")
 
 
+def test_micron_reads_all_after_one_fill_and_writes_one_metric_at_a_time():
+    """TN-FD-15, Recommended Performance Testing Workflow: reads need purge and fill once, any other workload its own."""
+    reads, *others = load_plan("micron-p420m")
+    assert {cell["read_pct"] for cell in reads["cells"]} == {100}
+    assert len({(cell["access"], cell["block_size_bytes"]) for cell in reads["cells"]}) == len(reads["cells"]) == 2 * 6
+    assert others and all(len(test["cells"]) == 1 and test["cells"][0]["read_pct"] < 100 for test in others)
+
+
 def test_zeros_are_written_by_the_fill_alone():
     for test in rendered("micron-p420m-dd")["drives"][0]["tests"]:
         fill = test["precondition"]
