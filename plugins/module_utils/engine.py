@@ -139,13 +139,13 @@ class HostJob:
 
 
 def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[tuning.Setting]:
-    """Put back what dead jobs left behind, newest run first, as each recorded what the one before had set.
+    """Put back what dead jobs left behind, the newest record first, as each holds what the one before had set.
 
     `kept`: also what tune.yml set, to stay until it is restored.
     """
     done = []
-    for run_id in reversed(run_ids(state_dir)):
-        run_dir = RunDir(state_dir, run_id)
+    runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
+    for run_dir in sorted(runs, key=lambda run_dir: (tuning.made_at(run_dir.tuning), run_dir.run_id), reverse=True):
         left = os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status())
         if left and (kept or not tuning.is_kept(run_dir.tuning)):
             done += restore_run(host, run_dir)

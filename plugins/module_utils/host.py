@@ -145,8 +145,8 @@ class Host:
         return os.path.exists(self.path(path))
 
     def glob(self, pattern: str) -> List[str]:
-        """The host's paths that match a shell pattern, sorted."""
-        return sorted(self._strip(path) for path in globbing.glob(self.path(pattern)))
+        """The host's paths that match a shell pattern, sorted; ** matches any number of folders."""
+        return sorted(self._strip(path) for path in globbing.glob(self.path(pattern), recursive=True))
 
     def realpath(self, path: str) -> str:
         """The path with its links resolved. Links of a fixture tree must be relative."""

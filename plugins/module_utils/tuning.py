@@ -18,7 +18,7 @@ import typing as t
 from . import drive, tuning_kinds
 from .host import Host
 from .liveness import BOOT_ID
-from .rundir import read_json, write_atomic
+from .rundir import now, read_json, write_atomic
 from .tuning_kinds import KINDS, Setting
 
 CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
@@ -51,7 +51,8 @@ def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: boo
         todo = old["settings"] + todo
     todo = _first_of_each([item for item in todo if item["before"] is not None])
     if todo:
-        write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "keep": keep, "settings": todo}, indent=1) + "\n")
+        made = old.get("made") or now()
+        write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "keep": keep, "made": made, "settings": todo}, indent=1) + "\n")
     return [_apply_one(host, item) for item in recorded]
 
 
@@ -66,16 +67,22 @@ def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
 def _apply_one(host: Host, item: Setting) -> Setting:
     if item["before"] is None:
         return dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
-    item = tuning_kinds.resolve(host, item)
+    asked, item = item, tuning_kinds.resolve(host, item)
     value = current(host, item)
     if value == item["wanted"]:
-        # A setting before this one may have made it too.
-        return dict(item, effective=value, outcome="unchanged" if item["before"] == value else "changed", message="")
+        return _made(item, value)
     outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
     value = current(host, item)
     if not outcome and value != item["wanted"]:
+        if tuning_kinds.is_held_down(host, asked, value):
+            return _made(dict(item, wanted=value), value, "the highest while turbo is off")
         outcome, message = "failed", "{0} is {1} after writing {2}".format(item["path"], value, item["wanted"])
     return dict(item, effective=value, outcome=outcome or "changed", message=message)
+
+
+def _made(item: Setting, value: str | None, message: str = "") -> Setting:
+    """One that is as it was asked for; a setting before it may have made it too."""
+    return dict(item, effective=value, outcome="unchanged" if item["before"] == value else "changed", message=message)
 
 
 def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
@@ -119,6 +126,11 @@ def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setti
     made = [item for item in applied if item["outcome"] in ("changed", "unchanged")]
     lost = [item for item in _off(host, made, device, tuple(KINDS)) if item["now"] is not None]
     return [_apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"])) for item in lost]
+
+
+def made_at(record_path: str) -> str:
+    """When a record was made; a text that sorts by time, empty where nobody tells."""
+    return (read_json(record_path) or {}).get("made") or ""
 
 
 def is_kept(record_path: str) -> bool:

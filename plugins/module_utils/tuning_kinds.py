@@ -27,6 +27,18 @@ DEVICE_TIMEOUT_S = 10.0
 REFERENCE = re.compile(r"@([a-z_]+)@")
 WRITE_CACHE_PATH = "write cache of /dev/"
 
+SMT = "/sys/devices/system/cpu/smt/control"
+# What a file says in other words, None: there is nothing to set. A kernel started with nosmt=force shows forceoff, and takes no off.
+SAME_AS = {SMT: {"forceoff": "off", "notsupported": None, "notimplemented": None}}
+# While turbo is off intel_pstate holds both frequency limits at the highest without it; cpuinfo_max_freq tells the one with it up to Linux 6.9.
+TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0"))
+
+SMT = "/sys/devices/system/cpu/smt/control"
+# What a file says in other words, None: there is nothing to set. A kernel started with nosmt=force shows forceoff, and takes no off.
+SAME_AS = {SMT: {"forceoff": "off", "notsupported": None, "notimplemented": None}}
+# While turbo is off intel_pstate holds both frequency limits at the highest without it; cpuinfo_max_freq tells the one with it up to Linux 6.9.
+TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0"))
+
 # Where the kernel's own words say too little: (path, errno, outcome, what it means).
 EXPLAINED = (
     ("/pcie_aspm/parameters/policy", errno.EPERM, "not_applicable", "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it"),
@@ -50,9 +62,10 @@ class Kind(t.NamedTuple):
 
 def _read_file(host: Host, setting: Setting) -> str | None:
     try:
-        return effective(host.read(setting["path"]))
+        shown = effective(host.read(setting["path"]))
     except OSError:
         return None
+    return SAME_AS.get(setting["path"], {}).get(shown, shown)
 
 
 def _write_file(host: Host, setting: Setting, value: str) -> Written:
@@ -96,7 +109,8 @@ KINDS: dict[str, Kind] = {
 CHEAP = tuple(name for name, kind in KINDS.items() if not kind.costly)
 
 # What a change resets as a side effect: (its path, the files that it touches; \1 … from the path). They are recorded with it and put back
-# after it. Switching the scheduler makes a new queue; of each dirty_* pair the kernel zeroes the other; a CPU that goes takes interrupts along.
+# after it. Switching the scheduler makes a new queue; of each dirty_* pair the kernel zeroes the other; a CPU that goes takes interrupts along,
+# and leaves cpusets of cgroup v1 for good; with SMT all threads come on, also those that were off one by one.
 SIDE_EFFECTS = (
     (r"(/sys/block/[^/]+/queue)/scheduler", ("{1}/nr_requests", "{1}/wbt_lat_usec", "{1}/iosched/*"), "sysfs"),
     (r"(/proc/sys/vm/dirty_(?:background_)?)(?:ratio|bytes)", ("{1}ratio", "{1}bytes"), "sysfs"),
@@ -106,18 +120,21 @@ SIDE_EFFECTS = (
         ("{1}/cpu[0-9]*/cpufreq/scaling_max_freq", "{1}/cpu[0-9]*/cpufreq/scaling_min_freq"),
         "sysfs",
     ),
-    (r"/sys/devices/system/cpu/smt/control", ("/proc/irq/[0-9]*/smp_affinity_list",), "irq"),
+    (SMT, ("/proc/irq/[0-9]*/smp_affinity_list",), "irq"),
+    (SMT, ("/sys/fs/cgroup/cpuset/**/cpuset.cpus", "/sys/devices/system/cpu/cpu[0-9]*/online"), "sysfs"),
 )
 
 
 def side_effects(host: Host, setting: Setting) -> list[Setting]:
-    """The settings that a change of this one may reset, to be put back after it; `wanted` None: nothing is asked of them."""
+    """The settings that a change of this one may reset, to be put back after it, the last one first; `wanted` None: nothing is asked of them."""
+    found = []
     for pattern, touched, kind in SIDE_EFFECTS:
         match = re.fullmatch(pattern, setting["path"])
-        if match:
-            paths = [path for template in touched for path in host.glob(template.format("", *match.groups()))]
-            return [dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None) for path in paths if path != setting["path"]]
-    return []
+        for template in touched if match else ():
+            # A folder before those in it: a cpuset takes no CPU that its parent does not have.
+            paths = reversed(host.glob(template.format("", *match.groups())))
+            found += [dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None) for path in paths if path != setting["path"]]
+    return found
 
 
 def has_side_effects(setting: Setting) -> bool:
@@ -132,6 +149,18 @@ def resolve(host: Host, setting: Setting) -> Setting:
         return setting
     value = host.get("{0}/{1}".format(setting["path"].rpartition("/")[0], match.group(1)))
     return dict(setting, wanted=setting["wanted"] if value is None else effective(value))
+
+
+def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
+    """Whether this value is the highest that the driver takes now, of a `wanted` that stands for the highest with turbo."""
+    off = any(host.get(path) == state for path, state in TURBO_OFF)
+    return off and REFERENCE.fullmatch(setting["wanted"] or "") is not None and value is not None
+
+
+def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
+    """Whether this value is the highest that the driver takes now, of a `wanted` that stands for the highest with turbo."""
+    off = any(host.get(path) == state for path, state in TURBO_OFF)
+    return off and REFERENCE.fullmatch(setting["wanted"] or "") is not None and value is not None
 
 
 def write_in_child(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import typing as t
 
 from . import cpus, drive, irq, pcie
 from .host import Host
 from .placement import NOWHERE, Place, Placements, Want
 from .sysfs import number
-from .tuning_kinds import WRITE_CACHE_PATH, Setting
+from .tuning_kinds import SMT, WRITE_CACHE_PATH, Setting
 
-SMT = cpus.CPU_DIR + "/smt/control"
 NAME, FUNCTION = "@ssd_name@", "@ssd_pci@"
+_OF_CPU = re.compile(re.escape(cpus.CPU_DIR) + r"/cpu([0-9]+)/.*")
+_NAMESPACE = re.compile(r"(nvme[0-9]+)(n[0-9]+)")
 # A drive that reports a volatile cache and is not known to protect it.
 OFF_WITHOUT_PLP = "off_without_plp"
 
@@ -67,13 +69,25 @@ def _files(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -
     for item in tune.get("sysfs", []):
         of_drive = NAME in item["path"] or FUNCTION in item["path"]
         for target in found if of_drive else [None]:
-            pattern = item["path"]
-            if target is not None:
-                pattern = pattern.replace(NAME, target.name).replace(FUNCTION, target.address or FUNCTION)
-            # Of a drive's PCI function only what is there: not every link can save power, not every drive has one.
-            for path in host.glob(pattern) or ([] if FUNCTION in item["path"] else [pattern]):
-                settings.append(_setting("sysfs", item["name"], path, str(item["value"]), target and target.name))
+            for pattern in [item["path"]] if target is None else _of_drive(host, item["path"], target):
+                # Of a drive's PCI function only what is there: not every link can save power, not every drive has one.
+                for path in _of_online(host, host.glob(pattern)) or ([] if FUNCTION in item["path"] else [pattern]):
+                    settings.append(_setting("sysfs", item["name"], path, str(item["value"]), target and target.name))
     return settings
+
+
+def _of_drive(host: Host, pattern: str, target: Target) -> list[str]:
+    """The pattern with the drive filled in. With native multipath the requests are queued at its paths, hidden disks; the drive itself has no queue."""
+    parts = _NAMESPACE.fullmatch(target.name)
+    paths = host.glob("/sys/block/{0}c[0-9]*{1}".format(*parts.groups())) if parts and NAME in pattern else []
+    return [pattern.replace(NAME, os.path.basename(path)).replace(FUNCTION, target.address or FUNCTION) for path in paths or [target.name]]
+
+
+def _of_online(host: Host, paths: t.Sequence[str]) -> list[str]:
+    """Without those of CPUs that are off: older kernels show stale values there, and take none."""
+    online = set(cpus.online(host))
+    numbers = [_OF_CPU.fullmatch(path) for path in paths]
+    return [path for path, match in zip(paths, numbers) if match is None or not online or int(match.group(1)) in online]
 
 
 def _idle_states(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
@@ -81,7 +95,7 @@ def _idle_states(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
     limit_us = tune.get("idle_states_above_us")
     if limit_us is None:
         return []
-    states = host.glob(cpus.CPU_DIR + "/cpu[0-9]*/cpuidle/state[0-9]*")
+    states = _of_online(host, host.glob(cpus.CPU_DIR + "/cpu[0-9]*/cpuidle/state[0-9]*"))
     deep = [path for path in states if (number(host, path + "/latency") or 0) > limit_us]
     return [_setting("sysfs", "idle_state", path + "/disable", "1") for path in deep]
 

@@ -103,6 +103,23 @@ def test_what_tune_left_stays_for_a_later_run_and_goes_by_restore(run_dir):
     assert not os.path.exists(run_dir.tuning)
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a"), ("20261121T130000Z-tune", "mine"), ("mine", "20261121T130000Z-tune")])
+def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_path, names, monkeypatch):
+    times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))
+    monkeypatch.setattr(tuning, "now", lambda: next(times))
+    host = Host(str(tmp_path))
+    for path, text in ((tuning.BOOT_ID, "boot"), ("/sys/x", "0")):
+        os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
+        with open(host.path(path), "w") as out:
+            out.write(text)
+    for value, name in enumerate(names, start=1):
+        place = rundir.RunDir(str(tmp_path), name)
+        os.makedirs(place.path)
+        tuning.apply(host, [{"kind": "sysfs", "name": "x", "path": "/sys/x", "wanted": str(value), "device": None}], place.tuning)
+    engine.restore_leftovers(host, str(tmp_path))
+    assert host.read("/sys/x") == "0"
+
+
 def test_no_run_starts_on_settings_that_could_not_be_put_back():
     failed = {"path": "/sys/x", "message": "Invalid argument", "effective": "a", "outcome": "failed"}
     with pytest.raises(engine.NotRestored, match="/sys/x: Invalid argument"):

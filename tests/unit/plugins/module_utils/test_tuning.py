@@ -276,3 +276,121 @@ def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, 
     setting = {"kind": "sysfs", "name": "n", "path": path, "wanted": "y", "device": None}
     (item,) = tuning.apply(host, [setting], str(tmp_path / "tuning.json"))
     assert item["outcome"] == outcome and words in item["message"]
+
+
+class Intel(Sysfs):
+    """intel_pstate up to Linux 6.9: cpuinfo_max_freq stays that with turbo, and with turbo off the driver's verify holds the limits down."""
+
+    CPU = "/sys/devices/system/cpu/"
+
+    def write(self, path, text):
+        if path.endswith(("scaling_max_freq", "scaling_min_freq")) and self.read(self.CPU + "intel_pstate/no_turbo") == "1":
+            text = str(min(int(text), 2100000))
+        super().write(path, text)
+
+
+FREQUENCY = [
+    {"name": "frequency", "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/" + name, "value": "@cpuinfo_max_freq@"}
+    for name in ("scaling_max_freq", "scaling_min_freq")
+]
+NO_TURBO = {"name": "turbo", "path": "/sys/devices/system/cpu/intel_pstate/no_turbo", "value": "1"}
+
+
+@pytest.fixture
+def intel(host):
+    files = {"cpuinfo_max_freq": "3700000", "scaling_max_freq": "3700000", "scaling_min_freq": "800000"}
+    for path, text in [("cpu0/cpufreq/" + name, text) for name, text in files.items()] + [("intel_pstate/no_turbo", "0")]:
+        file = host.root + Intel.CPU + path
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w") as out:
+            out.write(text + "\n")
+    return Intel(host.root)
+
+
+@pytest.mark.parametrize("before", ["0", "1"])
+def test_the_highest_frequency_without_turbo_is_what_the_driver_takes(intel, tmp_path, before):
+    record = str(tmp_path / "tuning.json")
+    intel.write(NO_TURBO["path"], before)
+    values_before = everything(intel)
+    tune = {"sysfs": ([NO_TURBO] if before == "0" else []) + FREQUENCY}
+    for outcome in ("changed", "unchanged"):
+        applied = tuning.apply(intel, expand(intel, tune), record)
+        assert [(item["effective"], item["outcome"]) for item in applied][-1] == ("2100000", outcome), applied
+        assert tuning.drifted(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1]["message"]
+    tuning.restore(intel, record)
+    assert everything(intel) == values_before
+
+
+def test_a_frequency_that_is_held_down_with_turbo_on_is_failed(intel, tmp_path):
+    intel.refuses = (intel.CPU + "cpu0/cpufreq/scaling_min_freq",)
+    applied = tuning.apply(intel, expand(intel, {"sysfs": FREQUENCY}), str(tmp_path / "tuning.json"))
+    assert applied[-1]["message"].endswith("scaling_min_freq is 800000 after writing 3700000")
+
+
+@pytest.mark.parametrize("shown, outcome", [("on", "changed"), ("off", "unchanged"), ("forceoff", "unchanged"), ("notsupported", "not_applicable")])
+def test_multithreading_that_is_off_in_any_way_is_off(host, tmp_path, shown, outcome):
+    os.makedirs(host.root + os.path.dirname(tuning_plan.SMT))
+    with open(host.root + tuning_plan.SMT, "w") as out:
+        out.write(shown + "\n")
+    setting = {"kind": "sysfs", "name": "smt", "path": tuning_plan.SMT, "wanted": "off", "device": None}
+    assert tuning.preview(host, [setting])[0]["outcome"] == outcome
+    assert tuning.apply(host, [setting], str(tmp_path / "tuning.json"))[0]["outcome"] == outcome
+
+
+class Threads(Sysfs):
+    """SMT off takes CPUs 2 and 3 away, also from cpusets of cgroup v1, where they do not come back; SMT on brings every CPU on.
+
+    A cpuset takes no CPU that its parent does not have.
+    """
+
+    SET = "/sys/fs/cgroup/cpuset/"
+
+    def write(self, path, text):
+        if path == self.SET + "vm/one/cpuset.cpus" and len(text) > len(self.read(self.SET + "vm/cpuset.cpus")):
+            raise OSError(errno.EACCES, "Permission denied")
+        super().write(path, text)
+        if path == tuning_plan.SMT:
+            for cpu in (2, 3):
+                super().write("/sys/devices/system/cpu/cpu%d/online" % cpu, "01"[text == "on"])
+        if path == tuning_plan.SMT and text == "off":
+            for where in ("vm", "vm/one"):
+                super().write(self.SET + where + "/cpuset.cpus", "0-1")
+
+
+def test_with_multithreading_come_back_the_cpusets_and_the_cpus_that_were_off(host, tmp_path):
+    record = str(tmp_path / "tuning.json")
+    files = {tuning_plan.SMT: "on", Threads.SET + "vm/cpuset.cpus": "0-3", Threads.SET + "vm/one/cpuset.cpus": "0-3"}
+    files.update({"/sys/devices/system/cpu/cpu%d/online" % cpu: "110"[cpu - 1] for cpu in (1, 2, 3)})
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(host.root + path), exist_ok=True)
+        with open(host.root + path, "w") as out:
+            out.write(text + "\n")
+    threads = Threads(host.root)
+    before = everything(threads)
+    tune = {"sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}]}
+    tuning.apply(threads, tuning_plan.early(threads, tune), record)
+    assert everything(threads) != before
+    assert {item["outcome"] for item in tuning.restore(threads, record)} == {"restored"}
+    assert everything(threads) == before
+
+
+def test_a_cpu_that_is_off_is_left_alone(host):
+    """Linux 4.18 shows its last governor, and refuses a new one with EINVAL."""
+    online = host.root + "/sys/devices/system/cpu/online"
+    with open(online, "w") as out:
+        out.write("0\n")
+    assert [item["path"] for item in expand(host) if item["name"] == "governor"] == ["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"]
+
+
+def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
+    """The head takes bios only: requests are queued, merged and scheduled at its hidden path."""
+    for name in ("scheduler", "nomerges"):
+        file = host.root + "/sys/block/nvme0c3n1/queue/" + name
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w") as out:
+            out.write("none [mq-deadline]" if name == "scheduler" else "0")
+    applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
+    assert {(item["path"].split("/")[3], item["device"]) for item in applied if item["device"]} == {("nvme0c3n1", "nvme0n1")}
+    assert host.read("/sys/block/nvme0n1/queue/nomerges") == "0" and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
+    host.write("/sys/block/nvme0c3n1/queue/nomerges", "0")
+    assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"]
