@@ -34,14 +34,11 @@ def _without(drive: Drive, *keys: str) -> list[str]:
 
 def failing(_facts: Facts, drive: Drive) -> list[str]:
     """The drive itself says that something is wrong."""
-    unknown = _without(drive, "passed")
-    if unknown:
-        return unknown
     told = critical_texts(drive.health["critical_warning"])
     told += ["attribute {0} is below its threshold".format(name) for name in drive.health["failing"]]
     if not told and drive.health["passed"] is False:
-        told = ["its self-assessment is: failed"]
-    return ["it warns: " + "; ".join(told)] if told else []
+        told = ["its self-assessment is: {0}".format(drive.health["verdict"] or "failed")]
+    return ["it warns: " + "; ".join(told)] if told else _without(drive, "passed")
 
 
 def media_errors(_facts: Facts, drive: Drive) -> list[str]:

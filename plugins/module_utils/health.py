@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's health, from nvme-cli's or smartctl's JSON, in one form for all transports. What a drive does not tell is None.
+"""A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive does not tell is None.
 
-{source, error, temperature_c, warning_temperature_c, critical_temperature_c, critical_warning, passed, failing, spare_pct,
+{source, error, temperature_c, warning_temperature_c, critical_temperature_c, critical_warning, passed, verdict (in its own words), failing, spare_pct,
 spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts, throttle_s, volatile_write_cache,
 interface_gbit_s, interface_max_gbit_s}
 """
@@ -11,12 +11,17 @@ interface_gbit_s, interface_max_gbit_s}
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
+from . import health_vendor
 from .host import COMMAND_NOT_FOUND, Host
+from .vendor_identity import TRANSPORT
 
 TIMEOUT_S = 20.0
 ZERO_CELSIUS_K = 273
+
+_WHOLE = re.compile(r"([+-]?[0-9]{1,100})(?:\.0*)?")
 
 # Bits of critical_warning (NVM Express Base Specification 2.0, SMART / Health Information), and what each means for a measurement.
 CRITICAL_WARNINGS = (
@@ -40,6 +45,7 @@ EMPTY: dict[str, t.Any] = {
     "critical_temperature_c": None,
     "critical_warning": None,
     "passed": None,
+    "verdict": None,
     "failing": [],
     "spare_pct": None,
     "spare_threshold_pct": None,
@@ -64,17 +70,25 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
     transport, path = identity.get("transport"), str(identity.get("path"))
     if transport in WITHOUT_HEALTH:
         return dict(EMPTY, error="a drive of transport {0} has no health to read".format(transport))
+    error = ""
     if transport == "nvme":
         log, error = _ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         if not error:
             found = from_nvme(log)
             controller, _error = _ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
             return dict(found, **nvme_limits(controller))
-    else:
-        error = ""
+    elif transport == TRANSPORT:
+        found, error = health_vendor.read(host, identity, limits)
+        if not error:
+            return dict(EMPTY, **found)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says it better.
     told, wrong = _ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
-    return from_smartctl(told) if not wrong else dict(EMPTY, error="; ".join(text for text in (error, wrong) if text))
+    return from_smartctl(told) if not wrong else dict(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
+
+
+def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
+    """The little of it that costs the drive nothing, so that it may be looked at during I/O."""
+    return dict(EMPTY, **health_vendor.glance(host, health_vendor.kernel_name(identity)))
 
 
 def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:
@@ -88,18 +102,19 @@ def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str,
         data = None
     if isinstance(data, dict) and (any_code or result.rc == 0):
         return data, ""
-    said = (result.stderr or result.stdout).strip().splitlines()
+    error = data.get("error") if isinstance(data, dict) else None  # nvme-cli 2 puts it into the JSON
+    said = [error] if isinstance(error, str) else (result.stderr or result.stdout).strip().splitlines()
     return {}, "{0} failed with exit code {1}{2}".format(" ".join(argv[:2]), result.rc, ": " + said[0] if said else "")
 
 
 def whole(value: t.Any) -> int | None:
-    """A whole number, also from the texts in which nvme-cli writes large ones; None for anything else."""
+    """A whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones; None for anything else."""
     if isinstance(value, bool):
         return None
-    try:
-        return int(str(value), 10)
-    except ValueError:
-        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    match = _WHOLE.fullmatch(str(value))
+    return int(match.group(1)) if match else None
 
 
 def _celsius(value: t.Any) -> int | None:

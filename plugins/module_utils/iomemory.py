@@ -18,6 +18,7 @@ ATTACHED, DETACHED, UNKNOWN = "attached", "detached", "unknown"
 SECTOR_BYTES = (512, 4096)  # the guide: 512 B below 4 KiB of block size, else 4 KiB
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _HEADING = re.compile(r"(Adapter:|fct[0-9]+\b|fio[a-z]+\b|[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\b)\s*(.*)")
+_RESERVE = r"(?:Reserve space|Media) status:\s*"  # VSL 2 says "Media"
 _BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
 
 
@@ -42,6 +43,10 @@ class Card(NamedTuple):
     link_speed_gts: Optional[float]
     temperature_c: Optional[float]
     reserve: Optional[str]
+    reserves_pct: Optional[float]
+    reserves_warn_pct: Optional[float]
+    writes_left_pct: Optional[float]
+    power_loss: Optional[str]
     bus_errors: Optional[str]
     trouble: Optional[str]
 
@@ -87,7 +92,7 @@ def _sections(text: str) -> List[_Section]:
 
 def _card(section: _Section, adapter: Optional[_Section], blocks: List[_Section]) -> Optional[Card]:
     # "Located in slot …" carries the serial number of the card that holds the module, which two modules may share.
-    serials = [_search(r"\bSN:\s*(\w+)", line) for line in section.lines if not line.startswith("Located")]
+    serials = [_search(r"\bSN:\s*(\w+(?:-\w+)*)", line) for line in section.lines if not line.startswith("Located")]
     serial = next((found for found in serials if found), None)
     if serial is None:
         return None
@@ -97,25 +102,34 @@ def _card(section: _Section, adapter: Optional[_Section], blocks: List[_Section]
     lines = section.lines + own
     size, sector = _format(lines)
     link = re.search(r"PCIe negotiated link:\s*([0-9]+) lanes? at ([0-9.]+) Gt/sec", "\n".join(section.lines + (adapter.lines if adapter else [])))
-    temperature = _first(r"Internal temperature:\s*(?:avg )?([0-9.]+)", section.lines)
     return Card(
         control="/dev/" + section.name,
         state=state,
         serial=serial,
         block=block,
         pci_address=_first(r"PCI:([0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])", section.lines),
-        model=section.lines[0].split(",")[0],
+        model=_model(section, adapter),
         firmware=_first(r"Firmware (v[^,]+)", section.lines),
         size_bytes=size,
         sector_bytes=sector,
         advertised_bytes=_advertised(adapter),
         link_lanes=int(link.group(1)) if link else None,
         link_speed_gts=_float(link.group(2)) if link else None,
-        temperature_c=_float(temperature) if temperature else None,
-        reserve=_first(r"Reserve space status:\s*([^;]+)", section.lines),
+        temperature_c=_figure(r"Internal temperature:\s*(?:avg )?([0-9.]+)", section.lines),
+        reserve=_first(_RESERVE + r"([^;]+)", section.lines),
+        reserves_pct=_figure(_RESERVE + r"[^;]*; *Reserves: *([0-9.]+)%", section.lines),
+        reserves_warn_pct=_figure(_RESERVE + r".*\bwarn at *([0-9.]+)%", section.lines),
+        writes_left_pct=_figure(r"Rated PBW:.*?\b([0-9.]+)% remaining", section.lines),
+        power_loss=_first(r"Power ?loss protection:\s*(.+)", section.lines),
         bus_errors=_first(r"PCIe bus errors:\s*(.+)", section.lines + (adapter.lines if adapter else [])),
         trouble=trouble,
     )
+
+
+def _model(section: _Section, adapter: Optional[_Section]) -> str:
+    """The module's name; its card's where the line has a serial number alone (VSL 3.1)."""
+    own = section.lines[0].split(",")[0]
+    return adapter.lines[0].split(",")[0] if own.startswith("SN:") and adapter and adapter.lines else own
 
 
 def _state(section: _Section) -> Tuple[str, Optional[str]]:
@@ -163,6 +177,11 @@ def _search(pattern: str, text: str) -> Optional[str]:
 
 def _first(pattern: str, lines: List[str]) -> Optional[str]:
     return next((found for found in (_search(pattern, line) for line in lines) if found), None)
+
+
+def _figure(pattern: str, lines: List[str]) -> Optional[float]:
+    found = _first(pattern, lines)
+    return _float(found) if found else None
 
 
 def _float(text: str) -> Optional[float]:

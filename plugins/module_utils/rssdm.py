@@ -9,12 +9,18 @@ print what `rssdm -L -d` shows, so its lines are found by what they name (SHOWN_
 from __future__ import annotations
 
 import re
+import time
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .host import Host, Result
 
 TOOL = "rssdm"
 TIMEOUT_S = 120
+# A public test program for servers, which runs rssdm, takes this exit code for one that may be gone in three seconds.
+BUSY_CODE, BUSY_S, TRIES = 8, 3.0, 3
+# Names of `rssdm -S` in the same program; a line is a number, the name, the value. Its layout is in no document.
+LIFETIME_USED, RESERVED_SPACE, UNCORRECTABLE = "Percentage Lifetime Used", "Available Reserved Space", "Reported Uncorrectable Errors"
+GOOD_HEALTH = "Drive is in good health"
 # TN-FD-15, table 2. There is no fourth: "do not use any other value; unexpected results may occur".
 COALESCING = {
     0xD200F: "balanced: trades high IOPS for lower latency, for the widest range of queue depths; the drive's default",
@@ -129,6 +135,16 @@ def parse_status(result: Result) -> Optional[str]:
     return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-6:]) or "nothing")
 
 
+def parse_smart(text: str) -> Dict[str, int]:
+    """What `rssdm -S` tells: {name: value}. A line with more numbers than its own and one value is left out: which of them counts, nobody tells."""
+    found: Dict[str, List[int]] = {}
+    for line in text.splitlines():
+        parts = re.split(r"([0-9]{1,18})", line)
+        if len(parts) in (3, 5) and not re.search(r"[0-9A-Za-z]", parts[-1] + (parts[0] if len(parts) == 5 else "")):
+            found.setdefault(parts[-3].strip(" \t:=|[]().-"), []).append(int(parts[-2]))
+    return {name: values[0] for name, values in found.items() if name and len(set(values)) == 1}
+
+
 def coalescing_value(text: object) -> int:
     """One of the three values of table 2, given as a number or as text such as 0xD801F. Raises RssdmError for any other."""
     try:
@@ -180,13 +196,27 @@ def erase_arguments(drive_id: str) -> List[str]:
 
 def drives(host: Host, details: bool = False) -> List[Drive]:
     """The drives that rssdm lists now. Raises RssdmError."""
-    result = host.run([TOOL, "-L", *(["-d"] if details else [])], timeout_s=TIMEOUT_S)
+    return parse_list(_ask(host, [TOOL, "-L", *(["-d"] if details else [])]))
+
+
+def smart(host: Host, drive_id: str) -> Dict[str, int]:
+    """The SMART values of a drive, as far as parse_smart understands them. Raises RssdmError."""
+    return parse_smart(_ask(host, [TOOL, "-S", "-n", drive_id]))
+
+
+def _ask(host: Host, argv: List[str]) -> str:
+    """What a command that changes nothing prints."""
+    for _again in range(TRIES):
+        result = host.run(argv, timeout_s=TIMEOUT_S)
+        if result.rc != BUSY_CODE:
+            break
+        time.sleep(BUSY_S)
     if result.rc == 127:
         raise RssdmError("%s is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)" % TOOL)
     problem = parse_status(result)
     if problem:
         raise RssdmError(problem)
-    return parse_list(result.stdout)
+    return result.stdout
 
 
 def find(listed: List[Drive], serial: str) -> Drive:

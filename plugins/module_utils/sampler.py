@@ -30,7 +30,7 @@ Sample = t.Dict[str, t.Any]
 def take(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask: bool = True) -> Sample:
     """One sample. path: the PCI addresses from the drive's function up; ask: read its health too."""
     began = time.monotonic()
-    told = health.read(host, identity, limits=False) if ask else health.EMPTY
+    told = health.read(host, identity, limits=False) if ask else health.glance(host, identity)
     seen = [pcie.live(host, address) for address in path]
     link = seen[0] if seen else {"speed_gts": None, "width": None}
     return {

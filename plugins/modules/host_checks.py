@@ -20,7 +20,7 @@ description:
   - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, since error counters and temperatures
     mean something only under traffic.
   - A finding is no error of this module, whatever its level.
-  - Needs root. Uses C(nvme) for NVMe drives and C(smartctl) for others.
+  - Needs root. Uses C(nvme) for NVMe drives, C(rssdm) for Micron P320h and P420m, C(fio-status) for ioMemory, and C(smartctl) for others.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:

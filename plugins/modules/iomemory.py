@@ -170,6 +170,22 @@ cards:
       description: State of the reserve.
       type: str
       sample: Healthy
+    reserves_pct:
+      description: How much of the reserve is left.
+      type: float
+      sample: 100.0
+    reserves_warn_pct:
+      description: At which rest of the reserve it warns.
+      type: float
+      sample: 10.0
+    writes_left_pct:
+      description: How much of the rated writes (PBW) is left.
+      type: float
+      sample: 99.46
+    power_loss:
+      description: State of its power-loss protection.
+      type: str
+      sample: protected
     bus_errors:
       description: PCI Express errors that it shows.
       type: str

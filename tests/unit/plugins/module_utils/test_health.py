@@ -56,6 +56,17 @@ def test_large_numbers_are_texts():
     assert health.from_nvme(log)["media_errors"] == 2**65 and health.from_nvme(log)["used_pct"] == 3
 
 
+@pytest.mark.parametrize("told", [7, "7", 7.0, "7.000000", "7.0"])
+def test_counters_are_whole_numbers_however_nvme_cli_writes_them(told):
+    """nvme-cli 1.13 to 1.16 makes doubles of its 128-bit counters (json_object_new_double), 2.0 texts by %Lf, later ones integers."""
+    assert health.from_nvme(dict(recorded("nvme-smart-log-1"), media_errors=told))["media_errors"] == 7
+
+
+@pytest.mark.parametrize("told", [7.5, "7.5", "0x7", "", "nan", float("inf"), float("nan"), True, None, [7]])
+def test_what_is_no_whole_number_is_unknown(told):
+    assert health.whole(told) is None
+
+
 def test_what_is_not_reported_is_unknown_not_zero():
     found = health.from_nvme({"critical_warning": 4, "temperature": 0})
     assert found["passed"] is False and found["temperature_c"] is found["throttle_counts"] is found["media_errors"] is None
@@ -112,6 +123,8 @@ def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
         (Tools(), SATA, "smartctl is not installed"),
         (Tools(), NVME, "nvme is not installed; smartctl is not installed"),
         (Tools(smart_log=(1, "", "NVMe status: X\nmore")), NVME, "nvme smart-log failed with exit code 1: NVMe status: X; smartctl is not installed"),
+        (Tools(smart_log=(1, '{\n  "error": "identify failed: NVMe status"\n}\n', "")), NVME,
+         "nvme smart-log failed with exit code 1: identify failed: NVMe status; smartctl is not installed"),
         (Tools(smartctl=(2, "no json", "")), SATA, "smartctl --json=c failed with exit code 2: no json"),
         (Tools(), {"transport": "loop", "path": "/dev/loop0"}, "a drive of transport loop has no health to read"),
     ],

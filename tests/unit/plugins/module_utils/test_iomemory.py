@@ -36,6 +36,8 @@ fct0\tAttached
 \tPCIe negotiated link: 4 lanes at 5.0 Gt/sec each, 2000.00 MBytes/sec total
 \tInternal temperature: 64.47 degC, max 64.97 degC
 \tReserve space status: Healthy; Reserves: 100.00%, warn at 10.00%
+\tActive media: 100.00%
+\tRated PBW: 17.00 PB, 99.46% remaining
 \tContained VSUs:
 \t  fioa:\tID:0, UUID:0f402a7e-9948-7a4f-a2d0-7b0cb4d1ecda
 
@@ -74,12 +76,36 @@ fct1    Detached
     PCI:0c:00.0, Slot Number:17
 """
 
+# What pt-summary keeps of `fio-status -a` 3.1.5 (percona-toolkit, samples/Linux/004/fio-004): modules of a Duo differ after a hyphen, and the line
+# of a module's name has its serial number alone. The rest of the sections is as above.
+DUO2 = """Found 2 ioMemory devices in this system with 1 ioDrive Duo
+Fusion-io driver version: 3.1.5 build 126
+
+Adapter: Dual Controller Adapter
+\tFusion-io ioDrive2 Duo 2.41TB, Product Number:F01-001-2T41-CS-0001, SN:1150D0121, FIO SN:1150D0121
+\tConnected ioMemory modules:
+\t  fct0:\tSN:1150D0121-1121
+\t  fct1:\tSN:1150D0121-1111
+
+fct0\tAttached as 'fioa' (block device)
+\tSN:1150D0121-1121
+\tLocated in slot 0 Upper of ioDrive2 Adapter Controller SN:1150D0121
+\tPCI:0b:00.0
+\tFirmware v7.0.0, rev 107322 Public
+
+fct1\tAttached as 'fiob' (block device)
+\tSN:1150D0121-1111
+\tPCI:0c:00.0
+\tFirmware v7.0.0, rev 107322 Public
+"""
+
 
 def test_a_recorded_card():
     (card,) = iomemory.parse_status(RECORDED)
     assert (card.control, card.state, card.serial, card.block, card.pci_address) == ("/dev/fct0", "attached", "1241D0259", "fioa", "00:04.0")
     assert (card.size_bytes, card.sector_bytes, card.advertised_bytes, card.size_pct) == (1205000000000, 512, 1205000000000, 100)
     assert (card.link_lanes, card.link_speed_gts, card.temperature_c, card.reserve) == (4, 5.0, 64.47, "Healthy")
+    assert (card.reserves_pct, card.reserves_warn_pct, card.writes_left_pct, card.power_loss) == (100.0, 10.0, 99.46, "protected")
     assert (card.firmware, card.bus_errors, card.trouble) == ("v7.1.15", None, None)
 
 
@@ -89,6 +115,15 @@ def test_two_modules_of_one_card():
         ("/dev/fct0", "443248", "attached", "fioa"), ("/dev/fct1", "443247", "detached", None)]
     assert first.advertised_bytes == second.advertised_bytes == 320 * 10**9
     assert (first.sector_bytes, first.size_pct) == (None, None)
+
+
+def test_modules_whose_serial_numbers_differ_after_a_hyphen():
+    cards = iomemory.parse_status(DUO2)
+    assert [(card.serial, card.block, card.model) for card in cards] == [
+        ("1150D0121-1121", "fioa", "Fusion-io ioDrive2 Duo 2.41TB"), ("1150D0121-1111", "fiob", "Fusion-io ioDrive2 Duo 2.41TB")]
+    assert iomemory.find(cards, "1150D0121-1111").control == "/dev/fct1"
+    with pytest.raises(iomemory.IomemoryError, match="no cards"):
+        iomemory.find(cards, "1150D0121")
 
 
 def test_the_emulator_reads_as_what_was_recorded(emulated):
@@ -110,6 +145,9 @@ def test_the_emulator_reads_as_what_was_recorded(emulated):
         ("ioDrive2 1.205TB", "ioMemory SX300-1300", {"advertised_bytes": 1300 * 10**9}),
         ("ioDrive2 1.205TB", "a card", {"advertised_bytes": None}),
         ("Format: v500, 2353515625 sectors", "Format: v500, 2353515624 sectors", {"size_bytes": None, "sector_bytes": None}),
+        ("Reserve space status: Healthy; Reserves: 100.00%", "Media status: Write-reduced; Reserves: 9.50%",
+         {"reserve": "Write-reduced", "reserves_pct": 9.5, "reserves_warn_pct": 10.0}),
+        ("\tRated PBW: 17.00 PB, 99.46% remaining\n", "", {"writes_left_pct": None}),
         ("Internal temperature: 64.47", "Internal temperature: 6.4.7", {"temperature_c": None}),
     ],
 )
