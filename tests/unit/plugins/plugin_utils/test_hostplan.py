@@ -26,7 +26,8 @@ def test_the_defaults_tune_what_the_seeds_ask_for():
     assert tune["cpu_dma_latency_us"] == 0 and tune["keep"] is False
     assert {"irqbalance", "tuned", "ondemand", "unattended-upgrades", "apt-daily.timer"} <= set(tune["services_stopped"])
     named = {item["name"]: item["value"] for item in tune["sysfs"]}
-    asked = {"governor": "performance", "aspm_policy": "performance", "scheduler": "none", "nomerges": "2", "rq_affinity": "2", "add_random": "0", "runtime_power": "on"}
+    asked = {"governor": "performance", "aspm_policy": "performance", "scheduler": "none", "nomerges": "2", "rq_affinity": "2", "add_random": "0"}
+    asked["runtime_power"] = "on"
     assert {name: named.get(name) for name in asked} == asked and "smt" not in named and "turbo" not in named
     assert all(item["path"].startswith(("/sys/", "/proc/sys/vm/")) for item in tune["sysfs"])
     assert (tune["interrupts"], tune["write_cache"]["state"]) == ({"cores": "auto"}, "leave")
@@ -68,6 +69,11 @@ def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=[concern], **on)) == alone
     without = hostplan.tune_spec(dict(DEFAULTS, **dict(on, **{"tune_%s_enabled" % concern: False})))
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["all"], ansible_skip_tags=[concern], **on)) == without != alone
+
+
+def test_the_tag_of_the_kernel_arguments_takes_no_run_time_concern_along():
+    assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot"])) == NOTHING
+    assert [item["name"] for item in hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot", "vm"]))["sysfs"]] == ["vm.swappiness"]
 
 
 def test_settings_that_stay_switch_the_idle_states_off_as_nothing_can_be_held_open():

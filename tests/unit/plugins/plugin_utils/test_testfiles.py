@@ -80,6 +80,13 @@ def test_a_base_is_merged_and_lists_are_replaced():
     assert test["title"] == "Random IOPS, block sizes by R/W mixes"
 
 
+def test_a_list_of_queue_depths_is_a_sweep():
+    """As in Micron's blog on the P420m: 2 to 64 I/Os outstanding."""
+    depths = [2, 4, 8, 16, 32, 64]
+    (test,) = load_plan([{"name": "sweep", "matrix": {"read_pct": 0, "block_size": "4KiB", "queue_depth": depths}}])
+    assert [(cell["queue_depth"], cell["threads"]) for cell in test["cells"]] == [(depth, 1) for depth in depths]
+
+
 def test_cells_alone_replace_the_matrix_of_a_base():
     (test,) = load_plan([{"base": "iops", "cells": [CELL], "steady_state": False}])
     assert [cell["id"] for cell in test["cells"]] == ["rand-4k-w100-tc1-qd1"] and test["steady_state"] is None
