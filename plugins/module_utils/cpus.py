@@ -19,7 +19,7 @@ _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Topology(t.NamedTuple):
-    """The CPUs that are on, each with its core `(package, core)` and its NUMA node; None: the kernel does not say."""
+    """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel does not say."""
 
     core_of: t.Dict[int, t.Tuple[int, int]]
     node_of: t.Dict[int, t.Optional[int]]
@@ -97,13 +97,16 @@ def online(host: Host) -> list[int]:
 
 
 def topology(host: Host) -> Topology:
-    """What sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own."""
+    """What sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own.
+
+    The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies (Documentation/admin-guide/cputopology.rst).
+    """
     nodes = {cpu: node for node in node_numbers(host) for cpu in read_list(host, "{0}/node{1}/cpulist".format(NODE_DIR, node))}
     cores, node_of = {}, {}
     for cpu in online(host):
         base = "{0}/cpu{1}/topology/".format(CPU_DIR, cpu)
-        package, core = number(host, base + "physical_package_id"), number(host, base + "core_id")
-        cores[cpu] = (-1, cpu) if core is None else (package or 0, core)
+        package, siblings = number(host, base + "physical_package_id"), read_list(host, base + "thread_siblings_list")
+        cores[cpu] = (package or 0, min([cpu, *siblings]))
         node_of[cpu] = nodes.get(cpu)
     return Topology(cores, node_of)
 

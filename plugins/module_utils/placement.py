@@ -54,6 +54,7 @@ class Placements:
         for node in topology.nodes or [None]:
             self._shares[node] = self._share_out(node, parallel, interrupt_cores)
         self._taken: dict[str, dict[t.Optional[int], int]] = {}
+        self._running: dict[str, list[int]] = {}
 
     def _asked(self, want: Want) -> list[int]:
         """The CPUs given by hand, as far as they are on."""
@@ -100,7 +101,7 @@ class Placements:
         want, node = self._wants[drive], self._nodes[drive]
         with self._lock:
             self._release(drive)
-            share = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
+            share = self._running[drive] = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
         note = "; ".join(text for text in (self._node_note(want), self._overlap_note(drive, share)) if text)
         # With one node there is nothing to choose, and containers forbid the choosing.
         return Place(lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note)
@@ -122,6 +123,7 @@ class Placements:
 
     def _release(self, drive: str) -> None:
         self._taken.pop(drive, None)
+        self._running.pop(drive, None)
 
     def _node_note(self, want: Want) -> str:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
@@ -133,7 +135,7 @@ class Placements:
         return said + ": give the drive's entry a numa_node; fio may run far from it"
 
     def _overlap_note(self, drive: str, share: list[int]) -> str:
-        others = {other for other, taken in self._taken.items() if other != drive for key, index in taken.items() if set(self._shares[key][index]) & set(share)}
+        others = [other for other, taken in self._running.items() if other != drive and set(taken) & set(share)]
         return "too few CPUs: shares some with {0}".format(", ".join(sorted(others))) if others else ""
 
 

@@ -29,6 +29,8 @@ WORDS = (
 )
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
+# /dev/cpu_dma_latency takes a signed word of 32 bits.
+MOST_LATENCY_US = 2**31 - 1
 HOST_VARIABLES = (*tunespec.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
 
 
@@ -97,7 +99,10 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
     "tune_energy_performance_preference": _word(),
     "tune_frequency": _one_of("highest", ""),
     "tune_turbo": _one_of("on", "off", ""),
-    "tune_cpu_dma_latency_us": (lambda value: _is_unset(value) or whole(value) is not None, "a whole number of microseconds, or null to leave it"),
+    "tune_cpu_dma_latency_us": (
+        lambda value: _is_unset(value) or (whole(value) is not None and whole(value) <= MOST_LATENCY_US),
+        f"a whole number of microseconds up to {MOST_LATENCY_US}, or null to leave it",
+    ),
     "tune_idle_states_above_us": (lambda value: _is_unset(value) or whole(value) is not None, "a whole number of microseconds, or null to leave them"),
     "tune_aspm_policy": _one_of("performance", "default", "powersave", "powersupersave", ""),
     "tune_runtime_power": _one_of("on", "auto", ""),

@@ -137,7 +137,7 @@ VARIABLES = (
 
 def wanted(variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()) -> list[str]:
     """The concerns to work on: those whose switch is on, and that --tags and --skip-tags leave. Tags of no concern leave all."""
-    named = [name for name in CONCERNS if name in run_tags]
+    named = [name for name in (*CONCERNS, BOOT) if name in run_tags]
     return [
         name
         for name in CONCERNS

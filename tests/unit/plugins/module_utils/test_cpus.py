@@ -42,7 +42,9 @@ def test_the_cores_and_nodes_of_a_host(fake):
     for cpu in range(8):
         base = "/sys/devices/system/cpu/cpu%d/topology/" % cpu
         fake.put(base + "physical_package_id", str(cpu // 2 % 2))
-        fake.put(base + "core_id", str(cpu % 2))
+        # Each package has two dies, and the number of a core is there once on each.
+        fake.put(base + "core_id", "0")
+        fake.put(base + "thread_siblings_list", ",".join(str(each) for each in (cpu % 4, cpu % 4 + 4) if each < 7))
     fake.put("/sys/devices/system/node/node0/cpulist", "0-1,4-5\n")
     fake.put("/sys/devices/system/node/node1/cpulist", "2-3,6\n")
     fake.put("/sys/devices/system/node/has_cpu", "0-1\n")

@@ -60,6 +60,13 @@ def test_too_few_cpus_are_shared_and_that_is_said():
     assert places.take("A").note == "" and places.take("B").note == "too few CPUs: shares some with A"
 
 
+def test_a_drive_that_is_left_no_cpu_by_those_given_by_hand_shares_them_and_that_is_said():
+    places = Placements(server(nodes=1, cores=2, threads=1), [Want("A", 0, "0-1"), Want("B", 0)], parallel=2)
+    assert (places.take("A").note, places.take("B").note) == ("", "too few CPUs: shares some with A")
+    places.release("A")
+    assert places.take("B").note == ""
+
+
 WANTS = st.lists(st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([None, None, 8])), min_size=1, max_size=8)
 
 

@@ -29,6 +29,7 @@ def test_the_defaults_are_right_and_so_are_their_texts():
         ("tune_turbo", "fast", "must be one of: on, off, ''"),
         ("tune_frequency", 3000, "must be one of: highest"),
         ("tune_cpu_dma_latency_us", -1, "must be a whole number of microseconds"),
+        ("tune_cpu_dma_latency_us", 2**31, "must be a whole number of microseconds up to 2147483647"),
         ("tune_idle_states_above_us", "deep", "must be a whole number of microseconds"),
         ("tune_aspm_policy", "off", "must be one of: performance"),
         ("tune_interrupt_cores", "all", "must be auto, or a whole number"),
