@@ -141,14 +141,14 @@ class HostJob:
 def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[tuning.Setting]:
     """Put back what dead jobs left behind, the newest record first, as each holds what the one before had set.
 
-    `kept`: also what tune.yml set, to stay until it is restored.
+    `kept`: also what tune.yml set, to stay until it is restored, and without drives that are not there any more.
     """
     done = []
     runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
     for run_dir in sorted(runs, key=lambda run_dir: (tuning.made_at(run_dir.tuning), run_dir.run_id), reverse=True):
         left = os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status())
         if left and (kept or not tuning.is_kept(run_dir.tuning)):
-            done += restore_run(host, run_dir)
+            done += restore_run(host, run_dir, let_go=kept)
     return done
 
 
@@ -156,12 +156,12 @@ def refuse_unrestored(done: t.Iterable[tuning.Setting]) -> None:
     """Raise NotRestored when a setting could not be put back: another run on top would measure an odd host."""
     failed = ["{0}: {1}".format(item["path"], item["message"] or item["effective"]) for item in done if item["outcome"] == "failed"]
     if failed:
-        raise NotRestored("settings of an earlier run could not be put back; mend that and run restore.yml: " + "; ".join(failed))
+        raise NotRestored("settings of an earlier run could not be put back; mend that and run restore.yml, which lets go of drives that are gone: " + "; ".join(failed))
 
 
-def restore_run(host: Host, run_dir: RunDir) -> list[tuning.Setting]:
+def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[tuning.Setting]:
     """Put back what one run's dead job left, and say so in its journal and status."""
-    done = tuning.restore(host, run_dir.tuning)
+    done = tuning.restore(host, run_dir.tuning, let_go)
     status = run_dir.read_status()
     if done and status:
         journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=status["host"])

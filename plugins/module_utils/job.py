@@ -219,7 +219,8 @@ def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]
     failed = [item for item in restored if item["outcome"] == "failed"]
     if failed:
         raise JobError("could not put back: " + "; ".join(item["path"] + " " + item["message"] for item in failed))
-    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": restored}
+    warnings = [item["message"] for item in restored if item["outcome"] == "not_applicable" and "selector" in item]
+    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": restored, "warnings": warnings}
 
 
 def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:

@@ -138,21 +138,19 @@ def is_kept(record_path: str) -> bool:
     return bool((read_json(record_path) or {}).get("keep"))
 
 
-def restore(host: Host, record_path: str) -> list[Setting]:
+def restore(host: Host, record_path: str, let_go: bool = False) -> list[Setting]:
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without a record.
 
-    After a reboot run-time settings are gone, and a kernel name may mean another drive: what a drive itself keeps is put back by the
-    drive's stable name, the rest only leaves the record.
+    After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now: what a drive itself keeps
+    is put back by the drive's stable name. One that left within this boot is let go of; one that a reboot did not find keeps the record, unless `let_go`.
     """
     record = read_json(record_path)
     if record is None:
         return []
-    if record["boot_id"] != boot_id(host):
-        done = [_restore_after_reboot(host, item) for item in record["settings"]]
-    else:
-        hung: set[str] = set()
-        done = [_restore_one(host, item, hung) for item in _restore_order(record["settings"])]
-        done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
+    same_boot = record["boot_id"] == boot_id(host)
+    hung: set[str] = set()
+    done = [_restore_any(host, item, hung, same_boot, let_go) for item in _restore_order(record["settings"])]
+    done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
     if all(item["outcome"] != "failed" for item in done):
         os.unlink(record_path)
     return done
@@ -171,13 +169,18 @@ def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
     return [item for _index, item in sorted(enumerate(settings), key=rank)]
 
 
-def _restore_after_reboot(host: Host, item: Setting) -> Setting:
-    if not KINDS[item["kind"]].survives_reboot:
-        return dict(item, effective=None, outcome="restored", message="by a reboot")
-    names = drive.find(host, item["selector"])
-    if len(names) != 1:
-        return dict(item, effective=None, outcome="failed", message="the drive {0} is not there".format(drive.label(item["selector"])))
-    return _restore_one(host, dict(item, device=names[0]), set())
+def _restore_any(host: Host, item: Setting, hung: set[str], same_boot: bool, let_go: bool) -> Setting:
+    if KINDS[item["kind"]].survives_reboot:
+        names = drive.find(host, item["selector"])
+        if len(names) == 1:
+            return _restore_one(host, dict(item, device=names[0]), hung)
+        message = "the drive {0} is not there".format(drive.label(item["selector"]))
+        if not (same_boot or let_go):
+            return dict(item, effective=None, outcome="failed", message=message)
+        name = item["name"].replace("_", " ")
+        message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
+        return dict(item, effective=None, outcome="not_applicable", message=message)
+    return _restore_one(host, item, hung) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
 
 
 def _restore_one(host: Host, item: Setting, hung: set[str]) -> Setting:
@@ -197,6 +200,8 @@ def _restore_one(host: Host, item: Setting, hung: set[str]) -> Setting:
 
 def _look_again(host: Host, item: Setting) -> Setting:
     """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it with dirty_ratio."""
+    if KINDS[item["kind"]].survives_reboot:
+        return item
     value = current(host, item)
     return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
 

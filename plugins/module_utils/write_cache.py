@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drive's own volatile write cache: is it on, and switch it. Not queue/write_cache, which is only what the kernel believes.
 
-NVMe: feature 06h (NVM Express Base Specification 2.0, 5.27.1.4). SAS and SATA: the WCE bit of the caching mode page, which the kernel's
+NVMe: feature 06h where Identify Controller has VWC bit 0 (NVM Express Base Specification 2.0, 5.27.1.4 and figure 275). SAS and SATA: the WCE bit of the caching mode page, which the kernel's
 cache_type reads and writes in the drive (Documentation/ABI/testing/sysfs-class-scsi_disk); libata turns it into SET FEATURES.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 
+from . import nvme_cli
 from .host import Host
 from .sysfs import nvme_controllers
 
@@ -26,6 +27,8 @@ def read(host: Host, name: str) -> str | None:
     """`on` or `off`; None where the drive has no volatile write cache, or none that can be switched."""
     controllers = nvme_controllers(host, name)
     if len(controllers) == 1:
+        if not _may_be_volatile(host, _node(host, controllers[0])):
+            return None
         result = host.run(["nvme", "get-feature", _node(host, controllers[0]), "--feature-id=" + FEATURE], timeout_s=TIMEOUT_S)
         match = re.search(r"value:\s*(0x)?([0-9a-fA-F]+)", result.stdout)
         return None if result.rc or match is None else STATES[not int(match.group(2), 16) & 1]
@@ -46,6 +49,14 @@ def change(host: Host, name: str, wanted: str) -> str:
         # A drive that hangs blocks its writer: a child, with a deadline.
         result = host.run(["tee", host.path(file)], timeout_s=TIMEOUT_S, stdin=_WORDS[(wanted == "on", words[1])])
     return (result.stderr.strip() or result.stdout.strip() or "exit code {0}".format(result.rc)) if result.rc else ""
+
+
+def _may_be_volatile(host: Host, node: str) -> bool:
+    """Whether the drive has a volatile cache; some without one answer for the feature all the same, and refuse to change it."""
+    try:
+        return bool(nvme_cli.number(nvme_cli.query(host, ["id-ctrl", node]), "vwc", 0xFF) & 1)
+    except nvme_cli.NvmeError:
+        return True
 
 
 def _node(host: Host, controller: str) -> str:

@@ -103,6 +103,17 @@ def test_what_tune_left_stays_for_a_later_run_and_goes_by_restore(run_dir):
     assert not os.path.exists(run_dir.tuning)
 
 
+def test_restore_lets_go_of_a_drive_that_is_gone_and_says_so(run_dir):
+    """After a reboot no play may drop the record by itself; a dead drive must not keep its host from any run."""
+    setting = {"kind": "write_cache", "name": "write_cache", "path": "write cache of /dev/nvme9n9", "wanted": "off", "before": "on", "device": "nvme9n9"}
+    record = {"boot_id": "an earlier one", "keep": False, "settings": [dict(setting, selector={"serial": "GONE"})]}
+    rundir.write_atomic(run_dir.tuning, json.dumps(record))
+    with pytest.raises(engine.NotRestored, match="the drive GONE is not there"):
+        engine.refuse_unrestored(engine.restore_leftovers(Host(), run_dir.state_dir))
+    assert job.restore(Host(), run_dir.state_dir)["warnings"] == ["the drive GONE is not there; its write cache was on before, and stays off"]
+    assert not os.path.exists(run_dir.tuning)
+
+
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a"), ("20261121T130000Z-tune", "mine"), ("mine", "20261121T130000Z-tune")])
 def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_path, names, monkeypatch):
     times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))

@@ -24,12 +24,14 @@ def drives(fake):
     fake.link(fake.disk("sda", "8:0", device) + "/device", device)
     fake.put(device + "/vpd_pg80", b"\0\x80\0\x04SATA")
     fake.put(CACHE_TYPE, "write back\n")
-    fake.cache = {"/dev/nvme0": 1}
+    fake.cache, fake.vwc = {"/dev/nvme0": 1}, None
 
     def run(argv, timeout_s=60, stdin=None):
         if argv[0] == "tee":
             fake.put(CACHE_TYPE, stdin)
             return Result(argv, 0, stdin, "")
+        if argv[1] == "id-ctrl":
+            return Result(argv, 0, '{"sn": "S"}' if fake.vwc is None else '{"vwc": %d}' % fake.vwc, "")
         if argv[2] not in fake.cache:
             return Result(argv, 1, "NVMe status: Invalid Field in Command: A reserved coded value or an unsupported value(0x2002)\n", "")
         if argv[1] == "set-feature":
@@ -44,6 +46,12 @@ def drives(fake):
 @pytest.mark.parametrize("name, now", [("nvme0n1", "on"), ("nvme1n1", None), ("sda", "on"), ("loop0", None)])
 def test_the_cache_of_the_drive_is_read(drives, name, now):
     assert write_cache.read(drives, name) == now
+
+
+@pytest.mark.parametrize("vwc, now", [(0, None), (6, None), (7, "on"), (1, "on")])
+def test_a_drive_that_answers_without_having_a_volatile_cache_has_none(drives, vwc, now):
+    drives.vwc = vwc
+    assert write_cache.read(drives, "nvme0n1") == now
 
 
 @pytest.mark.parametrize("name", ["nvme0n1", "sda"])
@@ -104,9 +112,17 @@ def test_after_a_reboot_it_is_put_back_on_the_drive_that_has_another_name_now(dr
     assert done == {"write cache of /dev/nvme0n1": "restored", "write cache of /dev/sda": "restored"} and drives.cache == {"/dev/nvme1": 1}
 
 
-def test_a_drive_that_is_gone_keeps_the_record(drives, tmp_path):
+@pytest.mark.parametrize("boot, let_go", [("boot-1", False), ("boot-2", False), ("boot-2", True)])
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_lets_it_go(drives, tmp_path, boot, let_go, other):
+    """One that died must not keep its host from any further run; another that has its name now is left alone."""
     record = str(tmp_path / "tuning.json")
     tuning.apply(drives, settings(drives, "off"), record)
-    drives.put(tuning.BOOT_ID, "boot-2\n")
+    drives.put(tuning.BOOT_ID, boot + "\n")
     drives.put("/sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0/serial", "OTHER\n")
-    assert "the drive S0 is not there" in [item["message"] for item in tuning.restore(drives, record)] and os.path.exists(record)
+    drives.cache = {"/dev/nvme0": other}
+    (gone,) = [item for item in tuning.restore(drives, record, let_go) if item["path"] == "write cache of /dev/nvme0n1"]
+    kept = boot == "boot-2" and not let_go
+    said = "the drive S0 is not there" + ("" if kept else "; its write cache was on before, and stays off")
+    assert (gone["outcome"], gone["message"]) == ("failed" if kept else "not_applicable", said)
+    assert os.path.exists(record) == kept and drives.cache == {"/dev/nvme0": other}
