@@ -48,7 +48,7 @@ class Drive(t.NamedTuple):
     @property
     def on_pcie(self) -> bool:
         """Whether the drive itself is a PCI Express device, rather than behind an HBA or no hardware at all."""
-        return bool(self.path) and self.identity.get("transport") not in ("sata", "sas", "virtio")
+        return bool(self.path) and self.identity.get("transport") not in ("sata", "sas", "virtio", "usb", "mmc")
 
     @property
     def is_virtual(self) -> bool:
@@ -70,6 +70,10 @@ class Facts(t.NamedTuple):
 
 class Unknown(str):
     """A message that says what could not be read, so that nothing can be said."""
+
+
+class Harmless(str):
+    """A message about something that is so, and can't touch what this run measures: its level is ok, whatever the check's is."""
 
 
 Look = t.Callable[[Facts, Drive], t.List[str]]

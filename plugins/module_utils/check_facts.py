@@ -156,7 +156,7 @@ def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
     if not host.which("fio-pci-check") and not any(device.get("vendor") == FUSION_IO for device in facts.devices.values()):
         return []
     try:
-        return iomemory_pci.check(host, iomemory.cards(host))
+        return iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
     except iomemory.IomemoryError as error:
         message, remedy = "its ioMemory cards cannot be looked at: {0}".format(error), "install Fusion-io's fio-util, and look at fio-status -a"
         return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import typing as t
 
-from .check_base import BLOCKS, WARNING, Check, Drive, Facts, Unknown, wanted_for
+from .check_base import BLOCKS, WARNING, Check, Drive, Facts, Harmless, Unknown, wanted_for
 from .pcie import aer_text, bandwidth_mb_s, is_bridge, link_text
 
 # No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
 LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
+ROUNDING = 1.001
 ORDER = "reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then the board"
 
 
@@ -82,7 +83,7 @@ def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
     if not wanted:
         return []
     unknown = _unknown_link(drive)
-    if unknown:
+    if unknown or not drive.on_pcie:
         return unknown
     asked = (float(wanted.get("speed_gts") or 0), int(wanted.get("width") or 0))
     if not any(_lower(now, least) for now, least in zip(_link(drive.endpoint), asked)):
@@ -102,25 +103,48 @@ def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
 
 
 def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
-    """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D)."""
+    """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D).
+
+    It harms the measurement only where the drives that are measured at the same time need more than it has.
+    """
     if _unknown_link(drive) or not drive.on_pcie:
         return []
-    found = []
+    unknown: list[str] = []
+    found: list[tuple[bool, float, str]] = []
     for bridge in drive.bridges:
-        available = bandwidth_mb_s(*_link(bridge))
-        below = links_below(facts, bridge["address"])
-        needed = sum(load or 0.0 for load in below.values())
+        available, below = bandwidth_mb_s(*_link(bridge)), links_below(facts, bridge["address"])
         if available is None or None in below.values():
-            found.append(Unknown("the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])))
-        elif needed > available * 1.001:
-            found.append((needed / available, bridge, needed, available, below))
-    unknown = [item for item in found if isinstance(item, Unknown)]
-    worst = max((item for item in found if not isinstance(item, Unknown)), key=lambda item: item[0], default=None)
-    if worst is None:
-        return unknown[:1]
-    _ratio, bridge, needed, available, below = worst
-    text = "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s"
-    return [text.format(bridge["address"], ", ".join(sorted(below)), needed, link_text(*_link(bridge)), available)]
+            unknown.append(Unknown("the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])))
+            continue
+        loads = {address: load or 0.0 for address, load in below.items()}
+        if sum(loads.values()) > available * ROUNDING:
+            at_once = measured_at_once(facts, loads)
+            found.append((at_once > available * ROUNDING, sum(loads.values()) / available, _oversubscribed(facts, bridge, available, loads, at_once)))
+    harms, _ratio, text = max(found, default=(False, 0.0, ""))
+    return [text] if harms else unknown[:1] + ([Harmless(text)] if text else [])
+
+
+def _oversubscribed(facts: Facts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float) -> str:
+    text = "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
+        bridge["address"], ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
+    )
+    text += "; what is measured at the same time (ssd_parallel_drives: {0}) needs {1:.0f} MB/s".format(_parallel(facts), at_once)
+    return text if at_once > available * ROUNDING else text + ", which it has while the other devices are idle"
+
+
+def _parallel(facts: Facts) -> int:
+    return facts.wanted.get("parallel_drives") or 1
+
+
+def measured_at_once(facts: Facts, loads: t.Mapping[str, float]) -> float:
+    """The most that the drives under test among these devices can need together, in MB/s. loads: {address: load}."""
+    under_test = {_slot(drive.endpoint["address"]) for drive in facts.drives if drive.endpoint}
+    return sum(sorted((load for address, load in loads.items() if _slot(address) in under_test), reverse=True)[:_parallel(facts)])
+
+
+def _slot(address: str) -> str:
+    """The part of an address that the functions of one device share."""
+    return address.rpartition(".")[0]
 
 
 def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
@@ -128,8 +152,7 @@ def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
     loads: dict[str, float | None] = {}
     for address, above in facts.above.items():
         device = facts.devices.get(address)
-        first = address.rpartition(".")[0]
-        if bridge in above and device and not is_bridge(device["class"]) and first not in {seen.rpartition(".")[0] for seen in loads}:
+        if bridge in above and device and not is_bridge(device["class"]) and _slot(address) not in map(_slot, loads):
             loads[address] = bandwidth_mb_s(*_link(device))
     return loads
 
@@ -163,7 +186,7 @@ CHECKS: tuple[Check, ...] = (
     Check("pcie_slot", WARNING, "move the drive to a slot of its own speed and width, or judge it by what this slot allows", slot_below_drive),
     Check("pcie_wanted", BLOCKS, "reseat the drive or move it to a slot that gives this link, or change preflight_link", link_as_wanted),
     Check("sata_link", BLOCKS, "exchange the cable or use another bay, or a port of the drive's own speed", sata_trained_down),
-    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or keep ssd_parallel_drives at 1", oversubscribed),
+    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or set ssd_parallel_drives to what its link can carry", oversubscribed),
     Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
     Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
     Check("pcie_errors_before", WARNING, "the run reads the counters again under traffic; if they rise there, " + ORDER, errors_before),

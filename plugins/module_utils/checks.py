@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from . import check_health, check_host, check_link, check_model
-from .check_base import WARNING, Check, Facts, Unknown
+from .check_base import OK, WARNING, Check, Facts, Harmless, Unknown
 
 TABLE: tuple[Check, ...] = check_model.CHECKS + check_link.CHECKS + check_health.CHECKS + check_host.CHECKS
 # Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a level of its own.
@@ -45,6 +45,8 @@ def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[st
 
 def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
     """A finding's level: the inventory's choice, else the check's own; what could not be read only warns unless the inventory says more."""
+    if isinstance(message, Harmless):
+        return OK
     chosen = levels.get(check.check)
     if chosen is not None:
         return chosen

@@ -12,6 +12,7 @@ import os
 import re
 import typing as t
 
+from . import vendor_identity
 from .host import Host
 from .sysfs import number
 
@@ -28,9 +29,9 @@ AER_FILES = {
     "fatal": ("aer_dev_fatal", "TOTAL_ERR_FATAL"),
 }
 
-# Ports of a chipset (southbridge): Intel's PCH has them at 00:1b, 1c and 1d; AMD's is a switch of its own with these ids (pci.ids).
-_INTEL_CHIPSET_PORT = re.compile(r"0+:00:1[bcd]\.[0-7]")
-_AMD_CHIPSET_PORTS = ("0x43b0", "0x43b1", "0x43b4", "0x43c6", "0x43c7", "0x43e9", "0x57ad")
+# Ports of a chipset (southbridge): Intel's PCH has them at 00:1a to 1d; AMD's is a switch of its own with these ids (pci.ids).
+_INTEL_CHIPSET_PORT = re.compile(r"0+:00:1[a-d]\.[0-7]")
+_AMD_CHIPSET_PORTS = ("0x43b0", "0x43b1", "0x43b4", "0x43c6", "0x43c7", "0x43e9", "0x43f4", "0x43f5", "0x57ad")
 
 # Offsets and bits of the configuration space (PCIe Base Specification, 7.5).
 _STATUS, _CAPABILITIES, _EXPRESS_ID = 0x06, 0x34, 0x10
@@ -46,7 +47,15 @@ Device = t.Dict[str, t.Any]
 def address_of(host: Host, name: str) -> str | None:
     """The PCI address of the function that a block device hangs on; None where it hangs on none, or on several (native multipath)."""
     found = {_last_address(host.realpath(start)) for start in _starts(host, name)}
-    return found.pop() if len(found) == 1 else None
+    address = found.pop() if len(found) == 1 else None
+    return address or _told_by_its_tool(host, name)
+
+
+def _told_by_its_tool(host: Host, name: str) -> str | None:
+    """An ioMemory's block device has no parent in sysfs, but fio-status knows its card's address."""
+    short = vendor_identity.read(host, name).get("pci_address") if vendor_identity.is_iomemory(name) else None
+    address = "0000:{0}".format(short)
+    return address if short and host.exists("{0}/{1}".format(DEVICES, address)) else None
 
 
 def _starts(host: Host, name: str) -> list[str]:
@@ -72,9 +81,11 @@ def path_to_root(host: Host, address: str | None) -> list[Device]:
 
 
 def topology(host: Host) -> dict[str, list[str]]:
-    """For every function, the bridges above it, nearest first: {address: [address]}. Bridges are in it too."""
+    """For every function, the bridges above it, nearest first: {address: [address]}. Bridges are in it too; virtual functions, which have no link, not."""
     found = {}
     for address in host.listdir(DEVICES):
+        if host.exists("{0}/{1}/physfn".format(DEVICES, address)):
+            continue
         parts = [part for part in host.realpath("{0}/{1}".format(DEVICES, address)).split("/") if ADDRESS.fullmatch(part)]
         found[address] = parts[-2::-1]
     return found

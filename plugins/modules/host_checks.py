@@ -74,6 +74,10 @@ options:
     description: From which share of its endurance on a drive counts as worn.
     type: int
     default: 90
+  parallel_drives:
+    description: How many drives are measured at the same time. A link that these cannot fill is no warning, however many are below it.
+    type: int
+    default: 1
   write_cache_chosen:
     description: Whether the role C(tune) sets the drives' write caches, so that their state now says nothing.
     type: bool
@@ -159,7 +163,7 @@ from ..module_utils import check_facts, checks, snapshot
 from ..module_utils.host import Host
 
 RULES = ("firmware", "drivers", "versions", "link")
-LIMITS = {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90}
+LIMITS = {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90, "parallel_drives": 1}
 
 
 def main() -> None:

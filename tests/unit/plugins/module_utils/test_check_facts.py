@@ -8,7 +8,7 @@ import json
 import emulator
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import check_facts, checks, snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils import check_facts, checks, iomemory_pci, snapshot
 
 WANTED = {"temperature_headroom_c": 10, "min_free_memory_mib": 1, "min_cpus": 1, "max_used_pct": 90}
 LINK = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe", "current_link_width": "4", "max_link_width": "4"}
@@ -135,6 +135,13 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     card = facts._replace(devices={"0000:03:00.0": {"vendor": check_facts.FUSION_IO}})
     monkeypatch.setattr(server, "which", lambda name: None)
     assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
+
+
+def test_fio_pci_check_is_judged_by_what_is_measured_at_the_same_time(emulated, monkeypatch):
+    host, seen = emulated(cards=[emulator.card(0, "1241D0259")]), []
+    monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
+    monkeypatch.setattr(iomemory_pci, "check", lambda _host, cards, parallel: seen.append((len(cards), parallel)) or [])
+    assert check_facts.vendor(host, check_facts.Facts({}, {"parallel_drives": 3})) == [] and seen == [(1, 3)]
 
 
 def test_fio_pci_checks_findings_come_with_the_others(emulated, monkeypatch):

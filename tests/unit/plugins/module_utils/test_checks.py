@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils import check_link, check_model, checks, health, pcie
-from ansible_collections.ssdlab.fleet.plugins.module_utils.check_base import LEVELS, Check, Drive, Facts, Unknown, matches
+from ansible_collections.ssdlab.fleet.plugins.module_utils.check_base import LEVELS, Check, Drive, Facts, Harmless, Unknown, matches
 
 GB = 10**9
 GOOD_MACHINE = {
@@ -191,8 +191,8 @@ def test_errors_that_a_bridge_counted_before_say_nothing_but_those_of_the_drive_
     assert order == sorted(order)
 
 
-def switch(lanes_down, width_up, count):
-    """Drives of so many lanes behind one switch, all first generation as in the guide's example, and what they find."""
+def switch(lanes_down, width_up, count, parallel=1, under_test=None):
+    """Drives of so many lanes behind one switch, all first generation as in the guide's example: (level, message) of each that is under test."""
     up, root = port("0000:01:00.0", speed=2.5, width=width_up, max_speed=2.5, max_width=width_up), port("0000:00:02.0", speed=2.5, width=width_up)
     below, drives = [], []
     for number in range(count):
@@ -201,16 +201,52 @@ def switch(lanes_down, width_up, count):
         above = [down["address"], up["address"], root["address"]]
         below += [dict(card, above=above), dict(down, above=above[1:])]
         drives.append(drive()._replace(path=[card, down, up, root]))
-    devices = [*below, dict(up, above=[root["address"]]), dict(root, above=[])]
-    return [found(one, devices=devices).get("pcie_oversubscribed", []) for one in drives]
+    devices = {item["address"]: item for item in [*below, dict(up, above=[root["address"]]), dict(root, above=[])]}
+    above = {address: item["above"] for address, item in devices.items()}
+    facts = Facts(GOOD_MACHINE, dict(WANTED, parallel_drives=parallel), drives[:under_test], devices, above)
+    return [(item["level"], item["message"]) for item in checks.run(facts, {"pcie_slot": "ok"}) if item["check"] == "pcie_oversubscribed"]
 
 
 def test_the_guides_balanced_and_oversubscribed_systems():
     """Appendix D: A has 16 lanes of cards and 16 to the root, B has 12 and 8; its report of such a bus says 3000 MB/s needed, 2000 there."""
-    assert switch(4, 16, 4) == [[]] * 4
-    for told in switch(4, 8, 3):
-        assert len(told) == 1 and "need 3000 MB/s, its link of 2.5 GT/s x8 has 2000 MB/s" in told[0]
-        assert "over-subscribed at 0000:01:00.0: the devices below it (0000:03:00.0, 0000:04:00.0, 0000:05:00.0)" in told[0]
+    assert switch(4, 16, 4, parallel=4) == []
+    told = switch(4, 8, 3, parallel=3)
+    assert [level for level, _message in told] == ["warning"] * 3
+    for _level, message in told:
+        assert "need 3000 MB/s, its link of 2.5 GT/s x8 has 2000 MB/s" in message
+        assert "over-subscribed at 0000:01:00.0: the devices below it (0000:03:00.0, 0000:04:00.0, 0000:05:00.0)" in message
+        assert message.endswith("; what is measured at the same time (ssd_parallel_drives: 3) needs 3000 MB/s")
+
+
+@pytest.mark.parametrize(
+    "parallel, under_test, level, needs",
+    [
+        (1, 3, "ok", "needs 1000 MB/s, which it has"),
+        (2, 3, "ok", "needs 2000 MB/s, which it has"),
+        (3, 3, "warning", "needs 3000 MB/s"),
+        (8, 3, "warning", "needs 3000 MB/s"),
+        (3, 2, "ok", "needs 2000 MB/s, which it has"),
+    ],
+)
+def test_an_oversubscribed_bus_harms_only_drives_that_are_measured_together(parallel, under_test, level, needs):
+    told = switch(4, 8, 3, parallel, under_test)
+    assert [found_level for found_level, _message in told] == [level] * under_test and all(needs in message for _level, message in told)
+
+
+def test_a_bus_that_is_too_narrow_for_one_drive_alone_harms_it():
+    ((level, message),) = switch(8, 4, 1)
+    assert level == "warning" and "need 2000 MB/s" in message and message.endswith("(ssd_parallel_drives: 1) needs 2000 MB/s")
+
+
+def test_the_widest_of_the_drives_count():
+    card = device("0000:03:00.0", speed=2.5, width=8)
+    facts = Facts(GOOD_MACHINE, dict(WANTED, parallel_drives=2), [drive()._replace(path=[dict(card, address="0000:0%d:00.0" % bus)]) for bus in (3, 4, 5)])
+    loads = {"0000:03:00.0": 1000.0, "0000:04:00.1": 2000.0, "0000:05:00.0": 1500.0, "0000:06:00.0": 9000.0}
+    assert check_link.measured_at_once(facts, loads) == 3500.0
+
+
+def test_what_harms_nothing_does_not_block_though_the_check_does():
+    assert checks.level(Check("pcie_oversubscribed", "warning", "r"), Harmless("x"), {"pcie_oversubscribed": "blocks"}) == "ok"
 
 
 def test_functions_of_one_device_share_its_link_and_bridges_load_nothing():
@@ -235,9 +271,10 @@ def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
     assert {item["check"] for item in told} == {"pcie_link", "health", "media_errors", "spare", "wear", "temperature"}
 
 
-def test_a_drive_behind_an_hba_is_not_judged_by_the_hbas_link():
-    sas = drive({"speed": 8.0, "width": 4, "max_speed": 8.0, "max_width": 8}, model=dict(IDENTITY, transport="sas"), told={"source": "smartctl"})
-    assert found(sas) == {}
+@pytest.mark.parametrize("transport", ["sas", "usb", "mmc"])
+def test_a_drive_behind_an_hba_is_not_judged_by_the_hbas_link(transport):
+    sas = drive({"speed": 8.0, "width": 4, "max_speed": 8.0, "max_width": 8}, model=dict(IDENTITY, transport=transport), told={"source": "smartctl"})
+    assert found(sas, wanted={"link": {"*": {"speed_gts": 32, "width": 16}}}) == {}
 
 
 def test_levels_are_the_inventorys_choice():

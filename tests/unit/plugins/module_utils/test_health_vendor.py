@@ -119,8 +119,8 @@ def test_what_is_wrong_with_a_card_is_found(emulated, facts, check, says):
 
 
 def test_a_warning_of_fio_status_counts_though_the_reserve_is_healthy():
-    card = iomemory.parse_status(
-        "fct0\tAttached\n\tioDrive2, SN:C1\n\tACTIVE WARNINGS: it is in a minimal state.\n\tReserve space status: Healthy; Reserves: 100.00%, warn at 10.00%\n")[0]
+    lines = ["fct0\tAttached", "ioDrive2, SN:C1", "ACTIVE WARNINGS: it is in a minimal state.", "Reserve space status: Healthy; Reserves: 100.00%"]
+    (card,) = iomemory.parse_status("\n\t".join(lines))
     told = dict(health.EMPTY, **health_vendor.from_card(card))
     assert told["passed"] is False and found(told, CARD)["health"].endswith("ACTIVE WARNINGS: it is in a minimal state.")
 

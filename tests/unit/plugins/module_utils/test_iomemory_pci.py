@@ -77,8 +77,27 @@ def test_an_asterisk_that_is_not_understood_is_not_lost():
 
 def test_what_fio_status_shows():
     seen = iomemory_pci.card_findings([card(bus_errors="correctable", link_lanes=1, trouble="minimal mode"), card("C2", link_lanes=4)], lanes=4)
-    assert [(finding["check"], finding["level"], finding["drive"]) for finding in seen] == [
-        ("pcie_errors", "warning", "C1"), ("pcie_link_width", "blocks", "C1"), ("iomemory_state", "blocks", "C1")]
+    told = [("pcie_errors", "warning", "C1"), ("pcie_link_width", "blocks", "C1"), ("iomemory_state", "blocks", "C1")]
+    assert [(finding["check"], finding["level"], finding["drive"]) for finding in seen] == told
+    # Without knowing the card's lanes: no card has one.
+    assert [finding["check"] for finding in iomemory_pci.card_findings([card(link_lanes=1), card("C2", link_lanes=4)])] == ["pcie_link_width"]
+
+
+@pytest.mark.parametrize("parallel, level", [(None, "blocks"), (1, "warning"), (2, "warning"), (3, "blocks"), (9, "blocks")])
+def test_an_oversubscribed_bus_blocks_only_cards_that_are_measured_together(parallel, level):
+    cards = "".join("          ioDrive 0%d:00.0 Firmware 1\n" % bus for bus in (3, 4, 5))
+    nodes = iomemory_pci.parse("Root Bridge PCIe 3000 MB/sec\n  Bridge 00:02.00 (01-05)\n    * Needed 3000 MB/sec Avail 2000 MB/sec\n" + cards)
+    (finding,) = iomemory_pci.findings(nodes, parallel=parallel)
+    assert (finding["level"], "one at a time" in finding["remedy"]) == (level, True)
+    assert ("fewer are measured at a time" in finding["message"]) is (level == "warning")
+
+
+def test_one_card_behind_too_narrow_a_bridge_blocks_however_it_is_measured():
+    assert [finding["level"] for finding in iomemory_pci.findings(iomemory_pci.parse(report("oversubscribed")), parallel=1)] == ["blocks", "blocks", "warning"]
+
+
+def test_the_remedy_says_how_to_find_the_card():
+    assert "fio-beacon" in iomemory_pci.card_findings([card(bus_errors="correctable")])[0]["remedy"]
 
 
 def test_the_check_clears_nothing(emulated):

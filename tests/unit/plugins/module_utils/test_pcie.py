@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 
+import emulator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,6 +138,39 @@ def test_the_function_behind_a_block_device(fake):
     assert pcie.address_of(fake, "loop0") is None
 
 
+def test_the_function_of_an_iomemory_card_is_told_by_fio_status(emulated):
+    """Its block device has no parent in sysfs."""
+    host = emulated(cards=[emulator.card(0, "C1"), emulator.card(1, "C2")])
+    host.pci("0000:00:01.0", bridge=True)
+    host.pci("0000:00:01.0", "0000:05:00.0", current_link_speed="5.0 GT/s", current_link_width="4")
+    for name, number in (("fioa", "251:0"), ("fiob", "251:16")):
+        host.block(name, number, "")
+    assert pcie.address_of(host, "fiob") == "0000:05:00.0"
+    assert [device["address"] for device in pcie.path_to_root(host, "0000:05:00.0")] == ["0000:05:00.0", "0000:00:01.0"]
+    assert pcie.address_of(host, "fioa") is None  # 04:00.0 is not in this machine
+
+
+def test_a_drive_behind_vmd_has_its_own_domain(fake):
+    """Intel VMD: the drives' root ports are in a domain of their own below the controller, which is no bridge."""
+    controller = ["0000:5d:05.5", "pci10000:00", "10000:00:02.0"]
+    fake.pci("0000:5d:05.5", base="/sys/devices/pci0000:5d", **{"class": "0x010400"})
+    fake.pci(*controller, base="/sys/devices/pci0000:5d", bridge=True, current_link_speed="8.0 GT/s PCIe", current_link_width="4")
+    path = fake.pci(*controller, "10000:01:00.0", base="/sys/devices/pci0000:5d", current_link_speed="8.0 GT/s PCIe", current_link_width="4")
+    fake.put(path + "/nvme/nvme0/transport", "pcie")
+    fake.link(fake.disk("nvme0n1", "259:0", path + "/nvme/nvme0") + "/device", path + "/nvme/nvme0")
+    assert pcie.address_of(fake, "nvme0n1") == "10000:01:00.0"
+    devices = pcie.path_to_root(fake, "10000:01:00.0")
+    assert [device["address"] for device in devices if pcie.is_bridge(device["class"])] == ["10000:00:02.0"]
+    assert pcie.topology(fake)["10000:01:00.0"] == ["10000:00:02.0", "0000:5d:05.5"]
+
+
+def test_virtual_functions_load_no_link_of_their_own(fake):
+    fake.pci("0000:00:01.0", bridge=True)
+    physical = fake.pci("0000:00:01.0", "0000:01:00.0")
+    fake.link(fake.pci("0000:00:01.0", "0000:01:10.0") + "/physfn", physical)
+    assert set(pcie.topology(fake)) == {"0000:00:01.0", "0000:01:00.0"}
+
+
 def test_native_multipath_leads_to_the_one_controller_and_to_none_of_two(fake):
     subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
     for number in (0, 1):
@@ -157,7 +191,10 @@ def test_native_multipath_leads_to_the_one_controller_and_to_none_of_two(fake):
         ("0000:00:1d.0", "0x8086", "0x1d10", True),
         ("0000:00:03.0", "0x8086", "0x1c18", False),
         ("0000:17:1c.0", "0x8086", "0x1c18", False),
+        ("0000:00:1a.0", "0x8086", "0x7ac8", True),
         ("0000:01:00.2", "0x1022", "0x43c6", True),
+        ("0000:05:00.0", "0x1022", "0x43f4", True),
+        ("0000:06:08.0", "0x1022", "0x43f5", True),
         ("0000:00:01.1", "0x1022", "0x1453", False),
         ("0000:00:1c.0", "0x1b36", "0x000c", False),
     ],

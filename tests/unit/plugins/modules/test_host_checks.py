@@ -42,4 +42,4 @@ def test_the_inventory_chooses_levels(call):
 
 
 def test_the_documentation_names_the_defaults_that_count():
-    assert host_checks.LIMITS == {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90}
+    assert host_checks.LIMITS == {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90, "parallel_drives": 1}
