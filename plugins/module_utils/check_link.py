@@ -186,7 +186,7 @@ CHECKS: tuple[Check, ...] = (
     Check("pcie_slot", WARNING, "move the drive to a slot of its own speed and width, or judge it by what this slot allows", slot_below_drive),
     Check("pcie_wanted", BLOCKS, "reseat the drive or move it to a slot that gives this link, or change preflight_link", link_as_wanted),
     Check("sata_link", BLOCKS, "exchange the cable or use another bay, or a port of the drive's own speed", sata_trained_down),
-    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or set ssd_parallel_drives to what its link can carry", oversubscribed),
+    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or lower ssd_parallel_drives", oversubscribed),
     Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
     Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
     Check("pcie_errors_before", WARNING, "the run reads the counters again under traffic; if they rise there, " + ORDER, errors_before),

@@ -79,7 +79,8 @@ def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: Option
     for node in nodes:
         where = ("%s %s" % (node.kind, node.address)).strip()
         drive = serials.get(_short(node.address)) if node.address else None
-        found += [dict(finding, drive=drive) for finding in (*_bandwidth(node, where, _relief(nodes, node, parallel)), *_errors(node, where), *_width(node, where), *_marked(node, where))]
+        rate = _bandwidth(node, where, _relief(nodes, node, parallel))
+        found += [dict(finding, drive=drive) for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))]
     return found
 
 
@@ -88,7 +89,8 @@ def card_findings(cards: Sequence[Card], lanes: Optional[int] = None) -> List[Fi
     found = []
     for card in cards:
         if card.bus_errors:
-            found.append(_finding("pcie_errors", "warning", "%s (%s): PCIe errors: %s" % (card.serial, card.control, card.bus_errors), RESEAT_CARD, card.serial))
+            text = "%s (%s): PCIe errors: %s" % (card.serial, card.control, card.bus_errors)
+            found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
         if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
             text = "%s (%s): the link has %d of %d lanes" % (card.serial, card.control, card.link_lanes, lanes or LEAST_LANES)
             found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
@@ -112,7 +114,8 @@ def _bandwidth(node: Node, where: str, relief: bool) -> List[Finding]:
         text = "%s is over-subscribed: the devices behind it need %d MB/s, it has %d MB/s" % (where, node.needed, node.available)
         if relief:
             text += "; fewer are measured at a time (ssd_parallel_drives), for which it is enough"
-        return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, "Spread the cards over slots of other root ports, or measure them one at a time.")]
+        remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
+        return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be over-subscribed" % (where, node.needed)
         return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
