@@ -4,7 +4,7 @@
 """Arguments on the kernel's command line: recorded, added, verified in /proc/cmdline, and taken away again.
 
 Debian and its kin: a drop-in below /etc/default/grub.d, then update-grub. RHEL and its kin: grubby, for all kernels. Both take a reboot.
-The record is <state_dir>/boot.json: {schema_version, boot_id, loader, arguments, replaced, command_line, removed}.
+The record is <state_dir>/boot.json: {schema_version, boot_id, loader, arguments, own, replaced, command_line, removed}.
 """
 
 from __future__ import annotations
@@ -70,14 +70,17 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
 
 
 def _new_record(host: Host, loader: "Loader", arguments: t.Sequence[str], old: t.Mapping[str, t.Any] | None) -> Result:
+    # What the host had before the first change stays what to go back to.
+    first = old["command_line"] if old else host.read(COMMAND_LINE)
     return {
         "schema_version": SCHEMA_VERSION,
         "boot_id": host.read(BOOT_ID),
         "loader": loader.name,
         "arguments": list(arguments),
+        # Those to take away again: the host was not configured with them, whatever its kernel happens to run with.
+        "own": [argument for argument in arguments if argument not in loader.had(host, first)],
         "replaced": loader.replaced(host, arguments),
-        # What the host had before the first change stays what to go back to.
-        "command_line": old["command_line"] if old else host.read(COMMAND_LINE),
+        "command_line": first,
         "removed": False,
     }
 
@@ -90,18 +93,14 @@ def absent(host: Host, state_dir: str, check: bool = False) -> Result:
     record, now = read_json(record_path(state_dir)), host.read(COMMAND_LINE)
     if record is None:
         return _result(False, False, now, now, None)
-    running, changed = set(_own(record)).intersection(now.split()), not record["removed"]
+    running, changed = set(record["own"]).intersection(now.split()), not record["removed"]
     if changed and not check:
         LOADERS[record["loader"]].remove(host, record)
         write_atomic(record_path(state_dir), json.dumps(dict(record, removed=True), indent=1) + "\n")
     if not running and not check:
         os.unlink(record_path(state_dir))
-    return _result(changed, bool(running), now, record["command_line"], record["loader"])
-
-
-def _own(record: t.Mapping[str, t.Any]) -> list[str]:
-    """The arguments that were not there before us."""
-    return [argument for argument in record["arguments"] if argument not in record["command_line"].split()]
+    left = [word for word in now.split() if word not in record["own"]]
+    return _result(changed, bool(running), now, " ".join(left + [word for word in record["replaced"] if word not in left]), record["loader"])
 
 
 def verify(host: Host, arguments: t.Sequence[str], wanted: bool) -> None:
@@ -133,9 +132,10 @@ def _run(host: Host, *argv: str) -> str:
 
 
 class Loader(t.NamedTuple):
-    """A way to change the command line. has: is it configured so; replaced: arguments that it would supersede."""
+    """A way to change the command line. had: the words without ours, by the first command line; has: is it configured so; replaced: what it supersedes."""
 
     name: str
+    had: t.Callable[[Host, str], t.List[str]]
     has: t.Callable[[Host, t.Sequence[str]], bool]
     replaced: t.Callable[[Host, t.Sequence[str]], t.List[str]]
     add: t.Callable[[Host, t.Mapping[str, t.Any]], None]
@@ -187,13 +187,15 @@ def _grubby(host: Host, add: t.Sequence[str], remove: t.Sequence[str]) -> None:
 LOADERS = {
     "grubby": Loader(
         "grubby",
+        lambda host, _first: _grubby_words(host),
         lambda host, arguments: not set(arguments) - set(_grubby_words(host)),
         _grubby_replaced,
         lambda host, record: _grubby(host, record["arguments"], record["replaced"]),
-        lambda host, record: _grubby(host, record["replaced"], _own(record)),
+        lambda host, record: _grubby(host, record["replaced"], record["own"]),
     ),
     "update-grub": Loader(
         "update-grub",
+        lambda _host, first: first.split(),
         lambda host, arguments: (host.get(DROP_IN) or "") == TEXT.format(" ".join(arguments)).strip(),
         lambda host, arguments: [],
         _grub_add,

@@ -156,7 +156,8 @@ def refuse_unrestored(done: t.Iterable[tuning.Setting]) -> None:
     """Raise NotRestored when a setting could not be put back: another run on top would measure an odd host."""
     failed = ["{0}: {1}".format(item["path"], item["message"] or item["effective"]) for item in done if item["outcome"] == "failed"]
     if failed:
-        raise NotRestored("settings of an earlier run could not be put back; mend that and run restore.yml, which lets go of drives that are gone: " + "; ".join(failed))
+        advice = "mend that and run restore.yml, which lets go of drives that are gone: "
+        raise NotRestored("settings of an earlier run could not be put back; " + advice + "; ".join(failed))
 
 
 def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[tuning.Setting]:

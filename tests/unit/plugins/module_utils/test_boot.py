@@ -139,6 +139,25 @@ def test_an_argument_that_was_there_before_us_stays(machine, state):
     assert "quiet" in machine.read("/proc/cmdline").split() and boot.absent(machine, state)["reboot_required"] is False
 
 
+def test_an_argument_that_waits_for_its_first_boot_stays_and_one_of_a_single_boot_goes(tmp_path):
+    """What grubby has counts, not what the kernel was started with: somebody added one and did not boot yet, or typed one at the boot menu."""
+    machine, state = Rhel(tmp_path), str(tmp_path / "state")
+    machine.put("/proc/cmdline", BEFORE + " typed=1")
+    machine.next = before = BEFORE + " waiting=1"
+    boot.present(machine, state, ["waiting=1", "typed=1", "idle=poll"])
+    machine.boot()
+    boot.absent(machine, state)
+    assert sorted(machine.next.split()) == sorted(before.split())
+
+
+def test_what_the_command_line_will_be_is_told_of_the_kernel_that_runs(machine, state):
+    boot.present(machine, state, ARGUMENTS)
+    machine.next = machine.next.replace("/boot/vmlinuz", "/boot/vmlinuz-newer")
+    machine.boot()
+    after = boot.absent(machine, state, check=True)["after"]
+    assert sorted(after.split()) == sorted(BEFORE.replace("/boot/vmlinuz", "/boot/vmlinuz-newer").split())
+
+
 @pytest.mark.parametrize("wrong", [["a b"], ['x="y"'], [], ["$(reboot)"], [""]])
 def test_what_a_boot_loader_would_misread_is_refused(machine, state, wrong):
     with pytest.raises(boot.BootError, match="is no kernel argument"):
