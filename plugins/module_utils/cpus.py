@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
@@ -94,6 +95,30 @@ def read_list(host: Host, path: str) -> list[int]:
 def online(host: Host) -> list[int]:
     """The CPUs that are on, in order."""
     return read_list(host, CPU_DIR + "/online")
+
+
+def in_cpuset(host: Host) -> list[int]:
+    """The CPUs that the cpuset of this process has (cgroups(7), cgroup v2 and v1); empty where there is none."""
+    for line in (host.get("/proc/self/cgroup") or "").splitlines():
+        _number, controllers, path = line.split(":", 2)
+        if controllers and "cpuset" not in controllers.split(","):
+            continue
+        base, name = ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus") if controllers else ("/sys/fs/cgroup", "cpuset.cpus.effective")
+        # A group without the controller has what the nearest one above it has; a container may see none of its own path.
+        while path != "/" and not host.exists("{0}{1}/{2}".format(base, path, name)):
+            path = os.path.dirname(path)
+        found = read_list(host, "{0}{1}/{2}".format(base, path.rstrip("/"), name))
+        if found:
+            return found
+    return []
+
+
+def usable(host: Host) -> Topology:
+    """`topology` of the CPUs that fio may be bound to: the kernel refuses one that the cpuset of this process does not have."""
+    seen, allowed = topology(host), set(in_cpuset(host))
+    if not allowed.intersection(seen.core_of):
+        return seen
+    return Topology(*({cpu: value for cpu, value in told.items() if cpu in allowed} for told in seen))
 
 
 def topology(host: Host) -> Topology:

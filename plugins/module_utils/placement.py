@@ -128,7 +128,7 @@ class Placements:
     def _node_note(self, want: Want) -> str:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
         if absent:
-            return "CPU {0} of its `cpus` is not there, or not on".format(absent)
+            return "CPU {0} of its `cpus` is not there, not on, or not in the cpuset of the host job".format(absent)
         if self._nodes[want.drive] is not None or not self._topology.nodes:
             return ""
         said = "its NUMA node is unknown" if want.node is None else "there is no NUMA node {0} here".format(want.node)

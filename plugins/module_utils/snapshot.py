@@ -53,6 +53,7 @@ SINGLE = {
     "frequency_driver": CPU_DIR + "/cpu0/cpufreq/scaling_driver",
     "pstate_status": CPU_DIR + "/intel_pstate/status",
     "no_turbo": CPU_DIR + "/intel_pstate/no_turbo",
+    "max_perf_pct": CPU_DIR + "/intel_pstate/max_perf_pct",
     "boost": CPU_DIR + "/cpufreq/boost",
     "idle_driver": CPU_DIR + "/cpuidle/current_driver",
     "smt": CPU_DIR + "/smt/control",

@@ -155,7 +155,7 @@ class Places:
         self._binds = numa is not None
         wants = [_want(host, target, (numa or {}).get("limits", [])) for target in found]
         self._known = {want.drive for want in wants}
-        self._placements = Placements(cpus.topology(host), wants, plan["parallel_drives"], interrupts.get("cores", 0))
+        self._placements = Placements(cpus.usable(host), wants, plan["parallel_drives"], interrupts.get("cores", 0))
 
     def take(self, name: str) -> Place:
         """Where fio runs for this drive of the plan, until `release`."""

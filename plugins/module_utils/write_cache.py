@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drive's own volatile write cache: is it on, and switch it. Not queue/write_cache, which is only what the kernel believes.
 
-NVMe: feature 06h where Identify Controller has VWC bit 0 (NVM Express Base Specification 2.0, 5.27.1.4 and figure 275). SAS and SATA: the WCE bit of the caching mode page, which the kernel's
-cache_type reads and writes in the drive (Documentation/ABI/testing/sysfs-class-scsi_disk); libata turns it into SET FEATURES.
+NVMe: feature 06h where Identify Controller has VWC bit 0 (NVM Express Base Specification 2.0, 5.27.1.4 and figure 275).
+SAS and SATA: the WCE bit of the caching mode page, which the kernel's cache_type reads and writes in the drive
+(Documentation/ABI/testing/sysfs-class-scsi_disk); libata turns it into SET FEATURES.
 """
 
 from __future__ import annotations

@@ -38,6 +38,8 @@ def _cpu(given: Variables) -> Spec:
     if given["tune_governor"]:
         files.append(file("governor", FREQUENCY + "scaling_governor", given["tune_governor"]))
     if given["tune_frequency"] == "highest":
+        # intel_pstate's own limit of all CPUs, beside those of each.
+        files.append(file("max_perf_pct", CPU + "intel_pstate/max_perf_pct", 100))
         files += [file("frequency", FREQUENCY + name, HIGHEST) for name in ("scaling_max_freq", "scaling_min_freq")]
     return {"sysfs": files}
 

@@ -54,6 +54,28 @@ def test_the_cores_and_nodes_of_a_host(fake):
     assert cpus.missing([3, 7, 8], seen.online) == "7-8"
 
 
+@pytest.mark.parametrize(
+    "cgroup, files, allowed",
+    [
+        # cgroup v2, where the controller ends above the unit; v1; hybrid; a container that does not see its path; none.
+        ("0::/system.slice/ssd.service", {"/system.slice/cpuset.cpus.effective": "0-1", "/cpuset.cpus.effective": "0-3"}, [0, 1]),
+        ("4:cpu,cpuacct:/a\n3:cpuset:/machine/b\n0::/c", {"/cpuset/machine/b/cpuset.effective_cpus": "2"}, [2]),
+        ("3:cpuset:/\n0::/c", {"/cpuset/cpuset.effective_cpus": "0-3"}, [0, 1, 2, 3]),
+        ("0::/docker/1234", {"/cpuset.cpus.effective": "3"}, [3]),
+        ("0::/", {}, [0, 1, 2, 3]),
+        ("", {}, [0, 1, 2, 3]),
+        # One that has nothing to do with the CPUs that are on: better to try than to run nowhere.
+        ("0::/", {"/cpuset.cpus.effective": "8"}, [0, 1, 2, 3]),
+    ],
+)
+def test_fio_may_be_bound_to_the_cpus_of_its_cpuset_only(fake, cgroup, files, allowed):
+    fake.put("/sys/devices/system/cpu/online", "0-3\n")
+    fake.put("/proc/self/cgroup", cgroup + "\n")
+    for path, content in files.items():
+        fake.put("/sys/fs/cgroup" + path, content + "\n")
+    assert cpus.usable(fake).online == sorted(cpus.usable(fake).node_of) == allowed
+
+
 def test_a_host_that_tells_nothing_has_cores_of_one_cpu_and_no_node(fake):
     fake.put("/sys/devices/system/cpu/online", "0-1\n")
     seen = cpus.topology(fake)

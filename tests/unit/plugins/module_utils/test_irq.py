@@ -99,6 +99,13 @@ def test_the_drives_interrupts_go_to_its_node_beside_the_cores_of_fio(server, tm
     assert {item["outcome"] for item in tuning.restore(server, record)} == {"restored"} and irq.allowed(server, 41) == "0-7"
 
 
+def test_fio_gets_no_cpu_that_the_jobs_cpuset_does_not_have(server):
+    server.put("/proc/self/cgroup", "0::/system.slice\n")
+    server.put("/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-5\n")
+    plan = {"tune": {"numa": {"limits": []}}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
+    assert tuning_plan.Places(server, plan, tuning_plan.targets(server, plan)).take("S1").cpus == "4-5"
+
+
 def test_switching_smt_off_brings_the_other_interrupts_back_too(server, tmp_path):
     """A CPU that goes takes the interrupts along that were allowed on it alone."""
     record, write = str(tmp_path / "tuning.json"), server.write

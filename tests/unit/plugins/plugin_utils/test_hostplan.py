@@ -34,6 +34,12 @@ def test_the_defaults_tune_what_the_seeds_ask_for():
     assert {"driver": "mtip32xx", "cpus": 8} in tune["numa"]["limits"]
 
 
+def test_the_highest_frequency_is_also_that_of_the_limit_of_all_cpus_which_comes_first():
+    names = [item["path"].rpartition("/")[2] for item in build(ssd_plan=["wsat"])["tune"]["sysfs"] if item["name"] in ("max_perf_pct", "frequency")]
+    assert names == ["max_perf_pct", "scaling_max_freq", "scaling_min_freq"]
+    assert "max_perf_pct" not in str(build(ssd_plan=["wsat"], tune_frequency="")["tune"])
+
+
 @pytest.mark.parametrize(
     "step, purge, precondition, keep",
     [("purge", "overwrite", False, False), ("precondition", "none", True, False)],
