@@ -15,7 +15,7 @@ from . import fio, purge, purge_step
 from .held import HeldDrive, Refused
 from .host import Host
 from .purge_method import PurgeError, Work
-from .rounds import Rounds, bound_s
+from .rounds import Rounds, bound_s, cell_s
 from .rundir import Journal, RunDir, Status
 from .sampler import Sampler
 from .tuned_host import TunedHost
@@ -310,7 +310,7 @@ class Campaign:
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
         """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""
         spec, size = test.get("precondition"), self._active_bytes(test)
-        round_s = sum(cell["runtime_s"] for cell in test["cells"])
+        round_s = sum(cell_s(cell) for cell in test["cells"])
         rounds_s = bound_s(test["rounds"], round_s, size) if test["cells"] else 0.0
         if rounds_s is None or (spec and not self._rate_bytes_per_s):
             return None

@@ -24,7 +24,7 @@ class Rounds:
         self._steady = test.get("steady_state") or None
         self._after = test.get("after_steady_rounds") or 0
         self._size_bytes = size_bytes
-        self._round_s = sum(cell["runtime_s"] for cell in test["cells"])
+        self._round_s = sum(cell_s(cell) for cell in test["cells"])
         self._cells: list[dict[str, Metrics]] = []
         self._bytes_written = 0
         self._elapsed_s = 0.0
@@ -114,6 +114,11 @@ class Rounds:
         if self.steady_at is not None:
             return (self.steady_at + self._after - self.count) * self._round_s
         return bound_s(self._limits, self._round_s, self._size_bytes, self.count, self._bytes_written, self._elapsed_s)
+
+
+def cell_s(cell: t.Mapping[str, t.Any]) -> float:
+    """How long a cell does I/O: what counts, and the ramp before it."""
+    return cell["runtime_s"] + cell.get("ramp_s", 0)
 
 
 def bound_s(

@@ -15,6 +15,7 @@ from . import fio
 from .held import HeldDrive
 from .host import Host
 from .placement import NOWHERE
+from .rounds import cell_s
 from .rundir import now
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
@@ -82,9 +83,9 @@ class Workbench:
         directions = [d for d, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
         values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
         started, began = now(), time.monotonic()
-        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"])
+        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=cell_s(cell))
         ended = time.monotonic()
-        gap_s = None if self._last_end is None else max(0.0, ended - cell["runtime_s"] - self._last_end)
+        gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
             read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
@@ -150,12 +151,13 @@ class Workbench:
         runtime_s: float | None = None,
         size_bytes: int | None = None,
         tick: t.Callable[[], None] | None = None,
+        length_s: float | None = None,
     ) -> tuple[dict[str, t.Any], str]:
-        """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError."""
+        """Run a job; length_s: how long it may take, with its ramp; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError."""
         base = os.path.join(self._raw_dir, name)
         with open(base + ".fio", "w") as out:
             out.write(fio.fill(job, values))
-        deadline_s = None if runtime_s is None else runtime_s * 1.1 + CELL_GRACE_S
+        deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
         text = _take_in(base + ".json")

@@ -13,6 +13,8 @@ BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
+# What all cells of a matrix share.
+CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s")
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
@@ -29,11 +31,13 @@ def size_bytes(text: str | int) -> int:
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65; a rate: 1000iops."""
+    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65; then, where given, 1000iops, batch16, ramp5s."""
     size = cell["block_size_bytes"]
     shown = f"{size}b" if size % 1024 else f"{size // 1024}k"
     mix = "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}"
     rate = f"-{cell['rate_iops']}iops" if cell.get("rate_iops") else ""
+    rate += f"-batch{cell['batch']}" if cell.get("batch") else ""
+    rate += f"-ramp{cell['ramp_s']}s" if cell.get("ramp_s") else ""
     return f"{cell['access'][:4].replace('sequ', 'seq')}-{shown}-{mix}-tc{cell['threads']}-qd{cell['queue_depth']}{rate}"
 
 
@@ -43,7 +47,7 @@ def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
     matrix = test.get("matrix")
     if matrix:
         axes = [matrix[axis] if isinstance(matrix[axis], list) else [matrix[axis]] for axis in MATRIX_AXES]
-        rest = {key: matrix[key] for key in ("runtime_s", "rate_iops") if key in matrix}
+        rest = {key: matrix[key] for key in CELL_KEYS if key in matrix}
         sources += [{**dict(zip(MATRIX_AXES, point)), **rest} for point in itertools.product(*axes)]
     return [_rendered(source) for source in sources + test["cells"]]
 
@@ -63,6 +67,11 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
         if cell["threads"] * cell["queue_depth"] > MAX_OUTSTANDING:
             outstanding = cell["threads"] * cell["queue_depth"]
             found.append(f"cell {cell['id']}: threads x queue_depth = {outstanding} I/Os outstanding; at most {MAX_OUTSTANDING} are possible")
+        if cell.get("batch", 0) > cell["queue_depth"]:
+            found.append(f"cell {cell['id']}: batch {cell['batch']} is more than its queue_depth of {cell['queue_depth']}")
+        if cell.get("ramp_s", 0) >= cell["runtime_s"]:
+            # fio then gives figures of a moment.
+            found.append(f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of {cell['runtime_s']}")
         if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):
             found.append(f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction")
     names = [cell["id"] for cell in cells]

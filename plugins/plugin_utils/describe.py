@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..module_utils.rounds import cell_s
 from . import cells as celling
 from . import criteria as judging
 from . import purges
@@ -46,7 +47,7 @@ def _estimate_test(
 def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, float]:
     """Shortest and longest time of the rounds; `capacity_s`: to write the ActiveRange once at the assumed rate."""
     rounds, steady = test["rounds"], test["steady_state"]
-    round_s = sum(cell["runtime_s"] + CELL_OVERHEAD_S for cell in test["cells"])
+    round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test["cells"])
     bounds = []
     if rounds["max"]:
         bounds.append(rounds["max"] * round_s)
@@ -115,7 +116,7 @@ def _steps(test: t.Mapping[str, t.Any]) -> str:
         steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{with_zeros}")
     if cells:
         shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
-        steps.append(f"rounds of {shown} ({duration(sum(cell['runtime_s'] for cell in cells))}) {_until(test)}")
+        steps.append(f"rounds of {shown} ({duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
     return ", ".join(steps)
 
 

@@ -174,6 +174,7 @@ def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
         section.update(size=share, offset_increment=share)
     if cell.get("rate_iops"):
         section["rate_iops"] = _rate(cell)
+    section.update({key: cell[key] for key in ("batch", "ramp_s") if cell.get(key)})
     return section
 
 

@@ -67,6 +67,12 @@ def test_rounds_end_where_the_rule_or_a_limit_says(test, values, count, outcome,
     assert bool(rounds.outcome()[1]) == (outcome == "not_steady")
 
 
+def test_a_ramp_takes_its_time_too():
+    test = make_test(max=4)
+    test["cells"][0]["ramp_s"] = 5
+    assert run(test, [100]).time_left_s() == 3 * 65
+
+
 def test_averages_are_of_the_window_and_maxima_stay_maxima():
     values = [{"write_iops": v, "iops": v, "max_latency_us": v} for v in (900, 96, 98, 100, 102, 104)]
     (average,) = run(make_test(), values).averages()

@@ -47,6 +47,11 @@ def test_rounds_bound_the_estimate(more, low, high):
     assert given == pytest.approx((low * MINUTE, high * MINUTE), abs=0.2)
 
 
+def test_a_ramp_takes_its_time_too():
+    test = {"name": "x", "cells": [{**CELL, "ramp_s": 5}], "purge": False, "precondition": False, "rounds": {"max": 1}}
+    assert times([test]) == pytest.approx((MINUTE + 5, MINUTE + 5), abs=0.2)
+
+
 def test_a_limit_in_bytes_can_end_a_test_early_but_bounds_it_only_alone():
     base = {"name": "x", "cells": [CELL], "purge": False, "precondition": False}
     capacity_s = 480_103_981_056 / (500 << 20)

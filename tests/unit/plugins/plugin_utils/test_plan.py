@@ -142,6 +142,14 @@ def test_a_rate_is_that_of_the_whole_cell(read_pct, rate):
     assert options(test["cells"][0]["job"])["rate_iops"] == rate and test["cells"][0]["id"].endswith("-1000iops")
 
 
+def test_a_ramp_and_a_batch_are_in_the_job_and_in_the_cells_name():
+    cell = {"block_size": "4KiB", "read_pct": 0, "queue_depth": 32, "runtime_s": 30}
+    plain, peak = rendered([{"name": "x", "cells": [cell, {**cell, "ramp_s": 5, "batch": 16}]}])[0]["cells"]
+    found = options(peak["job"])
+    assert (found["ramp_time"], found["iodepth_batch"], found["iodepth_batch_complete"], found["runtime"]) == ("5", "16", "16", "30")
+    assert peak["id"] == plain["id"] + "-batch16-ramp5s" and not {"ramp_time", "iodepth_batch"} & set(options(plain["job"]))
+
+
 def test_a_shipped_cell_below_the_logical_block_is_not_applicable():
     (test,) = rendered(["iops"], [drive(4096)])
     assert len(test["cells"]) == 49 and len(test["not_applicable"]) == 7

@@ -76,9 +76,10 @@ def test_iomemory_formats_for_each_block_size_and_fills_before_reads():
         for cell in test["cells"]:
             assert test["purge"]["lba_size_bytes"] == (512 if cell["block_size_bytes"] < 4096 else 4096), test["name"]
             assert bool(test["precondition"]) == (cell["read_pct"] == 100), test["name"]
-            jobs.append((cell["access"], cell["block_size_bytes"], cell["read_pct"], cell["threads"], cell["queue_depth"], cell["runtime_s"]))
+            jobs.append((cell["access"], cell["block_size_bytes"], cell["read_pct"], cell["threads"], cell["queue_depth"], cell.get("batch")))
+            assert (cell["runtime_s"], cell["ramp_s"]) == (30, 5), test["name"]
     small, large = 512, 1 << 20
     assert jobs == [
-        ("random", small, 0, 1, 1, 30), ("random", small, 0, 4, 32, 30), ("sequential", small, 0, 4, 32, 30), ("random", large, 0, 4, 32, 30),
-        ("random", small, 100, 1, 1, 30), ("random", small, 100, 4, 32, 30), ("sequential", small, 100, 4, 32, 30), ("random", large, 100, 4, 32, 30),
+        ("random", small, 0, 1, 1, None), ("random", small, 0, 4, 32, 16), ("sequential", small, 0, 4, 32, 16), ("random", large, 0, 4, 32, 16),
+        ("random", small, 100, 1, 1, None), ("random", small, 100, 4, 32, 16), ("sequential", small, 100, 4, 32, 16), ("random", large, 100, 4, 32, 16),
     ]
