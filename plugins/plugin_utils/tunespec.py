@@ -27,16 +27,16 @@ def file(name: str, path: str, value: t.Any) -> dict[str, str]:
 
 
 def _cpu(given: Variables) -> Spec:
-    """Turbo first, as it decides what the highest frequency is; the preference before the governor, which forbids another one."""
+    """Turbo first, as it decides what the highest frequency is; the governor before the preference, as each brings its own."""
     files = []
     if given["tune_turbo"] in ("on", "off"):
         on = given["tune_turbo"] == "on"
         files += [file("turbo", CPU + "intel_pstate/no_turbo", int(not on)), file("turbo", CPU + "cpufreq/boost", int(on))]
+    if given["tune_governor"]:
+        files.append(file("governor", FREQUENCY + "scaling_governor", given["tune_governor"]))
     if given["tune_energy_performance_preference"]:
         preference = given["tune_energy_performance_preference"]
         files.append(file("energy_performance_preference", FREQUENCY + "energy_performance_preference", preference))
-    if given["tune_governor"]:
-        files.append(file("governor", FREQUENCY + "scaling_governor", given["tune_governor"]))
     if given["tune_frequency"] == "highest":
         # intel_pstate's own limit of all CPUs, beside those of each.
         files.append(file("max_perf_pct", CPU + "intel_pstate/max_perf_pct", 100))

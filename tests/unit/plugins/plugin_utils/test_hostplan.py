@@ -34,6 +34,12 @@ def test_the_defaults_tune_what_the_seeds_ask_for():
     assert {"driver": "mtip32xx", "cpus": 8} in tune["numa"]["limits"]
 
 
+def test_the_preference_comes_after_the_governor_which_brings_its_own():
+    """intel_pstate: out of performance, the governor powersave brings back the preference that it had before."""
+    names = [item["name"] for item in build(ssd_plan=["wsat"], tune_governor="powersave")["tune"]["sysfs"]]
+    assert names.index("governor") < names.index("energy_performance_preference")
+
+
 def test_the_highest_frequency_is_also_that_of_the_limit_of_all_cpus_which_comes_first():
     names = [item["path"].rpartition("/")[2] for item in build(ssd_plan=["wsat"])["tune"]["sysfs"] if item["name"] in ("max_perf_pct", "frequency")]
     assert names == ["max_perf_pct", "scaling_max_freq", "scaling_min_freq"]
