@@ -154,7 +154,7 @@ def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[tu
 
 def refuse_unrestored(done: t.Iterable[tuning.Setting]) -> None:
     """Raise NotRestored when a setting could not be put back: another run on top would measure an odd host."""
-    failed = ["{0}: {1}".format(item["path"], item["message"] or item["effective"]) for item in done if item["outcome"] == "failed"]
+    failed = tuning.failures(done)
     if failed:
         advice = "mend that and run restore.yml, which lets go of drives that are gone: "
         raise NotRestored("settings of an earlier run could not be put back; " + advice + "; ".join(failed))

@@ -15,6 +15,7 @@ import sys
 import time
 import typing as t
 
+from . import tuning
 from .drive import GUARD_OPTIONS
 from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_run
 from .host import Host
@@ -89,7 +90,7 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
     _write_starting(host, run_dir, plan)
     _launch(host, run_dir, installed)
-    return {"changed": True, "action": action, "state": _await_start(host, run_dir), "restored": restored}
+    return {"changed": True, "action": action, "state": _await_start(host, run_dir), "restored": tuning.alike(restored)}
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
@@ -204,7 +205,7 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     status = run_dir.read_status() or status
     if status["state"] not in FINAL_STATES:
         Status(run_dir.status, status).set(state="stopped", message="the host job had died")
-    return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": restored}
+    return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": tuning.alike(restored)}
 
 
 def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]:
@@ -216,11 +217,11 @@ def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]
             raise JobError(message.format(run_dir.run_id))
     left = [run_dir for run_dir in runs if os.path.exists(run_dir.tuning)]
     restored = restore_leftovers(host, state_dir, kept=True) if left and not check else []
-    failed = [item for item in restored if item["outcome"] == "failed"]
+    failed = tuning.failures(restored)
     if failed:
-        raise JobError("could not put back: " + "; ".join(item["path"] + " " + item["message"] for item in failed))
+        raise JobError("could not put back: " + "; ".join(failed))
     warnings = [item["message"] for item in restored if item["outcome"] == "not_applicable" and "selector" in item]
-    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": restored, "warnings": warnings}
+    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": tuning.alike(restored), "warnings": warnings}
 
 
 def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:

@@ -114,8 +114,26 @@ def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collect
 
 
 def _sentence(paths: t.Sequence[str], value: str | None, wanted: str) -> str:
-    others = "" if len(paths) == 1 else " (and {0} more like it)".format(len(paths) - 1)
-    return "{0}{1} is {2}, tuned to {3}".format(paths[0], others, value, wanted)
+    return "{0}{1} is {2}, tuned to {3}".format(paths[0], _more(len(paths)), value, wanted)
+
+
+def _more(count: int) -> str:
+    return " (and {0} more like it)".format(count - 1) if count > 1 else ""
+
+
+def alike(settings: t.Iterable[Setting]) -> list[Setting]:
+    """Of settings that became the same in the same way, on each CPU or queue, the first with their `count`: a server may have thousands."""
+    found: dict[str, Setting] = {}
+    for item in settings:
+        key = tuple(item.get(part) for part in ("name", "before", "effective", "outcome", "selector"))
+        found.setdefault(json.dumps(key), dict(item, count=0))["count"] += 1
+    return list(found.values())
+
+
+def failures(settings: t.Iterable[Setting]) -> list[str]:
+    """A sentence for each kind of setting that could not be put back."""
+    failed = alike(item for item in settings if item["outcome"] == "failed")
+    return ["{0}{1}: {2}".format(item["path"], _more(item["count"]), item["message"] or item["effective"]) for item in failed]
 
 
 def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:

@@ -76,11 +76,11 @@ state:
   type: str
   sample: running
 restored:
-  description: Settings that were put back, with their values.
+  description: Settings that were put back, with their values. Of those that are alike, on each CPU or queue, the first, and how many there are.
   returned: success
   type: list
   elements: dict
-  sample: [{name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline, outcome: restored}]
+  sample: [{name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline, outcome: restored, count: 1}]
 """
 
 from ansible.module_utils.basic import AnsibleModule

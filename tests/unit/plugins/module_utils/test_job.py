@@ -114,6 +114,24 @@ def test_restore_lets_go_of_a_drive_that_is_gone_and_says_so(run_dir):
     assert not os.path.exists(run_dir.tuning)
 
 
+def test_what_became_of_a_thousand_settings_is_told_in_a_few(tmp_path):
+    """A result goes over the wire for each host: a server with 256 CPUs has 1,800 settings."""
+    host, place = Host(str(tmp_path)), rundir.RunDir(str(tmp_path), "r")
+    paths = ["/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu for cpu in range(256)]
+    for path, text in [(tuning.BOOT_ID, "boot")] + [(path, "powersave") for path in paths]:
+        os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
+        with open(host.path(path), "w") as out:
+            out.write(text)
+    os.makedirs(place.path)
+    settings = [{"kind": "sysfs", "name": "governor", "path": path, "wanted": "performance", "device": None} for path in paths]
+    tuning.apply(host, settings, place.tuning)
+    (told,) = job.restore(host, str(tmp_path))["restored"]
+    assert (told["count"], told["effective"], told["outcome"]) == (256, "powersave", "restored")
+    failed = [{"path": path, "name": "governor", "effective": "x", "outcome": "failed", "message": "no"} for path in paths]
+    with pytest.raises(engine.NotRestored, match=r"cpu0/cpufreq/scaling_governor \(and 255 more like it\): no$"):
+        engine.refuse_unrestored(failed)
+
+
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a"), ("20261121T130000Z-tune", "mine"), ("mine", "20261121T130000Z-tune")])
 def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_path, names, monkeypatch):
     times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))
