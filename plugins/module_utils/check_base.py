@@ -22,7 +22,7 @@ class Drive(t.NamedTuple):
     """A drive as the checks see it. Each part is empty or None where it could not be read.
 
     path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None without
-    traffic; traffic: why there was none. options: those of its entry in ssd_drives. driver: {name, version}.
+    traffic; traffic: why there was none. options: those of its entry in ssd_drives. driver: {name, module, version}.
     """
 
     drive: str

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import re
 import typing as t
 
@@ -88,7 +89,6 @@ def _drive(
 ) -> Drive:
     identity = drives_util.identity(host, name)
     after = pcie.path_to_root(host, pcie.address_of(host, name))
-    driver = after[0]["driver"] if after else None
     queues = (snapshot.get("tunables") or {}).get("queue") or {}
     return Drive(
         drive=drives_util.label(entry),
@@ -96,11 +96,21 @@ def _drive(
         path=after,
         health=health.read(host, identity),
         options=drives_util.options(entry),
-        driver={"name": driver, "version": host.get("/sys/module/{0}/version".format(driver.replace("-", "_"))) if driver else None},
+        driver=_driver(host, after[0]) if after else {},
         aer_rose=None if untouched else pcie.aer_increase(before, after),
         traffic=untouched or "",
         write_cache=(queues.get(name) or {}).get("write_cache"),
     )
+
+
+def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
+    """A driver's name, and the module that it is in, which has the version: ioMemory's iodrive is in iomemory_vsl."""
+    name = device["driver"]
+    if not name:
+        return {}
+    link = host.readlink("{0}/{1}/driver/module".format(pcie.DEVICES, device["address"]))
+    module = os.path.basename(link) if link else name.replace("-", "_")
+    return {"name": name, "module": module, "version": host.get("/sys/module/{0}/version".format(module))}
 
 
 def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[str, t.Any]:

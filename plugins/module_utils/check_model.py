@@ -70,10 +70,11 @@ def firmware(facts: Facts, drive: Drive) -> list[str]:
 
 def driver(facts: Facts, drive: Drive) -> list[str]:
     """No driver that could be named, or another version than the inventory wants (preflight_drivers)."""
-    name, version = drive.driver.get("name"), drive.driver.get("version")
+    driver_name, version = drive.driver.get("name"), drive.driver.get("version")
+    name = drive.driver.get("module") or driver_name
     if not name:
         return [] if drive.is_virtual else [Unknown("the driver that it runs with is unknown")]
-    wanted = wanted_for(facts.wanted.get("drivers"), name)
+    wanted = wanted_for(facts.wanted.get("drivers"), name) or wanted_for(facts.wanted.get("drivers"), driver_name)
     if wanted is None:
         return []
     if not version:

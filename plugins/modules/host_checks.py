@@ -47,7 +47,7 @@ options:
     type: dict
     default: {}
   drivers:
-    description: The version wanted of each kernel driver, by shell pattern over its name. Versions as in O(firmware).
+    description: The version wanted of each kernel driver, by shell pattern over its name or its module's. Versions as in O(firmware).
     type: dict
     default: {}
   versions:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import emulator
 import pytest
@@ -42,12 +43,22 @@ def gather(host, traffic_s=0.0, readable=(), entries=({"serial": "S1"},)):
 
 def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
     (drive,) = gather(server, 2, ["S1"]).drives
-    assert (drive.drive, drive.driver, drive.write_cache) == ("S1", {"name": "nvme", "version": "1.0"}, "write through")
+    assert (drive.drive, drive.driver, drive.write_cache) == ("S1", {"name": "nvme", "module": "nvme", "version": "1.0"}, "write through")
     assert [device["address"] for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"] and drive.bridges[0]["address"] == "0000:00:01.0"
     assert drive.health["temperature_c"] == 40 and drive.aer_rose == {}
     found = {finding["check"] for finding in checks.run(gather(server, 2, ["S1"]), {})}
     # This host of files has no memory, no CPUs and no nodes, but its drive is well.
     assert not found & {check.check for check in checks.TABLE if check.look and check.check != "numa_unknown"}
+
+
+def test_a_driver_whose_module_has_another_name(server):
+    """ioMemory: the driver iodrive is in the module iomemory_vsl, which has the version."""
+    os.unlink(server.path(server.function + "/driver"))
+    server.link(server.function + "/driver", "/sys/bus/pci/drivers/iodrive")
+    server.put("/sys/bus/pci/drivers/iodrive/bind", "")
+    server.link("/sys/bus/pci/drivers/iodrive/module", "/sys/module/iomemory_vsl")
+    server.put("/sys/module/iomemory_vsl/version", "3.2.16.1731\n")
+    assert gather(server).drives[0].driver == {"name": "iodrive", "module": "iomemory_vsl", "version": "3.2.16.1731"}
 
 
 def test_drives_that_may_be_read_are_read_with_readonly_and_others_not(server):
