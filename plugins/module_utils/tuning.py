@@ -125,7 +125,7 @@ def alike(settings: t.Iterable[Setting]) -> list[Setting]:
     """Of settings that became the same in the same way, on each CPU or queue, the first with their `count`: a server may have thousands."""
     found: dict[str, Setting] = {}
     for item in settings:
-        key = tuple(item.get(part) for part in ("name", "before", "effective", "outcome", "selector"))
+        key = tuple(item.get(part) for part in ("name", "before", "wanted", "effective", "outcome", "device", "selector"))
         found.setdefault(json.dumps(key), dict(item, count=0))["count"] += 1
     return list(found.values())
 
@@ -133,7 +133,12 @@ def alike(settings: t.Iterable[Setting]) -> list[Setting]:
 def failures(settings: t.Iterable[Setting]) -> list[str]:
     """A sentence for each kind of setting that could not be put back."""
     failed = alike(item for item in settings if item["outcome"] == "failed")
-    return ["{0}{1}: {2}".format(item["path"], _more(item["count"]), item["message"] or item["effective"]) for item in failed]
+    return ["{0}: {1}".format(paths_of(item), item["message"] or item["effective"]) for item in failed]
+
+
+def paths_of(item: Setting) -> str:
+    """The path of one of `alike`, and how many more there are."""
+    return item["path"] + _more(item["count"])
 
 
 def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:

@@ -60,7 +60,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: Each setting with its value now and the one wanted.
+  description: Each setting with its value now and the one wanted. Of those that are alike, on each CPU or interrupt, the first.
   returned: success
   type: list
   elements: dict
@@ -83,8 +83,12 @@ settings:
     outcome:
       description: What a run would find, V(changed), V(unchanged) or V(not_applicable).
       type: str
+    count:
+      description: How many are like this one, itself included.
+      type: int
   sample:
-    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline, wanted: none, outcome: changed}
+    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline, wanted: none, outcome: changed,
+       count: 1}
 places:
   description: For each drive where fio would run.
   returned: success
@@ -94,7 +98,7 @@ places:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import drive, tuned_host
+from ..module_utils import drive, tuned_host, tuning
 from ..module_utils.host import Host
 
 
@@ -120,8 +124,9 @@ def main() -> None:
     entries = [{"drive": drive.label(entry), "selector": entry} for entry in given["drives"]]
     plan = {"tune": given["tune"], "drives": entries, "parallel_drives": given["parallel_drives"]}
     settings, places = tuned_host.preview(Host(), plan)
+    settings = tuning.alike(settings)
     differing = [item for item in settings if item["outcome"] == "changed"]
-    before, after = ("".join("{0}: {1}\n".format(item["path"], item[key]) for item in differing) for key in ("before", "wanted"))
+    before, after = ("".join("{0}: {1}\n".format(tuning.paths_of(item), item[key]) for item in differing) for key in ("before", "wanted"))
     module.exit_json(
         changed=module.check_mode and bool(differing),
         settings=settings,

@@ -73,6 +73,17 @@ def test_tunables_only_reads_and_counts_a_difference_as_a_change_in_check_mode(c
     assert call(tunables, check=True, tune={})["changed"] is False
 
 
+def test_what_is_alike_on_many_cpus_is_shown_once(call):
+    for cpu in range(4):
+        file = call.root / ("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu)
+        file.parent.mkdir(parents=True)
+        file.write_text("powersave" if cpu else "performance")
+    path = "/sys/devices/system/cpu/cpu%s/cpufreq/scaling_governor"
+    seen = call(tunables, check=True, tune={"sysfs": [{"name": "governor", "path": path % "[0-9]*", "value": "performance"}]})
+    assert [(item["path"], item["outcome"], item["count"]) for item in seen["settings"]] == [(path % 0, "unchanged", 1), (path % 1, "changed", 3)]
+    assert seen["diff"]["after"] == path % 1 + " (and 2 more like it): performance\n"
+
+
 @pytest.mark.parametrize("arguments, says", [({}, "nothing is asked for"), ({"tune": {}, "drives": [{"nonsense": 1}]}, "ssd_drives: it has the keys nonsense")])
 def test_bad_tunables_arguments_fail_in_words(call, arguments, says):
     result = call(tunables, **arguments)
