@@ -108,9 +108,12 @@ def _matches_rule(rule: str, actual: str) -> bool:
 
 
 def version_key(text: str) -> tuple[int, ...]:
-    """A version for comparing: 3.28 and fio-3.28-12-gabc are (3, 28)."""
+    """A version for comparing: 3.28, 3.28.0 and fio-3.28-12-gabc are (3, 28)."""
     match = re.search(r"\d+(\.\d+)*", text)
-    return tuple(int(part) for part in match.group().split(".")) if match else ()
+    parts = [int(part) for part in match.group().split(".")] if match else []
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
 
 
 def wanted_for(rules: t.Mapping[str, t.Any] | None, name: str | None) -> t.Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..module_utils import snapshot
 from ..module_utils.check_base import BLOCKS, LEVELS, WARNING
 from ..module_utils.checks import CODES
 from . import findings, judge
@@ -19,6 +20,7 @@ RULES = (
     ("preflight_drivers", "the name of a kernel driver"),
     ("preflight_versions", "a tool, or kernel"),
 )
+VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
 
 Warned = t.Dict[str, t.Any]
@@ -68,7 +70,7 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of the checks, as "variable: message"."""
     return _level_problems(plain(asked.get("preflight_levels"))) + [
         problem for name, keys in RULES for problem in _rule_problems(name, keys, plain(asked.get(name)))
-    ] + _link_problems(plain(asked.get("preflight_link")))
+    ] + _tool_problems(plain(asked.get("preflight_versions"))) + _link_problems(plain(asked.get("preflight_link")))
 
 
 def _level_problems(given: t.Any) -> list[str]:
@@ -88,6 +90,12 @@ def _rule_problems(name: str, keys: str, given: t.Any) -> list[str]:
         return [f"{name}: {given!r} is not a mapping; its keys are each {keys}, its values a version or a list of versions"]
     wrong = [(key, value) for key, value in given.items() if not _is_rule(value)]
     return [f"{name}.{key}: {value!r} must be a text, or a list of texts, in quotes: YAML reads 3.30 as 3.3" for key, value in wrong]
+
+
+def _tool_problems(given: t.Any) -> list[str]:
+    """A tool of another name would never be compared."""
+    wrong = [name for name in given if name not in VERSIONED] if isinstance(given, dict) else []
+    return [f"preflight_versions: the version of {name!r} is not looked at{suggestion(name, VERSIONED)} (known: {', '.join(VERSIONED)})" for name in wrong]
 
 
 def _is_rule(value: t.Any) -> bool:

@@ -10,6 +10,7 @@ import re
 import typing as t
 
 from ..module_utils import guard, own_data
+from ..module_utils.check_base import version_key
 from ..module_utils.rundir import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
 from . import judge, tune_values, values
 from .schema import plain, suggestion
@@ -138,15 +139,9 @@ def tools(view: View) -> list[Finding]:
     fio = present.get("fio")
     if fio and not fio.get("version"):
         found.append(Finding(f"{fio['path']} does not tell its version; ssd_fio_min_version is {least}", view.name))
-    elif fio and version_key(fio["version"]) < version_key(least):
+    elif fio and version_key(str(fio["version"])) < version_key(least):
         found.append(Finding(f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a newer one", view.name))
     return found
-
-
-def version_key(text: str) -> tuple[int, ...]:
-    """A version for comparing: 3.28 and fio-3.28-12-gabc are (3, 28)."""
-    match = re.search(r"\d+(\.\d+)*", str(text))
-    return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
 def answers(view: View, unreachable_counts: bool) -> list[Finding]:

@@ -311,6 +311,7 @@ def test_the_table_is_well_formed():
     [
         (">=3.28", "3.28", True), (">=3.28", "3.9", False), (">= 3.28", "fio-3.33-12-gabc", True), ("E2MU*", "E2MU110", True),
         (["1.0", "2.0"], "2.0", True), (["1.0", "2.0"], "2.0.1", False), ("FW1", "fw1", False), (">=2.6.25", "6.1.0-31-amd64", True), (">=2", "unknown", False),
+        (">=3.28.0", "3.28", True), (">=3", "3.0", True), (">=3.0.1", "3", False),
     ],
 )
 def test_version_rules(wanted, actual, expected):

@@ -60,6 +60,8 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
         ({"preflight_firmware": "FW1"}, "preflight_firmware: 'FW1' is not a mapping; its keys are each a shell pattern for models"),
         ({"preflight_drivers": {"nvme": []}}, "preflight_drivers.nvme: [] must be a text"),
         ({"preflight_versions": {"fio": 3.3}}, "preflight_versions.fio: 3.3 must be a text, or a list of texts, in quotes"),
+        ({"preflight_versions": {"nvme-cli": ">=2.0"}}, "preflight_versions: the version of 'nvme-cli' is not looked at"),
+        ({"preflight_versions": {"kernel": "6.*", "fio": ">=3.28", "nvme": "2.*", "smartctl": "7.*"}}, None),
         ({"preflight_link": {"*": 4}}, "preflight_link.*: 4 must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"lanes": 4}}}, "must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"width": "x4"}}}, "preflight_link.*.width: 'x4' must be a number above 0"),
