@@ -40,5 +40,7 @@ class ActionModule(ActionBase):
 def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, t.Any]:
     """The module's arguments from the host's variables: one concern, or all that are switched on."""
     given, keep = tune_values.normal(values), values["ssd_step"] == "tune"
-    tune = tunespec.build(given, [concern], keep) if concern else hostplan.tune_spec(values, keep)
-    return {"tune": tune, "drives": values["ssd_drives"], "parallel_drives": tune_values.whole(values["ssd_parallel_drives"]) or 1}
+    whole = hostplan.tune_spec(values, keep)
+    tune = tunespec.build(given, [concern], keep) if concern else whole
+    placement = {key: whole[key] for key in ("numa", "interrupts")}
+    return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": tune_values.whole(values["ssd_parallel_drives"]) or 1}

@@ -58,11 +58,14 @@ class TunedHost:
         self._latency.release()
 
 
-def preview(host: Host, plan: t.Mapping[str, t.Any]) -> tuple[list[Setting], dict[str, Place]]:
-    """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing."""
+def preview(host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t.Any] | None = None) -> tuple[list[Setting], dict[str, Place]]:
+    """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing.
+
+    placement: `numa` and `interrupts` of the whole plan, where its `tune` is only a part: they share out the CPUs together.
+    """
     tune = plan["tune"]
     found = tuning_plan.targets(host, plan)
-    places = tuning_plan.Places(host, plan, found)
+    places = tuning_plan.Places(host, dict(plan, tune=dict(tune, **(placement or {}))), found)
     settings = [*tuning_plan.early(host, tune), *tuning_plan.expand(host, tune, found, places)]
     held = tuning.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
     shown = {}

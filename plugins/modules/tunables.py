@@ -34,6 +34,9 @@ options:
   tune:
     description: What is asked for, as C(tune) in C(plan.json). Set by the action plugin.
     type: dict
+  placement:
+    description: C(numa) and C(interrupts) of all that is asked for, where O(tune) is a part of it. They share out the CPUs together. Set by the action plugin.
+    type: dict
   drives:
     description: The drives, as in C(ssd_drives). Set by the action plugin.
     type: list
@@ -110,6 +113,7 @@ def main() -> None:
                 "choices": ["services", "updates", "smt", "cpu", "cstates", "power", "vm", "queue", "numa", "interrupts", "write_cache"],
             },
             "tune": {"type": "dict"},
+            "placement": {"type": "dict"},
             "drives": {"type": "list", "elements": "dict", "default": []},
             "parallel_drives": {"type": "int", "default": 1},
         },
@@ -123,7 +127,7 @@ def main() -> None:
         module.fail_json(msg="ssd_drives: " + wrong[0])
     entries = [{"drive": drive.label(entry), "selector": entry} for entry in given["drives"]]
     plan = {"tune": given["tune"], "drives": entries, "parallel_drives": given["parallel_drives"]}
-    settings, places = tuned_host.preview(Host(), plan)
+    settings, places = tuned_host.preview(Host(), plan, given["placement"])
     settings = tuning.alike(settings)
     differing = [item for item in settings if item["outcome"] == "changed"]
     before, after = ("".join("{0}: {1}\n".format(tuning.paths_of(item), item[key]) for item in differing) for key in ("before", "wanted"))

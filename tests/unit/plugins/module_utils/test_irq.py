@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, irq, placement, tuning, tuning_plan
+from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, irq, placement, tuned_host, tuning, tuning_plan
 
 FUNCTION = "/sys/devices/pci0000:80/0000:80:01.0"
 
@@ -104,6 +104,15 @@ def test_fio_gets_no_cpu_that_the_jobs_cpuset_does_not_have(server):
     server.put("/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-5\n")
     plan = {"tune": {"numa": {"limits": []}}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
     assert tuning_plan.Places(server, plan, tuning_plan.targets(server, plan)).take("S1").cpus == "4-5"
+
+
+@pytest.mark.parametrize("concern", ["numa", "interrupts"])
+def test_a_preview_of_one_concern_shares_the_cpus_out_as_the_whole_plan_does(server, concern):
+    whole = {"numa": {"limits": []}, "interrupts": {"cores": 1}}
+    plan = {"tune": {concern: whole[concern]}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
+    settings, places = tuned_host.preview(server, plan, whole)
+    assert (places["S1"].cpus, places["S1"].interrupt_cpus) == ("4-6", "7")
+    assert {item["wanted"] for item in settings} == ({"7"} if concern == "interrupts" else set())
 
 
 def test_switching_smt_off_brings_the_other_interrupts_back_too(server, tmp_path):
