@@ -162,11 +162,14 @@ def container(host: Host) -> str | None:
 
 
 def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
-    """What Fusion-io's own tools find, where there are such cards or tools."""
+    """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not measured only warns."""
     if not host.which("fio-pci-check") and not any(device.get("vendor") == FUSION_IO for device in facts.devices.values()):
         return []
     try:
-        return iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
+        found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
     except iomemory.IomemoryError as error:
         message, remedy = "its ioMemory cards cannot be looked at: {0}".format(error), "install Fusion-io's fio-util, and look at fio-status -a"
         return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]
+    labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}
+    others = [item["drive"] is not None and item["drive"] not in labels for item in found]
+    return [dict(item, drive=labels.get(item["drive"]), level=WARNING if other else item["level"]) for item, other in zip(found, others)]

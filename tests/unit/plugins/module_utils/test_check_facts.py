@@ -148,6 +148,16 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
 
 
+def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
+    trouble = {"trouble": "Status unknown: Driver is in MINIMAL MODE"}
+    host = emulated(cards=[emulator.card(0, "C1", **trouble), emulator.card(1, "C2", **trouble)], pci_check="errors")
+    monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
+    facts = check_facts.Facts({}, {}, [check_facts.Drive("by-id-of-C1", {"serial": "C1"}), check_facts.Drive("loop", {"serial": None})])
+    told = [(item["drive"], item["level"], item["message"][:2]) for item in check_facts.vendor(host, facts) if item["check"] == "iomemory_state"]
+    assert {item["drive"] for item in check_facts.vendor(host, facts) if item["check"] == "pcie_errors"} == {None}
+    assert told == [("by-id-of-C1", "blocks", "C1"), (None, "warning", "C2")]
+
+
 def test_fio_pci_check_is_judged_by_what_is_measured_at_the_same_time(emulated, monkeypatch):
     host, seen = emulated(cards=[emulator.card(0, "1241D0259")]), []
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
