@@ -153,7 +153,10 @@ class Workbench:
         tick: t.Callable[[], None] | None = None,
         length_s: float | None = None,
     ) -> tuple[dict[str, t.Any], str]:
-        """Run a job; length_s: how long it may take, with its ramp; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError."""
+        """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError.
+
+        runtime_s: that fio is to tell of a time-based job; length_s: how long that takes, with its ramp.
+        """
         base = os.path.join(self._raw_dir, name)
         with open(base + ".fio", "w") as out:
             out.write(fio.fill(job, values))
