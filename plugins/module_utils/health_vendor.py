@@ -42,7 +42,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tu
     try:
         if is_micron(name):
             drive = rssdm.find(rssdm.drives(host), serial)
-            return dict(from_rssdm(drive, rssdm.smart(host, drive.drive_id)), **glance(host, name)), ""
+            return dict(from_rssdm(drive, _smart(host, drive.drive_id)), **glance(host, name)), ""
         if is_iomemory(name):
             found = from_card(iomemory.find(iomemory.cards(host), serial))
             if limits:
@@ -51,6 +51,14 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tu
     except (RssdmError, IomemoryError) as error:
         return {}, str(error)
     return {}, "no tool is known for {0}".format(name)
+
+
+def _smart(host: Host, drive_id: str) -> dict[str, int]:
+    """SMART values; none where this rssdm does not tell them: what its list tells still counts."""
+    try:
+        return rssdm.smart(host, drive_id)
+    except RssdmError:
+        return {}
 
 
 def glance(host: Host, name: str) -> Found:

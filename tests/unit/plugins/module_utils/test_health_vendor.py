@@ -53,6 +53,12 @@ def test_what_is_wrong_with_a_p420m_is_found(emulated, facts, check, says):
     assert says in found(health.read(host, MICRON))[check]
 
 
+def test_without_smart_values_the_list_still_counts(emulated):
+    told = health.read(emulated(rssdm=[emulator.p420m(0, "S1", smart_fails=True)]), MICRON)
+    assert (told["temperature_c"], told["passed"], told["error"]) == (47, True, "")
+    assert found(told)["wear"] == "rssdm does not tell its wear"
+
+
 def test_rssdm_that_is_busy_is_asked_again(emulated):
     host = emulated(rssdm=[emulator.p420m(0, "S1")])
     for busy, error in ((2, False), (9, True)):
