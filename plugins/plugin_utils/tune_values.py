@@ -14,6 +14,7 @@ from . import tunespec
 from .schema import plain, role_default, suggestion
 
 ATTRIBUTE = re.compile(r"[a-z_]+")
+VALUE = re.compile(r"[!-~]{1,64}")
 WORD = re.compile(r"[a-z0-9_-]*")
 UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 # What a boot loader's configuration takes without quoting.
@@ -29,6 +30,7 @@ WORDS = (
 )
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
+LONGEST_SHOWN = 200
 # /dev/cpu_dma_latency takes a signed word of 32 bits.
 MOST_LATENCY_US = 2**31 - 1
 HOST_VARIABLES = (*tunespec.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
@@ -67,7 +69,16 @@ def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         found[name] = None if _is_unset(found[name]) else whole(found[name])
     for name in tunespec.SWITCHES:
         found[name] = bool(switch(found[name]))
+    for name in ("tune_queue", "tune_vm"):
+        # YAML reads a key without a value as null.
+        found[name] = found[name] or {}
     return found
+
+
+def shown(value: t.Any) -> str:
+    """A value as a message shows it; a huge one only begins there."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
 def _one_of(*words: str) -> tuple[t.Callable[[t.Any], bool], str]:
@@ -90,7 +101,7 @@ def _texts(value: t.Any, pattern: t.Pattern[str]) -> bool:
 def _limit(value: t.Any) -> bool:
     """Whether this is one entry of tune_cpu_limits."""
     keys = set(value) - {"cpus"} if isinstance(value, dict) else set()
-    return bool(keys) and keys <= {"model", "driver"} and bool(whole(value.get("cpus")))
+    return bool(keys) and keys <= {"model", "driver"} and all(isinstance(value[key], str) for key in keys) and bool(whole(value.get("cpus")))
 
 
 # {variable: (whether a value is right, what it has to be)}
@@ -124,12 +135,12 @@ RULES.update({name: (lambda value: switch(value) is not None, "true or false") f
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
-    found = [f"{name}: {given[name]!r} must be {RULES[name][1]}" for name in RULES if name in given and not RULES[name][0](given[name])]
+    found = [f"{name}: {shown(given[name])} must be {RULES[name][1]}" for name in RULES if name in given and not RULES[name][0](given[name])]
     names = ("tune_governor", "tune_energy_performance_preference")
     governor, preference = (word(given[name] if given.get(name) is not None else role_default(name)) for name in names)
     if governor == "performance" and preference not in ("", "performance", "0"):
         advice = "leave it at performance, or take the governor powersave"
-        found.append(f"tune_energy_performance_preference: {preference!r} cannot be had with the governor performance; {advice}")
+        found.append(f"tune_energy_performance_preference: {shown(preference)} cannot be had with the governor performance; {advice}")
     return found + _queue_problems(given.get("tune_queue")) + _vm_problems(given.get("tune_vm"))
 
 
@@ -137,13 +148,13 @@ def _queue_problems(given: t.Any) -> list[str]:
     if given is None:
         return []
     if not isinstance(given, dict):
-        return [f"tune_queue: {given!r} is not a mapping of attributes below /sys/block/<name>/queue to their values"]
+        return [f"tune_queue: {shown(given)} is not a mapping of attributes below /sys/block/<name>/queue to their values"]
     found = []
     for key, value in given.items():
         if not isinstance(key, str) or not ATTRIBUTE.fullmatch(key):
-            found.append(f"tune_queue: {key!r} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _")
-        elif isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            found.append(f"tune_queue.{key}: {value!r} must be a text or a number (in quotes where YAML reads another thing)")
+            found.append(f"tune_queue: {shown(key)} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _")
+        elif isinstance(value, bool) or not isinstance(value, (str, int)) or not VALUE.fullmatch(str(value)):
+            found.append(f"tune_queue.{key}: {shown(value)} must be a word or a whole number (in quotes where YAML reads another thing)")
     return found
 
 
@@ -151,9 +162,9 @@ def _vm_problems(given: t.Any) -> list[str]:
     if given is None:
         return []
     if not isinstance(given, dict):
-        return [f"tune_vm: {given!r} is not a mapping of names below /proc/sys/vm to their values"]
-    found = [f"tune_vm: {name!r} is not one of: {', '.join(VM_NAMES)}{suggestion(name, VM_NAMES)}" for name in given if name not in VM_NAMES]
-    found += [f"tune_vm.{name}: {value!r} must be a whole number" for name, value in given.items() if name in VM_NAMES and whole(value) is None]
+        return [f"tune_vm: {shown(given)} is not a mapping of names below /proc/sys/vm to their values"]
+    found = [f"tune_vm: {shown(name)} is not one of: {', '.join(VM_NAMES)}{suggestion(name, VM_NAMES)}" for name in given if name not in VM_NAMES]
+    found += [f"tune_vm.{name}: {shown(value)} must be a whole number" for name, value in given.items() if name in VM_NAMES and whole(value) is None]
     both = [pair for pair in VM_PAIRS if all(name in given for name in pair)]
     return found + [f"tune_vm: {' and '.join(pair)} exclude each other; give one" for pair in both]
 
@@ -172,7 +183,7 @@ def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.A
     governor, known = plain(asked.get("tune_governor")), snapshot["tunables"].get("governors") or []
     if not governor or not known or governor in known or not switch(asked.get("tune_cpu_enabled", True)):
         return []
-    return [f"tune_governor: this host has no governor {governor!r} (it has: {', '.join(known)}){suggestion(str(governor), known)}"]
+    return [f"tune_governor: this host has no governor {shown(governor)} (it has: {', '.join(known)}){suggestion(str(governor), known)}"]
 
 
 def _place_problems(entry: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:

@@ -83,7 +83,7 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("tune_queue", {"../x": 1}, "h1: tune_queue: '../x' is not the name of an attribute"),
         ("tune_queue", {"a/b": 1}, "h1: tune_queue: 'a/b' is not the name"),
         ("tune_queue", {7: 1}, "h1: tune_queue: 7 is not the name"),
-        ("tune_queue", {"nomerges": [2]}, "h1: tune_queue.nomerges: [2] must be a text or a number"),
+        ("tune_queue", {"nomerges": [2]}, "h1: tune_queue.nomerges: [2] must be a word or a whole number"),
         ("tune_queue", {"add_random": False}, "h1: tune_queue.add_random: False must be"),
         ("tune_queue", {"scheduler": None}, "h1: tune_queue.scheduler: None must be"),
         ("ssd_parallel_drives", True, "h1: ssd_parallel_drives: True must be"),

@@ -88,6 +88,11 @@ def test_the_tag_of_the_kernel_arguments_takes_no_run_time_concern_along():
     assert [item["name"] for item in hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot", "vm"]))["sysfs"]] == ["vm.swappiness"]
 
 
+@pytest.mark.parametrize("name", ["tune_queue", "tune_vm"])
+def test_a_key_without_a_value_sets_nothing(name):
+    assert hostplan.tune_spec(dict(DEFAULTS, **{name: None})) == hostplan.tune_spec(dict(DEFAULTS, **{name: {}}))
+
+
 def test_settings_that_stay_switch_the_idle_states_off_as_nothing_can_be_held_open():
     assert build(ssd_step="tune")["tune"]["idle_states_above_us"] == 0
     assert build(ssd_plan=["wsat"])["tune"]["idle_states_above_us"] is None

@@ -44,7 +44,11 @@ def test_the_defaults_are_right_and_so_are_their_texts():
         ("tune_vm", {"overcommit_memory": 1}, "is not one of: swappiness"),
         ("tune_vm", 5, "is not a mapping"),
         ("tune_queue", {"Scheduler": "none"}, "only a-z and _"),
-        ("tune_queue", {"scheduler": None}, "must be a text or a number"),
+        ("tune_queue", {"scheduler": None}, "must be a word or a whole number"),
+        ("tune_queue", {"scheduler": ""}, "must be a word or a whole number"),
+        ("tune_queue", {"scheduler": "none\n"}, "must be a word or a whole number"),
+        ("tune_queue", {"nr_requests": 64.5}, "must be a word or a whole number"),
+        ("tune_cpu_limits", [{"model": None, "cpus": 8}], "must be a list of mappings"),
         ("tune_boot_arguments", ["idle=poll; reboot"], "without blanks and quotes"),
         ("tune_reboot_timeout_s", 300, "at least 900"),
         ("tune_smt_enabled", "maybe", "must be true or false"),
@@ -54,6 +58,11 @@ def test_the_defaults_are_right_and_so_are_their_texts():
 def test_a_bad_value_is_told_in_words(name, value, says):
     (problem,) = tune_values.problems(dict(DEFAULTS, **{name: value}))
     assert problem.startswith(name) and says in problem
+
+
+def test_a_huge_value_does_not_make_a_huge_message():
+    for name in DEFAULTS:
+        assert all(len(problem) < 600 for problem in tune_values.problems(dict(DEFAULTS, **{name: [{"x" * 1000: 1}] * 1000})))
 
 
 @pytest.mark.parametrize("name, value", [("tune_turbo", False), ("tune_runtime_power", True), ("tune_governor", None), ("tune_cpu_dma_latency_us", "")])
