@@ -16,6 +16,7 @@ import typing as t
 
 from .host import Host
 from .liveness import BOOT_ID
+from .locks import Locked, host_lock
 from .rundir import SCHEMA_VERSION, read_json, write_atomic
 
 COMMAND_LINE = "/proc/cmdline"
@@ -59,6 +60,7 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
         raise BootError("{0!r} is no kernel argument without blanks and quotes, such as idle=poll".format(wrong[0] if wrong else ""))
     record, loader, now = read_json(record_path(state_dir)), _loader(host), host.read(COMMAND_LINE)
     changed = record is None or record["arguments"] != list(arguments) or record["removed"] or not loader.has(host, arguments)
+    _refuse_at_work(not check and (changed or bool(lacking(now, arguments))))
     if changed and not check:
         if record is not None:
             loader.remove(host, record)
@@ -67,6 +69,16 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
         write_atomic(record_path(state_dir), json.dumps(record, indent=1) + "\n")
         loader.add(host, record)
     return _result(changed, bool(lacking(now, arguments)), now, _with(now, arguments), loader.name)
+
+
+def _refuse_at_work(changes: bool) -> None:
+    """Raise BootError before what leads to a reboot while a host job works, be it of another state folder or controller."""
+    if changes:
+        try:
+            with host_lock({"boot": "kernel arguments", "pid": os.getpid()}):
+                pass
+        except Locked as error:
+            raise BootError("a run has this host, and this takes a reboot; wait for it or end it (stop.yml): {0}".format(error)) from None
 
 
 def _new_record(host: Host, loader: "Loader", arguments: t.Sequence[str], old: t.Mapping[str, t.Any] | None) -> Result:
@@ -94,6 +106,7 @@ def absent(host: Host, state_dir: str, check: bool = False) -> Result:
     if record is None:
         return _result(False, False, now, now, None)
     running, changed = set(record["own"]).intersection(now.split()), not record["removed"]
+    _refuse_at_work(not check and (changed or bool(running)))
     if changed and not check:
         LOADERS[record["loader"]].remove(host, record)
         write_atomic(record_path(state_dir), json.dumps(dict(record, removed=True), indent=1) + "\n")

@@ -16,6 +16,7 @@ author:
 description:
   - With C(grubby) (RHEL and its kin) for all kernels, else by a drop-in below C(/etc/default/grub.d) and C(update-grub) (Debian and its kin).
   - What the command line was, and what was added, is recorded in C(boot.json) of the state folder before the change.
+  - It fails while a host job has the host, as what follows is a reboot.
   - It does not reboot; RV(reboot_required) says whether that is needed. With O(verify=true) it fails where the running kernel is not as asked.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes

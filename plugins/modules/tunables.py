@@ -16,6 +16,8 @@ author:
 description:
   - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings, verifies them and puts them back.
   - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run would change.
+  - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change. What depends on O(concern=smt) is shown as it is
+    before that.
   - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes

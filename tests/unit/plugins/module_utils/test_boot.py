@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import boot
+from ansible_collections.ssdlab.fleet.plugins.module_utils import boot, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
 
 ARGUMENTS = ["intel_idle.max_cstate=0", "idle=poll"]
@@ -71,6 +71,11 @@ class Rhel(Machine):
                 words += [word for word in given.split() if word not in words]
         self.next = " ".join(words)
         return ""
+
+
+@pytest.fixture(autouse=True)
+def own_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
 
 
 @pytest.fixture(params=[Debian, Rhel])
@@ -156,6 +161,18 @@ def test_what_the_command_line_will_be_is_told_of_the_kernel_that_runs(machine, 
     machine.boot()
     after = boot.absent(machine, state, check=True)["after"]
     assert sorted(after.split()) == sorted(BEFORE.replace("/boot/vmlinuz", "/boot/vmlinuz-newer").split())
+
+
+def test_nothing_that_takes_a_reboot_is_done_while_a_run_has_the_host(machine, state):
+    boot.present(machine, state, ["quiet"])  # which is there: nothing to boot for
+    for done in (lambda check: boot.present(machine, state, ARGUMENTS, check), lambda check: boot.absent(machine, state, check)):
+        before = machine.next
+        with locks.host_lock({"run": "other"}):
+            assert done(True)["changed"] is True
+            with pytest.raises(boot.BootError, match='a run has this host.*"other"'):
+                done(False)
+            assert machine.next == before
+        done(False)
 
 
 @pytest.mark.parametrize("wrong", [["a b"], ['x="y"'], [], ["$(reboot)"], [""]])
