@@ -33,12 +33,6 @@ SAME_AS = {SMT: {"forceoff": "off", "notsupported": None, "notimplemented": None
 # While turbo is off intel_pstate holds both frequency limits at the highest without it; cpuinfo_max_freq tells the one with it up to Linux 6.9.
 TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0"))
 
-SMT = "/sys/devices/system/cpu/smt/control"
-# What a file says in other words, None: there is nothing to set. A kernel started with nosmt=force shows forceoff, and takes no off.
-SAME_AS = {SMT: {"forceoff": "off", "notsupported": None, "notimplemented": None}}
-# While turbo is off intel_pstate holds both frequency limits at the highest without it; cpuinfo_max_freq tells the one with it up to Linux 6.9.
-TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0"))
-
 # Where the kernel's own words say too little: (path, errno, outcome, what it means).
 EXPLAINED = (
     ("/pcie_aspm/parameters/policy", errno.EPERM, "not_applicable", "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it"),
@@ -117,7 +111,7 @@ SIDE_EFFECTS = (
     (r"(/sys/devices/system/cpu/cpu[0-9]+/cpufreq)/scaling_governor", ("{1}/energy_performance_preference",), "sysfs"),
     (
         r"(/sys/devices/system/cpu)/(?:intel_pstate/no_turbo|cpufreq/boost)",
-        ("{1}/cpu[0-9]*/cpufreq/scaling_max_freq", "{1}/cpu[0-9]*/cpufreq/scaling_min_freq"),
+        ("{1}/cpu[0-9]*/cpufreq/scaling_max_freq", "{1}/cpu[0-9]*/cpufreq/scaling_min_freq", "{1}/cpu[0-9]*/cpufreq/boost"),
         "sysfs",
     ),
     (SMT, ("/proc/irq/[0-9]*/smp_affinity_list",), "irq"),

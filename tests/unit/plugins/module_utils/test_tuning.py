@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, sysfs, tuning, tuning_plan
+from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, sysfs, tuning, tuning_kinds, tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
 
 TUNE = {
@@ -394,3 +394,14 @@ def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
     assert host.read("/sys/block/nvme0n1/queue/nomerges") == "0" and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
     host.write("/sys/block/nvme0c3n1/queue/nomerges", "0")
     assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"]
+
+
+@pytest.mark.parametrize("knob", ["intel_pstate/no_turbo", "cpufreq/boost"])
+def test_turbo_may_reset_the_limits_and_the_boost_of_each_cpu(host, knob):
+    for name in ("scaling_max_freq", "scaling_min_freq", "boost"):
+        with open(host.root + Intel.CPU + "cpu10/cpufreq/" + name, "w") as out:
+            out.write("1")
+    touched = tuning_kinds.side_effects(host, {"kind": "sysfs", "name": "turbo", "path": Intel.CPU + knob, "wanted": "1", "device": None})
+    assert [(item["path"][len(Intel.CPU) :], item["wanted"]) for item in touched] == [
+        ("cpu10/cpufreq/" + name, None) for name in ("scaling_max_freq", "scaling_min_freq", "boost")
+    ]
