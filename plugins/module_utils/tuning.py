@@ -101,10 +101,10 @@ def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Coll
 
     device: the drive's kernel name. kinds: of settings to look at; some cost a process.
     """
-    grouped: dict[tuple[str, str | None, str], list[str]] = {}
+    grouped: dict[tuple[str, str | None, str], list[Setting]] = {}
     for item in _off(host, applied, device, kinds):
-        grouped.setdefault((item["name"], item["now"], item["wanted"]), []).append(item["path"])
-    return [_sentence(paths, value, wanted) for (_name, value, wanted), paths in grouped.items()]
+        grouped.setdefault((item["name"], item["now"], item["wanted"]), []).append(item)
+    return [_sentence(items[0], len(items)) for items in grouped.values()]
 
 
 def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str]) -> list[Setting]:
@@ -113,8 +113,11 @@ def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collect
     return [item for item in seen if item["now"] != item["wanted"]]
 
 
-def _sentence(paths: t.Sequence[str], value: str | None, wanted: str) -> str:
-    return "{0}{1} is {2}, tuned to {3}".format(paths[0], _more(len(paths)), value, wanted)
+def _sentence(item: Setting, count: int) -> str:
+    """With the kernel's reason where it never took the value."""
+    refused = item["outcome"] == "failed" and not item["message"].startswith(item["path"])
+    reason = " ({0})".format(item["message"]) if refused else ""
+    return "{0}{1} is {2}, tuned to {3}{4}".format(item["path"], _more(count), item["now"], item["wanted"], reason)
 
 
 def _more(count: int) -> str:

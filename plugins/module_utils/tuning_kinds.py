@@ -36,12 +36,12 @@ TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devi
 # Where the kernel's own words say too little: (path, errno, outcome, what it means).
 EXPLAINED = (
     ("/pcie_aspm/parameters/policy", errno.EPERM, "not_applicable", "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it"),
-    ("/intel_pstate/no_turbo", errno.EPERM, "failed", "turbo is switched off in the firmware's set-up"),
+    ("/intel_pstate/no_turbo", errno.EPERM, "failed", "turbo is switched off in the firmware's set-up; switch it on there, or leave tune_turbo empty"),
     ("/energy_performance_preference", errno.EBUSY, "failed", "the governor performance allows no preference but performance"),
-    ("/queue/io_poll", errno.EINVAL, "failed", "the driver has no queues to poll (nvme.poll_queues=N on the kernel's command line)"),
-    ("/queue/nr_requests", errno.EINVAL, "failed", "the drive's queue takes fewer"),
-    ("/queue/scheduler", errno.EINVAL, "failed", "this kernel has no such scheduler"),
-    ("/cpufreq/scaling_governor", errno.EINVAL, "failed", "this kernel has no such governor"),
+    ("/queue/io_poll", errno.EINVAL, "failed", "the driver has no queues to poll; boot with nvme.poll_queues=N, or leave it out of tune_queue"),
+    ("/queue/nr_requests", errno.EINVAL, "failed", "the drive's queue takes fewer; lower tune_queue.nr_requests"),
+    ("/queue/scheduler", errno.EINVAL, "failed", "this kernel has no such scheduler; set another in tune_queue.scheduler"),
+    ("/cpufreq/scaling_governor", errno.EINVAL, "failed", "this kernel has no such governor; set another as tune_governor"),
 )
 
 
@@ -143,12 +143,6 @@ def resolve(host: Host, setting: Setting) -> Setting:
         return setting
     value = host.get("{0}/{1}".format(setting["path"].rpartition("/")[0], match.group(1)))
     return dict(setting, wanted=setting["wanted"] if value is None else effective(value))
-
-
-def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
-    """Whether this value is the highest that the driver takes now, of a `wanted` that stands for the highest with turbo."""
-    off = any(host.get(path) == state for path, state in TURBO_OFF)
-    return off and REFERENCE.fullmatch(setting["wanted"] or "") is not None and value is not None
 
 
 def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:

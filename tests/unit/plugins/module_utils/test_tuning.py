@@ -163,6 +163,24 @@ def test_a_setting_that_failed_counts_for_its_own_drive_and_not_for_another(host
     assert tuning.drifted(host, applied, "nvme1n1") == []
 
 
+def test_why_the_kernel_refused_a_value_and_what_to_do_is_told_of_every_test(host, tmp_path):
+    file = host.root + "/sys/block/nvme0n1/queue/nr_requests"
+    with open(file, "w") as out:
+        out.write("1023")
+    write = host.write
+
+    def refuse(path, text):
+        if path.endswith("nr_requests"):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        write(path, text)
+
+    host.write = refuse
+    tune = {"sysfs": [{"name": "nr_requests", "path": "/sys/block/@ssd_name@/queue/nr_requests", "value": 4096}]}
+    applied = tuning.apply(host, expand(host, tune), str(tmp_path / "tuning.json"))
+    (told,) = tuning.drifted(host, applied, "nvme0n1")
+    assert told.endswith("nr_requests is 1023, tuned to 4096 (Invalid argument: the drive's queue takes fewer; lower tune_queue.nr_requests)")
+
+
 class Kernel(Sysfs):
     """A new scheduler makes a new queue; of vm.dirty_ratio and dirty_bytes the last that was written counts, and the other is 0."""
 
