@@ -42,5 +42,5 @@ def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, 
     given, keep = tune_values.normal(values), values["ssd_step"] == "tune"
     whole = hostplan.tune_spec(values, keep)
     tune = tunespec.build(given, [concern], keep) if concern else whole
-    placement = {key: whole[key] for key in ("numa", "interrupts")}
+    placement = {"numa": whole["numa"], "interrupts": whole["interrupts"], "sysfs": [item for item in whole["sysfs"] if item["name"] == "smt"]}
     return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": tune_values.whole(values["ssd_parallel_drives"]) or 1}

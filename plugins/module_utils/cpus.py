@@ -13,6 +13,7 @@ from .host import Host
 from .sysfs import number
 
 CPU_DIR = "/sys/devices/system/cpu"
+ONLINE = CPU_DIR + "/online"
 NODE_DIR = "/sys/devices/system/node"
 # More than any kernel is built for (CONFIG_NR_CPUS goes to 8192), so that a slip of the pen doesn't fill the memory.
 HIGHEST_CPU = 65535
@@ -94,7 +95,7 @@ def read_list(host: Host, path: str) -> list[int]:
 
 def online(host: Host) -> list[int]:
     """The CPUs that are on, in order."""
-    return read_list(host, CPU_DIR + "/online")
+    return read_list(host, ONLINE)
 
 
 def in_cpuset(host: Host) -> list[int]:

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 
-from . import tuning, tuning_plan
+from . import cpus, tuning, tuning_plan
 from .host import Host
 from .placement import NOWHERE, Place
 from .tuning_kinds import CHEAP, KINDS, Setting
@@ -58,15 +59,28 @@ class TunedHost:
         self._latency.release()
 
 
+def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
+    """The host as it is seen once SMT is off, where that is asked for: one CPU of each core."""
+    if all(item["outcome"] != "changed" for item in tuning.preview(host, early)):
+        return host
+    seen = cpus.topology(host)
+    online = cpus.text(threads[0] for threads in seen.cores(seen.online))
+    later = copy.copy(host)
+    setattr(later, "get", lambda path: online if path == cpus.ONLINE else host.get(path))
+    return later
+
+
 def preview(host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t.Any] | None = None) -> tuple[list[Setting], dict[str, Place]]:
     """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing.
 
-    placement: `numa` and `interrupts` of the whole plan, where its `tune` is only a part: they share out the CPUs together.
+    placement: `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only a part: they share out the CPUs together.
     """
     tune = plan["tune"]
+    whole = dict(tune, **(placement or {}))
+    now, host = host, _as_it_will_be(host, tuning_plan.early(host, whole))
     found = tuning_plan.targets(host, plan)
-    places = tuning_plan.Places(host, dict(plan, tune=dict(tune, **(placement or {}))), found)
-    settings = [*tuning_plan.early(host, tune), *tuning_plan.expand(host, tune, found, places)]
+    places = tuning_plan.Places(host, dict(plan, tune=whole), found)
+    settings = [*tuning_plan.early(now, tune), *tuning_plan.expand(host, tune, found, places)]
     held = tuning.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
     shown = {}
     for target in found:

@@ -16,8 +16,7 @@ author:
 description:
   - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings, verifies them and puts them back.
   - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run would change.
-  - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change. What depends on O(concern=smt) is shown as it is
-    before that.
+  - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change.
   - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -37,7 +36,9 @@ options:
     description: What is asked for, as C(tune) in C(plan.json). Set by the action plugin.
     type: dict
   placement:
-    description: C(numa) and C(interrupts) of all that is asked for, where O(tune) is a part of it. They share out the CPUs together. Set by the action plugin.
+    description:
+      - C(numa), C(interrupts) and of C(sysfs) the setting of SMT of all that is asked for, where O(tune) is a part of it. They share out the CPUs together.
+      - Set by the action plugin.
     type: dict
   drives:
     description: The drives, as in C(ssd_drives). Set by the action plugin.

@@ -115,6 +115,20 @@ def test_a_preview_of_one_concern_shares_the_cpus_out_as_the_whole_plan_does(ser
     assert {item["wanted"] for item in settings} == ({"7"} if concern == "interrupts" else set())
 
 
+@pytest.mark.parametrize("control, cpus, count", [("on", "4-5", 2), ("off", "4-7", 4), ("notsupported", "4-7", 4)])
+def test_a_preview_shows_what_is_left_once_smt_is_off(server, control, cpus, count):
+    """CPUs 4 and 6 are threads of one core, and so are 5 and 7."""
+    server.put(tuning_plan.SMT, control + "\n")
+    for cpu in range(4, 8):
+        server.put("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, "4,6" if cpu % 2 == 0 else "5,7")
+        server.put("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, "powersave\n")
+    governor = {"name": "governor", "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor", "value": "performance"}
+    plan = {"tune": {"sysfs": [governor]}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
+    whole = {"numa": {"limits": []}, "interrupts": None, "sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}]}
+    settings, places = tuned_host.preview(server, plan, whole)
+    assert places["S1"].cpus == cpus and len(settings) == count and server.get("/sys/devices/system/cpu/online") == "0-7"
+
+
 def test_switching_smt_off_brings_the_other_interrupts_back_too(server, tmp_path):
     """A CPU that goes takes the interrupts along that were allowed on it alone."""
     record, write = str(tmp_path / "tuning.json"), server.write
