@@ -50,7 +50,7 @@ def _nobody(_capabilities: Capabilities) -> str:
     return ""
 
 
-def _nothing(_work: Work, _before: Capabilities) -> dict[str, t.Any]:
+def _nothing(_work: Work) -> dict[str, t.Any]:
     return {}
 
 
@@ -64,9 +64,9 @@ class Method(t.NamedTuple):
     strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
     commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record; raises
     PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far such a purge
-    is that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again(work,
-    capabilities before it): further fields of the record of one that was left behind. sets_lba_size: whether it can do the
-    option lba_size_bytes. `commands` may raise PurgeError for options that the drive can't do.
+    is that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again:
+    further fields of the record of one that was left behind, by what the drive tells now; work.capabilities are those before
+    it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may raise PurgeError for options that the drive can't do.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Method(t.NamedTuple):
     hits_others: t.Callable[[Capabilities], str] = _nobody
     timeout_s: t.Callable[[Capabilities, Options], float] = _by_capacity
     progress: t.Optional[t.Callable[["Work"], Progress]] = None
-    read_again: t.Callable[["Work", Capabilities], t.Dict[str, t.Any]] = _nothing
+    read_again: t.Callable[["Work"], t.Dict[str, t.Any]] = _nothing
     sets_lba_size: bool = False
 
 

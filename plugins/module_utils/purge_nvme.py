@@ -195,8 +195,8 @@ def format_progress(work: Work) -> Progress:
     return Progress(IDLE) if left is None else Progress(RUNNING, (100 - left) / 100.0)
 
 
-def _read_formats(work: Work, before: Capabilities) -> dict[str, t.Any]:
-    return _lba_formats(before, _again(work))
+def _read_formats(work: Work) -> dict[str, t.Any]:
+    return _lba_formats(work.capabilities, _again(work))
 
 
 def _lba_formats(before: Capabilities, after: Capabilities) -> dict[str, t.Any]:
@@ -233,7 +233,7 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], t.List[Command]]
             watch(lambda: sanitize_progress(work), timeout_s(size, work.options), stuck_s(size, work.options), work.tick, work.clock, work.sleep)
         except Stuck as error:
             raise PurgeError(str(error)) from None
-        return _read_formats(work, before)
+        return _lba_formats(before, _again(work))
 
     return run
 

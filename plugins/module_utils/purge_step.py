@@ -113,7 +113,8 @@ def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | No
         return None
     kept = {key: started[key] for key in ("method", "why", "commands", "timeout_s", "purge_class", "capabilities")}
     took = _time(now()) - _time(started["time"])
-    fields = purge.METHODS[started["method"]].read_again(work, started["capabilities"])
+    work.capabilities = started["capabilities"]
+    fields = purge.METHODS[started["method"]].read_again(work)
     return dict(fields, seconds=max(0.0, round(took.total_seconds(), 3)), resumed=True, **kept, **checked)
 
 

@@ -451,7 +451,7 @@ def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels
     started = purge_step.unfinished(history(drive_))
     later = drive_.work(method="nvme_sanitize_block")
     assert purge_step.wait_for_unfinished(later, started) is True
-    record = purge_step.resumed(later, started)
+    record = purge_step.resumed(drive_.work(method="nvme_sanitize_block"), started)
     assert record["verified"] and record["resumed"] and record["method"] == "nvme_sanitize_block" and len(drive_.erasing()) == 1
     assert record["lba_format_before"] == record["lba_format_after"] and record["lba_format_after"]["data_bytes"] == 512
     # The drive has blocks of 512 bytes: what was wanted of this purge was not done.
