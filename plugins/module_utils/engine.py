@@ -125,7 +125,7 @@ class HostJob:
             futures = [pool.submit(campaign.run) for campaign in campaigns]
             # Python handles a signal in the main thread, which must wake up for it.
             while concurrent.futures.wait(futures, timeout=1).not_done:
-                pass
+                break
         for future in futures:
             future.result()
 
@@ -149,6 +149,9 @@ def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[tu
         left = os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status())
         if left and (kept or not tuning.is_kept(run_dir.tuning)):
             done += restore_run(host, run_dir, let_go=kept)
+            if os.path.exists(run_dir.tuning):
+                # What could not be put back waits; an older record put back before it would be undone by it.
+                break
     return done
 
 

@@ -132,6 +132,27 @@ def test_what_became_of_a_thousand_settings_is_told_in_a_few(tmp_path):
         engine.refuse_unrestored(failed)
 
 
+def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_path, monkeypatch):
+    times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))
+    monkeypatch.setattr(tuning, "now", lambda: next(times))
+    host, places = Host(str(tmp_path)), [rundir.RunDir(str(tmp_path), name) for name in ("first", "second")]
+    for path, text in ((tuning.BOOT_ID, "boot"), ("/sys/x", "0"), ("/sys/y", "0")):
+        os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
+        with open(host.path(path), "w") as out:
+            out.write(text)
+    for value, place in enumerate(places, start=1):
+        os.makedirs(place.path)
+        wanted = [{"kind": "sysfs", "name": path, "path": path, "wanted": str(value), "device": None} for path in ("/sys/x", "/sys/y")]
+        tuning.apply(host, wanted, place.tuning, keep=True)
+    write = host.write
+    monkeypatch.setattr(host, "write", lambda path, text: path == "/sys/y" or write(path, text))
+    with pytest.raises(job.JobError, match="/sys/y: 2"):
+        job.restore(host, str(tmp_path))
+    monkeypatch.setattr(host, "write", write)
+    job.restore(host, str(tmp_path))
+    assert (host.read("/sys/x"), host.read("/sys/y")) == ("0", "0") and not any(os.path.exists(place.tuning) for place in places)
+
+
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a"), ("20261121T130000Z-tune", "mine"), ("mine", "20261121T130000Z-tune")])
 def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_path, names, monkeypatch):
     times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))
