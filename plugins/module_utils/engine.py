@@ -125,7 +125,7 @@ class HostJob:
             futures = [pool.submit(campaign.run) for campaign in campaigns]
             # Python handles a signal in the main thread, which must wake up for it.
             while concurrent.futures.wait(futures, timeout=1).not_done:
-                break
+                pass
         for future in futures:
             future.result()
 

@@ -140,9 +140,9 @@ def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_
         os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
         with open(host.path(path), "w") as out:
             out.write(text)
-    for value, place in enumerate(places, start=1):
+    for value, (place, paths) in enumerate(zip(places, (["/sys/x"], ["/sys/x", "/sys/y"])), start=1):
         os.makedirs(place.path)
-        wanted = [{"kind": "sysfs", "name": path, "path": path, "wanted": str(value), "device": None} for path in ("/sys/x", "/sys/y")]
+        wanted = [{"kind": "sysfs", "name": path, "path": path, "wanted": str(value), "device": None} for path in paths]
         tuning.apply(host, wanted, place.tuning, keep=True)
     write = host.write
     monkeypatch.setattr(host, "write", lambda path, text: path == "/sys/y" or write(path, text))
