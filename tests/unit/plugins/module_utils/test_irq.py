@@ -157,6 +157,22 @@ def test_the_idle_states_that_take_longer_are_switched_off(server):
     assert tuned(server) == []
 
 
+def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
+    """Not every link can save power, and a loop device has no function: neither is worth a line in the record."""
+    server.loop(0, "/a.img")
+    for name in ("link/l1_aspm", "power/control"):
+        server.put("%s/%s" % (FUNCTION, name), "1\n")
+    paths = ["/sys/bus/pci/devices/@ssd_pci@/" + name for name in ("link/l1_aspm", "link/clkpm", "power/control")]
+    tune = {"sysfs": [{"name": path.rpartition("/")[2], "path": path, "value": "0"} for path in paths]}
+    plan = {"tune": tune, "drives": [{"drive": name, "selector": entry} for name, entry in (("S1", {"serial": "S1"}), ("L", {"backing_file": "/a.img"}))],
+            "parallel_drives": 1}
+    found = tuning_plan.targets(server, plan)
+    settings = tuning_plan.expand(server, tune, found, tuning_plan.Places(server, plan, found))
+    assert len(found) == 2 and [(item["path"], item["device"]) for item in settings] == [
+        ("/sys/bus/pci/devices/0000:80:01.0/" + name, "nvme0n1") for name in ("link/l1_aspm", "power/control")
+    ]
+
+
 @pytest.mark.parametrize("limits, most", [([], None), ([{"driver": "nvme", "cpus": 8}], 8), ([{"model": "OTHER*", "cpus": 4}, {"model": "EX*", "cpus": 2}], 2)])
 def test_the_first_limit_that_fits_a_drive_counts(server, limits, most):
     server.link(FUNCTION + "/driver", "/sys/bus/pci/drivers/nvme")
