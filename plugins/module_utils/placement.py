@@ -129,7 +129,10 @@ class Placements:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
         if absent:
             return "CPU {0} of its `cpus` is not there, not on, or not in the cpuset of the host job".format(absent)
-        if self._nodes[want.drive] is not None or not self._topology.nodes:
+        if self._nodes[want.drive] is not None:
+            near = want.node in (None, self._nodes[want.drive])
+            return "" if near else "no CPU of its NUMA node {0} may be used: fio runs far from it".format(want.node)
+        if not self._topology.nodes:
             return ""
         said = "its NUMA node is unknown" if want.node is None else "there is no NUMA node {0} here".format(want.node)
         return said + ": give the drive's entry a numa_node; fio may run far from it"

@@ -48,6 +48,13 @@ def test_a_drive_whose_node_is_unknown_is_pointed_out():
     assert Placements(server(nodes=1), [Want("A")], interrupt_cores=0).take("A")[1:] == (None, "0-7", "")
 
 
+def test_a_drive_whose_node_has_no_cpu_that_may_be_used_is_pointed_out():
+    """As in a cpuset of one node: the drive is on the other."""
+    place = Placements(server(nodes=1), [Want("A", 1)]).take("A")
+    assert place.cpus and place.note == "no CPU of its NUMA node 1 may be used: fio runs far from it"
+    assert Placements(server(nodes=1), [Want("A", 0)]).take("A").note == ""
+
+
 def test_a_drives_own_cpus_come_first_and_nobody_else_gets_them():
     places = Placements(server(), [Want("A", 0, "0-1"), Want("B", 0)], parallel=2, interrupt_cores=0)
     hand, other = places.take("A"), places.take("B")
