@@ -39,6 +39,15 @@ def states(host: Host, units: t.Sequence[str]) -> dict[str, str | None]:
     return found
 
 
+def stopped_with(host: Host, unit: str) -> list[str]:
+    """The active units that systemd stops together with this one, and does not start with it (systemd.unit(5), Requires=, BindsTo=, PartOf=)."""
+    if not host.exists(SYSTEMD):
+        return []
+    shown = host.run(["systemctl", "show", "--property=RequiredBy,BoundBy,ConsistsOf", "--", unit]).stdout
+    names = sorted({name for line in shown.splitlines() for name in line.partition("=")[2].split()})
+    return [name for name, seen in states(host, names).items() if seen == "active"]
+
+
 def change(host: Host, unit: str, wanted: str) -> str:
     """Make a unit `active` or `inactive`; an error text, empty when it worked."""
     result = host.run(["systemctl", "start" if wanted == "active" else "stop", "--", unit], timeout_s=CHANGE_TIMEOUT_S)

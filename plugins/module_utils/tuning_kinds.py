@@ -121,6 +121,8 @@ SIDE_EFFECTS = (
 
 def side_effects(host: Host, setting: Setting) -> list[Setting]:
     """The settings that a change of this one may reset, to be put back after it, the last one first; `wanted` None: nothing is asked of them."""
+    if setting["kind"] == "service":
+        return [dict(setting, name=unit, path=unit, wanted=None) for unit in services.stopped_with(host, setting["path"])]
     found = []
     for pattern, touched, kind in SIDE_EFFECTS:
         match = re.fullmatch(pattern, setting["path"])

@@ -11,8 +11,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Result
 
 UNITS = {
     "irqbalance": ("loaded", "active"), "tuned": ("loaded", "inactive"), "apt-daily.timer": ("loaded", "activating"), "broken": ("loaded", "failed"),
-    "ondemand": ("not-found", "inactive"), "forbidden": ("masked", "inactive"),
+    "ondemand": ("not-found", "inactive"), "forbidden": ("masked", "inactive"), "tuned-ppd.service": ("loaded", "inactive"),
 }
+# tuned-ppd.service has Requires=tuned.service.
+REQUIRED_BY = {"tuned": "tuned-ppd.service"}
 
 
 @pytest.fixture
@@ -26,11 +28,15 @@ def systemd(fake):
     def run(argv, timeout_s=60, stdin=None):
         fake.commands.append(list(argv))
         names = argv[argv.index("--") + 1:]
+        if "RequiredBy" in argv[2]:
+            return Result(argv, 0, "RequiredBy=%s\nConsistsOf=\nBoundBy=\n" % REQUIRED_BY.get(names[0], ""), "")
         if argv[1] == "show":
             return Result(argv, 0, "\n".join("LoadState=%s\nActiveState=%s\n" % tuple(fake.units[name]) for name in names), "")
         if fake.refuses in names:
             return Result(argv, 1, "", "Job for %s failed.\n" % names[0])
         fake.units[names[0]][1] = "active" if argv[1] == "start" else "inactive"
+        if argv[1] == "stop" and names[0] in REQUIRED_BY:
+            fake.units[REQUIRED_BY[names[0]]][1] = "inactive"
         if argv[1:] == ["start", "--", "tuned"]:
             fake.put("/proc/sys/vm/swappiness", "10\n")
         return Result(argv, 0, "", "")
@@ -43,6 +49,7 @@ def test_the_states_of_units_are_read_by_one_command(systemd):
     told = services.states(systemd, list(UNITS))
     assert told == {
         "irqbalance": "active", "tuned": "inactive", "apt-daily.timer": "active", "broken": "inactive", "ondemand": None, "forbidden": None,
+        "tuned-ppd.service": "inactive",
     }
     assert len(systemd.commands) == 1
 
@@ -69,6 +76,16 @@ def test_what_was_active_is_stopped_first_and_started_last(systemd, tmp_path):
     assert [item["name"] for item in done] == ["vm.swappiness", "tuned", "irqbalance"] and {item["outcome"] for item in done} == {"restored"}
     assert [systemd.units[name][1] for name in ("irqbalance", "tuned", "broken")] == ["active", "active", "failed"]
     assert systemd.read("/proc/sys/vm/swappiness") == "10"
+
+
+@pytest.mark.parametrize("before", ["active", "inactive"])
+def test_what_systemd_stops_along_with_a_unit_is_started_again_too(systemd, tmp_path, before):
+    record = str(tmp_path / "tuning.json")
+    systemd.units["tuned"][1], systemd.units["tuned-ppd.service"][1] = "active", before
+    tuning.apply(systemd, settings(systemd, "tuned"), record)
+    assert systemd.units["tuned-ppd.service"][1] == "inactive"
+    tuning.restore(systemd, record)
+    assert (systemd.units["tuned"][1], systemd.units["tuned-ppd.service"][1]) == ("active", before)
 
 
 def test_a_unit_that_does_not_stop_is_failed_and_says_why(systemd, tmp_path):
