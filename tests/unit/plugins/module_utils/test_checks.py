@@ -176,6 +176,8 @@ def test_every_check_is_seen_firing():
         {"one": drive(MICRON, [port(**SLOT8, slot_power_w=25.0)])},
         {"one": drive(MICRON, [port(**{**SLOT8, "max_speed": 5.0, "max_width": 8})])},
         {"one": drive(told={"temperature_c": 60})},
+        {"one": drive(MICRON, [port(**SLOT8)]), "machine": {"memory_bytes": 6 * GB, "cpu_max_mhz": 3000, "cache_bytes": 12 << 20, "cpus": 4}},
+        {"one": drive(MICRON, [port(**SLOT8)]), "machine": {"kernel": "2.6.25"}},
         {"one": drive(told={"source": "smartctl", "spare_pct": None, "spare_threshold_pct": None})},
         {"one": drive(model=SATA, told=SATA_TOLD)},
         {"machine": {"available_bytes": 1024 << 20, "cpus": 2, "architecture": "aarch64"}},
@@ -183,6 +185,25 @@ def test_every_check_is_seen_firing():
 )
 def test_what_is_fine_is_not_told(fine):
     assert found(**fine) == {}
+
+
+def test_at_its_limit_a_drive_is_too_hot_and_that_is_told_once():
+    assert list(found(drive(told={"temperature_c": 70}))) == ["temperature"]
+
+
+def test_a_p420m_without_a_slot_in_sysfs_is_told_what_is_unknown():
+    told = found(drive(MICRON, []))
+    assert "the power limit of its slot cannot be read" in told["slot_power"][0] and "model_slot" not in told
+
+
+@pytest.mark.parametrize("transport", ["virtio", "sas"])
+def test_links_and_errors_of_a_controller_are_not_those_of_a_drive_behind_it(transport):
+    """Its path is that of the controller, which here is behind a narrow link; only errors on the way to a SAS drive count."""
+    controller = device("0000:01:00.0", speed=8.0, width=8, max_speed=8.0, max_width=8)
+    rose = {"0000:01:00.0": {"fatal": 1}}
+    one = drive(bridges=[port(speed=8.0, width=1)], model=dict(IDENTITY, transport=transport), aer_rose=rose, told={"source": "smartctl"})
+    told = found(one._replace(path=[controller, *one.path[1:]]))
+    assert "pcie_oversubscribed" not in told and ("pcie_errors" in told) is (transport == "sas")
 
 
 def test_errors_that_a_bridge_counted_before_say_nothing_but_those_of_the_drive_do():

@@ -102,6 +102,11 @@ def test_smartctl_newer_keys_and_failing_attributes():
     assert (health.from_smartctl(nvme)["warning_temperature_c"], health.from_smartctl(nvme)["critical_temperature_c"]) == (77, 85)
 
 
+def test_a_verdict_without_figures_is_no_error():
+    found = health.from_smartctl({"smart_status": {"passed": True}})
+    assert found["passed"] is True and found["error"] == ""
+
+
 def test_a_drive_without_smart_says_so():
     told = {"smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge", "severity": "error"}], "exit_status": 1}}
     assert health.from_smartctl(told)["error"] == "smartctl tells no health of this drive: /dev/sda: Unknown USB bridge"

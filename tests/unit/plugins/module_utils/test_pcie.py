@@ -94,6 +94,8 @@ TOTAL_ERR_COR 2"""
 def test_the_total_counts_or_the_sum_where_one_message_told_of_several():
     assert pcie.aer_total(CORRECTABLE, "TOTAL_ERR_COR") == 2
     assert pcie.aer_total(CORRECTABLE.replace("Bad TLP 0", "Bad TLP 5"), "TOTAL_ERR_COR") == 7
+    # A kernel that counts an error of a kind that has no line here.
+    assert pcie.aer_total(CORRECTABLE.replace("TOTAL_ERR_COR 2", "TOTAL_ERR_COR 9"), "TOTAL_ERR_COR") == 9
     assert pcie.aer_total("", "TOTAL_ERR_COR") is None
 
 

@@ -35,6 +35,7 @@ NOTHING = dict(FIRST, temperature_c=None, critical_warning=None, warning_temp_mi
         ({"link_speed_gts": 2.5}, ["its link fell from 16 GT/s x4 to 2.5 GT/s x4"]),
         ({"link_speed_gts": None, "link_width": None}, ["its link of 16 GT/s x4 can no longer be seen"]),
         ({"link_speed_gts": 32.0}, []),
+        ({"link_width": 8}, []),
         ({"aer": {"a": {"correctable": 4, "nonfatal": 0, "fatal": 0}}}, ["PCI Express errors rose by 3 correctable at a"]),
         ({"aer": {"a": FIRST["aer"]["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, []),
         (NOTHING, ["its link of 16 GT/s x4 can no longer be seen"]),
