@@ -102,13 +102,19 @@ KINDS: dict[str, Kind] = {
 # Those that may be looked at between two rounds: reading them starts no process.
 CHEAP = tuple(name for name, kind in KINDS.items() if not kind.costly)
 
+# Governors with settings of their own, of all CPUs or of each.
+ADJUSTABLE = ("ondemand", "conservative", "schedutil")
 # What a change resets as a side effect: (its path, the files that it touches; \1 … from the path). They are recorded with it and put back
-# after it. Switching the scheduler makes a new queue; of each dirty_* pair the kernel zeroes the other; a CPU that goes takes interrupts along,
-# and leaves cpusets of cgroup v1 for good; with SMT all threads come on, also those that were off one by one.
+# after it. Switching the scheduler makes a new queue; a governor that goes loses its settings; of each dirty_* pair the kernel zeroes the other;
+# a CPU that goes takes interrupts along, and leaves cpusets of cgroup v1 for good; with SMT all threads come on, also those that were off one by one.
 SIDE_EFFECTS = (
     (r"(/sys/block/[^/]+/queue)/scheduler", ("{1}/nr_requests", "{1}/wbt_lat_usec", "{1}/iosched/*"), "sysfs"),
     (r"(/proc/sys/vm/dirty_(?:background_)?)(?:ratio|bytes)", ("{1}ratio", "{1}bytes"), "sysfs"),
-    (r"(/sys/devices/system/cpu/cpu[0-9]+/cpufreq)/scaling_governor", ("{1}/energy_performance_preference",), "sysfs"),
+    (
+        r"((/sys/devices/system/cpu)/cpu[0-9]+/cpufreq)/scaling_governor",
+        ("{1}/energy_performance_preference", "{1}/scaling_setspeed", *(base + name + "/*" for name in ADJUSTABLE for base in ("{1}/", "{2}/cpufreq/"))),
+        "sysfs",
+    ),
     (
         r"(/sys/devices/system/cpu)/(?:intel_pstate/no_turbo|cpufreq/boost)",
         ("{1}/cpu[0-9]*/cpufreq/scaling_max_freq", "{1}/cpu[0-9]*/cpufreq/scaling_min_freq", "{1}/cpu[0-9]*/cpufreq/boost"),

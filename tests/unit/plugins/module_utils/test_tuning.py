@@ -296,6 +296,35 @@ def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, 
     assert item["outcome"] == outcome and words in item["message"]
 
 
+class Ondemand(Sysfs):
+    """A governor's own settings are there while a CPU has it, from its defaults on: of all CPUs (acpi-cpufreq), or of each."""
+
+    CPU = "/sys/devices/system/cpu/"
+
+    def write(self, path, text):
+        super().write(path, text)
+        if path.endswith("scaling_governor"):
+            for own in (self.CPU + "cpufreq/ondemand/up_threshold", self.CPU + "cpu0/cpufreq/schedutil/rate_limit_us"):
+                if text == "performance":
+                    os.rename(self.root + own, self.root + own + ".gone")
+                else:
+                    os.rename(self.root + own + ".gone", self.root + own)
+                    super().write(own, "80")
+
+
+def test_what_a_governor_was_adjusted_to_comes_back_with_it(host, tmp_path):
+    record = str(tmp_path / "tuning.json")
+    for path in ("cpufreq/ondemand/up_threshold", "cpu0/cpufreq/schedutil/rate_limit_us"):
+        os.makedirs(os.path.dirname(host.root + Ondemand.CPU + path))
+        with open(host.root + Ondemand.CPU + path, "w") as out:
+            out.write("95\n")
+    adjusted = Ondemand(host.root)
+    before = everything(adjusted)
+    tuning.apply(adjusted, expand(adjusted), record)
+    assert everything(adjusted) != before
+    assert {item["outcome"] for item in tuning.restore(adjusted, record)} == {"restored"} and everything(adjusted) == before
+
+
 class Intel(Sysfs):
     """intel_pstate up to Linux 6.9: cpuinfo_max_freq stays that with turbo, and with turbo off the driver's verify holds the limits down."""
 
