@@ -106,6 +106,16 @@ def test_cards_are_brought_to_their_state_once_and_never_formatted_unguarded(lab
     assert [card["formats"] for card in lab.seen()["iomemory"]["cards"]] == [0, 0]
 
 
+def test_a_write_delay_is_told_in_check_mode_and_a_wrong_one_refused(lab):
+    before = sorted(os.listdir("/etc/modprobe.d")) if os.path.isdir("/etc/modprobe.d") else None
+    code, output = lab.vendor("--check", "--diff", vendor_iomemory_dma_delay="0")
+    assert code == 0 and "changed=1" in output and "dma_delay" in output, output
+    for wrong in ("32", "-1", "off"):
+        code, output = lab.vendor(vendor_iomemory_dma_delay=wrong)
+        assert code != 0 and "dma_delay %s is refused" % wrong in " ".join(output.split()), output
+    assert before == (sorted(os.listdir("/etc/modprobe.d")) if os.path.isdir("/etc/modprobe.d") else None)
+
+
 def test_an_over_subscribed_bus_stops_the_play(lab):
     assert lab.vendor(vendor_iomemory_pci_check=True)[0] == 0
     with emulator.state(lab.machine) as machine:
@@ -129,7 +139,7 @@ def test_a_bugreport_is_kept_with_the_results(lab, tmp_path):
 
 
 class Bmc:
-    """sushy-emulator with its fake driver over TLS, and what it says of the one system's power."""
+    """sushy-emulator with its fake driver over TLS, and what it says of the one system's power. `deaf`: while the file is there, nothing shuts it down."""
 
     def __init__(self, folder):
         import bcrypt  # comes with sushy-tools
@@ -150,8 +160,18 @@ class Bmc:
         ]) + "\n")
         with _socket(socket.SOCK_STREAM) as probe:
             self.port = probe.getsockname()[1]
+        self.deaf = folder / "deaf"
+        code = [
+            "import os, sys",
+            "from sushy_tools.emulator.main import main",
+            "from sushy_tools.emulator.resources.systems.fakedriver import FakeDriver",
+            "set_power = FakeDriver.set_power_state",
+            "hangs = lambda state: state == 'GracefulShutdown' and os.path.exists(%r)" % str(self.deaf),
+            "FakeDriver.set_power_state = lambda self, system, state: None if hangs(state) else set_power(self, system, state)",
+            "main()",
+        ]
         self.process = subprocess.Popen(
-            [os.path.join(os.path.dirname(sys.executable), "sushy-emulator"), "--config", str(folder / "sushy.conf"), "-i", "localhost", "-p", str(self.port),
+            [sys.executable, "-c", "\n".join(code), "--config", str(folder / "sushy.conf"), "-i", "localhost", "-p", str(self.port),
              "--ssl-certificate", str(folder / "cert.pem"), "--ssl-key", str(folder / "key.pem")],
             stdout=open(folder / "sushy.log", "w"), stderr=subprocess.STDOUT,
         )
@@ -206,10 +226,10 @@ def redfish_bmc(tmp_path):
 
 
 class IpmiBmc:
-    """A BMC that speaks IPMI: pyghmi's own, in a process of its own."""
+    """A BMC that speaks IPMI: pyghmi's own, in a process of its own. `deaf` as above."""
 
     def __init__(self, folder):
-        self.file = folder / "power"
+        self.file, self.deaf = folder / "power", folder / "deaf"
         self.file.write_text("on")
         with _socket() as probe:
             self.port = probe.getsockname()[1]
@@ -224,7 +244,7 @@ class IpmiBmc:
             "    def get_power_state(self): return file.read_text()",
             "    def power_off(self): file.write_text('off')",
             "    def power_on(self): file.write_text('on')",
-            "    power_shutdown = power_off",
+            "    def power_shutdown(self): pathlib.Path(%r).exists() or self.power_off()" % str(self.deaf),
             "    def is_active(self): return True",
             "Fake({%r: %r}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()" % (USER, PASSWORD),
         ]
@@ -283,6 +303,24 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     assert base64.b64encode(("%s:%s" % (USER, PASSWORD)).encode()).decode() not in output
     code, output = lab.vendor(prefix=namespace)
     assert code == 0 and "changed=0" in output, output
+
+
+@pytest.mark.parametrize("protocol", ["redfish", "ipmi"])
+def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(lab, protocol, request, tmp_path):
+    bmc = request.getfixturevalue(protocol + "_bmc")
+    bmc.deaf.touch()
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("%s\n" % uuid.uuid4())
+    namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
+    asked = allowed(bmc, vendor_bmc_protocol=protocol, vendor_power_cycle_shutdown_s=5)
+    code, output = lab.vendor(prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **asked)
+    assert code != 0 and "did not do this: " in output and bmc.power() == "On", output
+    server = Machine(bmc, lab, boot_id)
+    server.start()
+    code, output = lab.vendor(prefix=namespace, vendor_power_cycle_force=True)
+    server.ended.set()
+    assert code == 0 and server.powers == ["On", "Off", "On"], output
+    assert lab.seen()["rssdm"]["drives"][1]["interrupt_coalescing"] == 0xD801F and PASSWORD not in output
 
 
 def test_a_bmc_that_refuses_is_told_without_the_password(lab, redfish_bmc):
