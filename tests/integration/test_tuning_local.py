@@ -86,6 +86,11 @@ def test_the_playbook_shows_what_would_change_and_takes_concerns_by_tag(site, lo
     drive = loop_drive()
     site.hosts["rack1-07"] = {"ssd_drives": [drive.selector], "tune_vm": {"swappiness": 7}}
     before = everything("/sys/block/%s/queue" % drive.name)
+    # The kernel arguments have a tag of their own: this one takes no reboot.
+    code, output = site.play("tune", "--check", "--diff", "--tags", "vm", "-e", "tune_boot_enabled=true")
+    assert code == 0 and "kernel arguments" not in output and "+/proc/sys/vm/swappiness: 7" in output, output
+    code, output = site.play("tune", "--check", "--diff", "--skip-tags", "boot", "-e", "tune_boot_enabled=true")
+    assert code == 0, output
     code, output = site.play("tune", "--check", "--diff")
     assert code == 0, output
     assert "+/sys/block/%s/queue/nomerges: 2" % drive.name in output and "+/proc/sys/vm/swappiness: 7" in output
