@@ -14,7 +14,8 @@ PAGE = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="ut
 
 def test_the_table_has_every_check_in_its_order_with_its_level():
     # A level may be followed by a remark: "warning; ok where …".
-    assert re.findall(r"^\| `(\w+)` \| (\w+)(?:; [^|]+)? \|", PAGE.split("Between the hosts")[0], re.MULTILINE) == [(check.check, check.level) for check in checks.TABLE]
+    listed = re.findall(r"^\| `(\w+)` \| (\w+)(?:; [^|]+)? \|", PAGE.split("Between the hosts")[0], re.MULTILINE)
+    assert listed == [(check.check, check.level) for check in checks.TABLE]
 
 
 def test_the_page_names_every_code():
