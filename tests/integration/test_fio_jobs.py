@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,13 @@ def drive(request, loop_drive):
     return made
 
 
-def plan_of(drive, **variables):
+def plan_of(drive, plan="demo", **variables):
     identity = {"size_bytes": SIZE, "logical_block_size_bytes": drive.block}
     drives = [{"selector": drive.selector, "identity": identity}]
     plan = render(
-        load_plan("demo"), run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=drives, engine_version="0", variables=variables
+        load_plan(plan), run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=drives, engine_version="0", variables=variables
     )
-    return plan["drives"][0]["tests"][1]
+    return plan["drives"][0]["tests"][-1]
 
 
 def run(drive, job, seed=1, **values):
@@ -91,6 +92,17 @@ def test_every_cell_of_the_demo_is_accepted(drive):
             figures = fio.figures(result, direction)
             assert {"50", "90", "99", "99.9", "99.99", "99.999", "99.9999"} <= figures["percentiles_us"].keys()
             assert figures["iops"] > 0 and figures["mean_latency_us"] > 0
+
+
+def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
+    cell = {"block_size": "4KiB", "read_pct": 100, "queue_depth": 16, "batch": 16, "runtime_s": 2, "ramp_s": 1}
+    (made,) = plan_of(drive, [{"name": "peak", "purge": False, "precondition": False, "cells": [cell]}])["cells"]
+    began = time.monotonic()
+    done, text = run(drive, made["job"])
+    result = fio.parse(text)
+    assert time.monotonic() - began >= 3 and fio.problems(done.returncode, result, drive.path, ["read"], 2) == [] and done.stderr == ""
+    (job,) = result["jobs"]
+    assert job["read"]["runtime"] < 2500 and job["iodepth_submit"]["16"] > 90
 
 
 def test_a_mistyped_path_creates_nothing(drive):
