@@ -20,6 +20,7 @@ from .host import Host
 
 # Of health.py's, what changes while a drive works.
 KEPT = ("temperature_c", "critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts", "throttle_s", "media_errors", "error")
+COUNTERS = ("critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts")
 TOO_HOT = 0x02
 # How long the end of a test waits for a look that hangs.
 JOIN_S = health.TIMEOUT_S * 3
@@ -45,6 +46,15 @@ def take(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask
 def spoilt(first: Sample, now: Sample) -> dict[str, str]:
     """What makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not compared."""
     return {**_throttling(first, now), **_warnings(first, now), **_narrower(first, now), **_errors(first, now)}
+
+
+def unread(first: Sample | None, last: Sample) -> dict[str, str]:
+    """What the last sample no longer tells though the first did, so that nothing can be said: {kind: sentence}."""
+    if first is None or first["error"]:
+        return {}
+    lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]
+    why = last["error"] or ("it no longer tells its counters" if lost else "")
+    return {"unread": "its health could not be read at the end, so whether it was throttled is unknown: {0}".format(why)} if why else {}
 
 
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:
@@ -138,8 +148,8 @@ class Sampler:
         self._thread.join(JOIN_S)
         if self._thread.is_alive():
             self._spoilt["samples"] = "a look at the drive did not end: whether it was throttled is unknown"
-        else:
-            self._look()
+            return
+        self._spoilt.update(unread(self._first, self._look()))
 
     def _run(self, others: list[int]) -> None:
         if others:
@@ -151,12 +161,13 @@ class Sampler:
         except Exception as error:  # A thread that dies unseen would let a throttled drive pass.
             self._spoilt["samples"] = "samples ended early ({0}: {1}): whether it was throttled is unknown".format(type(error).__name__, error)
 
-    def _look(self, ask: bool = True) -> None:
+    def _look(self, ask: bool = True) -> Sample:
         sample = take(self._host, self._known, self._path, ask)
         self._note("sample", **sample)
         if self._first is None:
             self._first = sample
         self._spoilt.update(spoilt(self._first, sample))
+        return sample
 
 
 def _listed(text: str | None) -> list[int]:

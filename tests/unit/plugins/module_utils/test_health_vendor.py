@@ -103,7 +103,7 @@ def test_a_card_is_asked_by_fio_status(emulated):
         "spare_threshold_pct": 10, "volatile_write_cache": False, "error": "",
     }
     assert {key: told[key] for key in expected} == expected and set(told) == set(health.EMPTY)
-    assert [command for command in host.commands] == [["fio-status", "-a"], ["fio-status", "-fj"]]
+    assert host.commands == [["fio-status", "-a"], ["fio-status", "-fj"]]
     assert health.read(host, CARD, limits=False)["warning_temperature_c"] is None and len(host.commands) == 3
     assert list(found(told, CARD)) == ["media_errors"]  # fio-status counts none
 

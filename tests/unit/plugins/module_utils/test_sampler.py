@@ -120,6 +120,31 @@ def test_what_comes_and_goes_between_two_samples_of_the_ends_is_kept(nvme):
     ]
 
 
+@pytest.mark.parametrize("transport", ["nvme", "sata"])
+def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(nvme, transport):
+    """A look in between that fails does not: what it missed, the counters of the last one tell."""
+    nvme.answers["smartctl"] = (0, json.dumps({"smart_status": {"passed": True}}), "")
+    made, records = watch(nvme, transport=transport)
+    with made:
+        before, nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = dict(nvme.answers), (1, "", "Device or resource busy"), (127, "", "")
+        seen = len(records)
+        until(lambda: len(records) > seen + 1)
+        nvme.answers.update(before)
+    assert made.reasons == []
+    made, records = watch(nvme, transport=transport)
+    with made:
+        nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = (1, "", "Device or resource busy"), (127, "", "")
+    assert len(made.reasons) == 1 and made.reasons[0].startswith("its health could not be read at the end, so whether it was throttled is unknown: ")
+
+
+def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
+    made, _records = watch(nvme, interval_s=60)
+    with made:
+        nvme.answers["nvme smart-log"] = (1, "", "Device or resource busy")
+        nvme.answers["smartctl"] = (0, json.dumps({"nvme_smart_health_information_log": {"critical_warning": 0}, "smart_status": {"passed": True}}), "")
+    assert made.reasons == ["its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its counters"]
+
+
 def test_without_an_interval_nothing_is_looked_at(nvme):
     made, records = watch(nvme, interval_s=0)
     with made:
