@@ -102,7 +102,7 @@ class Placements:
         with self._lock:
             self._release(drive)
             share = self._running[drive] = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
-        note = "; ".join(text for text in (self._node_note(want), self._overlap_note(drive, share)) if text)
+        note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), self._overlap_note(drive, share)) if text)
         # With one node there is nothing to choose, and containers forbid the choosing.
         return Place(lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note)
 
@@ -140,6 +140,12 @@ class Placements:
     def _overlap_note(self, drive: str, share: list[int]) -> str:
         others = [other for other, taken in self._running.items() if other != drive and set(taken) & set(share)]
         return "too few CPUs: shares some with {0}".format(", ".join(sorted(others))) if others else ""
+
+
+def _most_note(want: Want, share: list[int]) -> str:
+    if want.most is None or len(share) <= want.most:
+        return ""
+    return "its `cpus` are {0}, more than the {1} that tune_cpu_limits says are best for it".format(len(share), want.most)
 
 
 def _reserved(cores: int, asked: int | str, shares: int) -> int:

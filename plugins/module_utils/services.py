@@ -16,7 +16,7 @@ ACTIVE = ("active", "activating", "reloading")
 # Those that rewrite settings or move interrupts, and those that may install a new kernel or driver in the middle of a run.
 REWRITERS = (
     "irqbalance.service", "tuned.service", "power-profiles-daemon.service", "ondemand.service", "unattended-upgrades.service",
-    "apt-daily.timer", "apt-daily-upgrade.timer", "dnf-automatic.timer", "dnf-automatic-install.timer",
+    "apt-daily.timer", "apt-daily-upgrade.timer", "dnf-automatic.timer", "dnf-automatic-download.timer", "dnf-automatic-install.timer",
 )
 
 

@@ -62,6 +62,11 @@ def test_a_drives_own_cpus_come_first_and_nobody_else_gets_them():
     assert "CPU 99 of its `cpus` is not there, not on, or not in the cpuset" in Placements(server(), [Want("A", 0, "0,99")]).take("A").note
 
 
+def test_more_cpus_by_hand_than_a_drive_is_to_have_are_pointed_out():
+    place = Placements(server(cores=8), [Want("P420m", 0, "0-15", most=8)]).take("P420m")
+    assert place.cpus == "0-15" and place.note == "its `cpus` are 16, more than the 8 that tune_cpu_limits says are best for it"
+
+
 def test_too_few_cpus_are_shared_and_that_is_said():
     places = Placements(server(nodes=1, cores=1, threads=1), [Want("A", 0), Want("B", 0)], parallel=2)
     assert places.take("A").note == "" and places.take("B").note == "too few CPUs: shares some with A"
