@@ -40,9 +40,11 @@ def record_path(state_dir: str) -> str:
 
 
 def lacking(command_line: str, arguments: t.Sequence[str]) -> list[str]:
-    """Those arguments that are not in force: the kernel takes the last of those with the same name."""
-    last = {_name(word): word for word in command_line.split()}
-    return [argument for argument in arguments if last.get(_name(argument)) != argument]
+    """Those arguments that are not in force: the kernel takes the last of those with the same name, and all where several are asked for (console=)."""
+    words, names = command_line.split(), [_name(argument) for argument in arguments]
+    last = {_name(word): word for word in words}
+    found = [argument in words if names.count(name) > 1 else last.get(name) == argument for argument, name in zip(arguments, names)]
+    return [argument for argument, there in zip(arguments, found) if not there]
 
 
 def _name(argument: str) -> str:

@@ -193,3 +193,9 @@ def test_a_host_without_a_known_boot_loader_is_told_so(tmp_path):
 )
 def test_the_last_of_several_counts(line, missing):
     assert boot.lacking(line, ["idle=poll"]) == missing
+
+
+def test_of_several_that_are_asked_for_all_count():
+    asked = ["hugepagesz=1G", "hugepages=8", "hugepagesz=2M", "hugepages=512"]
+    assert boot.lacking("ro " + " ".join(asked), asked) == []
+    assert boot.lacking("ro hugepagesz=2M hugepages=512", asked) == ["hugepagesz=1G", "hugepages=8"]
