@@ -148,6 +148,23 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
 
 
+def test_an_iomemory_card_is_looked_at_like_other_drives(emulated):
+    """Health, link and driver of a drive whose block device says nothing of them."""
+    host = emulated(cards=[emulator.card(0, "C1", temperature_c=79)])
+    link = dict(LINK, current_link_speed="5.0 GT/s", max_link_speed="5.0 GT/s", current_link_width="1")
+    host.pci("0000:00:01.0", bridge=True, aer=(0, 0, 0), **LINK)
+    card = host.pci("0000:00:01.0", "0000:04:00.0", aer=(1, 0, 0), vendor="0x1aed", device="0x2001", **link)
+    host.link(card + "/driver", "/sys/bus/pci/drivers/iodrive")
+    host.link("/sys/bus/pci/drivers/iodrive/module", "/sys/module/iomemory_vsl")
+    host.put("/sys/module/iomemory_vsl/version", "3.2.16.1731\n")
+    host.block("fioa", "251:0", "")
+    facts = gather(host, entries=[{"serial": "C1"}])
+    told = {item["check"]: (item["drive"], item["level"]) for item in checks.run(facts._replace(wanted=dict(WANTED, drivers={"iomemory_vsl": "4.*"})), {})}
+    for check, level in (("pcie_link", "blocks"), ("temperature", "blocks"), ("driver", "blocks"), ("pcie_errors_before", "warning")):
+        assert told[check] == ("C1", level), check
+    assert not {"health", "wear", "spare"} & set(told)
+
+
 def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
     trouble = {"trouble": "Status unknown: Driver is in MINIMAL MODE"}
     host = emulated(cards=[emulator.card(0, "C1", **trouble), emulator.card(1, "C2", **trouble)], pci_check="errors")
