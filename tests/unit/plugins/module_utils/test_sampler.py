@@ -137,6 +137,11 @@ def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(n
     assert len(made.reasons) == 1 and made.reasons[0].startswith("its health could not be read at the end, so whether it was throttled is unknown: ")
 
 
+def test_a_health_that_could_never_be_read_is_not_missed():
+    assert sampler.unread(dict(NOTHING, error="smartctl is not installed"), dict(NOTHING, error="smartctl is not installed")) == {}
+    assert sampler.unread(None, dict(FIRST, error="x")) == sampler.unread(FIRST, FIRST) == {}
+
+
 def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
     made, _records = watch(nvme, interval_s=60)
     with made:
