@@ -26,6 +26,8 @@ from .rundir import FINAL_STATES, LIVE_STATES, RunDir, Status, now, queued, read
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
+# How long a start waits for a job that only tunes, to tell whether that changed anything.
+TUNING_S = 60.0
 UNIT_PREFIX = "ssdlab-fleet-"
 
 
@@ -90,7 +92,8 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
     _write_starting(host, run_dir, plan)
     _launch(host, run_dir, installed)
-    return {"changed": True, "action": action, "state": _await_start(host, run_dir), "restored": tuning.alike(restored)}
+    state = _await_start(host, run_dir)
+    return {"changed": bool(restored) or _changes(host, run_dir, plan), "action": action, "state": state, "restored": tuning.alike(restored)}
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
@@ -186,6 +189,19 @@ def _await_start(host: Host, run_dir: RunDir) -> str:
         time.sleep(0.05)
     said = (host.get(run_dir.log) or "nothing")[-500:]
     raise JobError("the host job did not start within {0:g} s; {1} says: {2}".format(START_TIMEOUT_S, run_dir.log, said))
+
+
+def _changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
+    """Whether a job that was started changes the host or a drive. One that only tunes is done soon, and found perhaps all as it is to be."""
+    if any(entry["tests"] for entry in plan["drives"]):
+        return True
+    deadline = time.monotonic() + TUNING_S
+    while is_live(host, run_dir.read_status()):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.1)
+    made = [item for record in read_journal(run_dir.journal) if record["event"] == "tuned" for item in record["settings"]]
+    return any(item["before"] != item["effective"] for item in made)
 
 
 def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
