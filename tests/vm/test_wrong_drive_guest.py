@@ -166,6 +166,9 @@ def test_case_30_nvme_over_tcp(played):
 @pytest.mark.case(10)
 def test_case_10_drives_pulled_between_plan_and_run(lab, guest):
     """One is replaced by another, which gets its name; one is put back, and might have been written elsewhere meanwhile."""
+    # A drive gets the lowest number that is free, and the tests before this one left gaps.
+    guest.stop()
+    guest.start()
     replaced, put_back = STAGED[10:]
     names = {serial: guest.device(serial) for serial in (replaced, put_back)}
     newcomer = Nvme("SSDQ0999", [Namespace()])
