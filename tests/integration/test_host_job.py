@@ -115,6 +115,7 @@ def test_records_and_status_hold_to_their_schemas(bench, loop_drive):
 def test_settings_are_changed_during_the_run_and_back_after_it(bench, loop_drive):
     drive = loop_drive()
     path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    Host().write(path, "0")  # a loop device keeps what an earlier test left there
     before = Host().read(path)
     journal, status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
     (tuned,) = events(journal, "tuned")
@@ -270,6 +271,7 @@ def test_what_systemd_calls_after_the_job_leaves_what_tune_yml_set(bench, loop_d
     """ExecStopPost runs however the job ended."""
     drive = loop_drive()
     path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    Host().write(path, "0")  # a loop device keeps what an earlier test left there
     before = Host().read(path)
     plan = bench.plan([drive], [], tune=dict(TUNE, keep=keep))
     run = bench.prepare(plan)
