@@ -214,8 +214,9 @@ def side_by_side(view: View) -> list[Finding]:
         serial = (entry.get("identity") or {}).get("serial")
         if serial and "duplicate" not in [refusal["code"] for refusal in entry.get("refusals", ())]:
             seen.setdefault(serial, []).append(str(entry["drive"]))
+    why = "and would disturb each other; set it to 1"
     return [
-        Finding(f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) and would disturb each other; set it to 1", view.name)
+        Finding(f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) {why}", view.name)
         for serial, names in seen.items()
         if len(names) > 1
     ]

@@ -10,6 +10,7 @@ repository's root:  .venv/bin/python tests/bench/harness.py [--pairs 3] [--cells
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -31,7 +32,7 @@ RATIO_LIMIT = 1.03
 GAP_LIMIT_S = 0.5
 
 
-def make_plan(run_id, backing, cells, seconds):
+def make_plan(run_id, backing, cells, seconds, variables):
     """A plan without purge and preconditioning, so that both sides do exactly the same fio runs."""
     host = Host()
     cell = {"access": "random", "block_size": "4KiB", "threads": 1, "queue_depth": 4, "runtime_s": seconds, "rate_iops": 2000}
@@ -52,12 +53,12 @@ def make_plan(run_id, backing, cells, seconds):
         boot_id=tuning.boot_id(host),
         drives=drives,
         engine_version="bench",
-        variables={},
+        variables=variables,
         tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
     )
 
 
-def harness(folder, number, backing, options):
+def harness(folder, number, backing, options, variables):
     """Wall time of the host job, the largest gap, and the fio jobs that it ran, in order."""
     engine = zipapp.build("bench")
     path = os.path.join(folder, engine.name)
@@ -65,7 +66,7 @@ def harness(folder, number, backing, options):
         out.write(engine.data)
     run = rundir.RunDir(folder, "bench{0}".format(number))
     os.makedirs(run.path)
-    rundir.write_atomic(run.plan, json.dumps(make_plan(run.run_id, backing, options.cells, options.seconds)))
+    rundir.write_atomic(run.plan, json.dumps(make_plan(run.run_id, backing, options.cells, options.seconds, variables)))
     began = time.monotonic()
     subprocess.run([sys.executable, path, "run", run.path], check=True)
     wall = time.monotonic() - began
@@ -85,29 +86,34 @@ def bare(jobs, folder):
     return time.monotonic() - began
 
 
+@contextlib.contextmanager
+def loop_device(folder):
+    """The backing file of a loop device of its own."""
+    backing = os.path.join(folder, "drive.img")
+    with open(backing, "wb") as out:
+        out.truncate(256 << 20)
+    attach = ["losetup", "--find", "--show", "--direct-io=on", backing]
+    device = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        yield backing
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=5)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
-        backing = os.path.join(folder, "drive.img")
-        with open(backing, "wb") as out:
-            out.truncate(256 << 20)
-        device = subprocess.run(
-            ["losetup", "--find", "--show", "--direct-io=on", backing], check=True, capture_output=True, text=True
-        ).stdout.strip()
-        try:
-            ratios, gaps = [], []
-            for number in range(options.pairs):
-                wall, gap, jobs = harness(folder, number, backing, options)
-                plain = bare(jobs, folder)
-                ratios.append(wall / plain)
-                gaps.append(gap)
-                print("harness {0:.2f} s, bare {1:.2f} s, ratio {2:.4f}, largest gap {3:.3f} s".format(wall, plain, ratios[-1], gap))
-        finally:
-            subprocess.run(["losetup", "--detach", device], check=True)
+    ratios, gaps = [], []
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder, loop_device(folder) as backing:
+        for number in range(options.pairs):
+            wall, gap, jobs = harness(folder, number, backing, options, {})
+            plain = bare(jobs, folder)
+            ratios.append(wall / plain)
+            gaps.append(gap)
+            print("harness {0:.2f} s, bare {1:.2f} s, ratio {2:.4f}, largest gap {3:.3f} s".format(wall, plain, ratios[-1], gap))
     print("median ratio {0:.4f} (limit {1}), largest gap {2:.3f} s (limit {3})".format(
         statistics.median(ratios), RATIO_LIMIT, max(gaps), GAP_LIMIT_S))
     return 0 if statistics.median(ratios) <= RATIO_LIMIT and max(gaps) <= GAP_LIMIT_S else 1

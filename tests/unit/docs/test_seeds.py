@@ -149,7 +149,7 @@ def test_every_section_of_the_sources_is_here():
 def test_what_does_it_exists(row):
     names, plain = NAME.findall(row[2]), NAME.sub("", row[2])
     assert [name for name in names if name not in KNOWN] == []
-    assert {name for name in re.findall(r"module `(\w+)`", row[2])} <= MODULES
+    assert set(re.findall(r"module `(\w+)`", row[2])) <= MODULES
     for role, rest in re.findall(r"\b([a-z]+)/([\w./-]*\w)", plain):
         places = (ROLES / role / "tasks" / (rest + ".yml"), ROLES / role / "templates" / rest, ROLES / role / "files" / (rest + ".yml"))
         assert any(place.is_file() for place in places), "%s/%s" % (role, rest)

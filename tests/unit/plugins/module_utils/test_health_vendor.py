@@ -24,9 +24,9 @@ def impatient(monkeypatch):
     monkeypatch.setattr(rssdm, "BUSY_S", 0.0)
 
 
-def found(told, identity=MICRON):
+def found(told, identity=None):
     """{check: message} of the checks of a drive's health."""
-    facts, drive = Facts({}, LIMITS), Drive("S1", identity, health=told)
+    facts, drive = Facts({}, LIMITS), Drive("S1", identity or MICRON, health=told)
     return {check.check: message for check in check_health.CHECKS for message in check.look(facts, drive) if check.check != "write_cache"}
 
 
