@@ -166,8 +166,10 @@ class Bmc:
             "from sushy_tools.emulator.main import main",
             "from sushy_tools.emulator.resources.systems.fakedriver import FakeDriver",
             "set_power = FakeDriver.set_power_state",
-            "hangs = lambda state: state == 'GracefulShutdown' and os.path.exists(%r)" % str(self.deaf),
-            "FakeDriver.set_power_state = lambda self, system, state: None if hangs(state) else set_power(self, system, state)",
+            "def obey(self, system, state):",
+            "    if state != 'GracefulShutdown' or not os.path.exists(%r): return set_power(self, system, state)" % str(self.deaf),
+            "    if open(%r).read() == 'refuses': raise RuntimeError('this system takes no shutdown')" % str(self.deaf),
+            "FakeDriver.set_power_state = obey",
             "main()",
         ]
         self.process = subprocess.Popen(
@@ -305,10 +307,10 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     assert code == 0 and "changed=0" in output, output
 
 
-@pytest.mark.parametrize("protocol", ["redfish", "ipmi"])
-def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(lab, protocol, request, tmp_path):
+@pytest.mark.parametrize("protocol, shutdown", [("redfish", "hangs"), ("redfish", "refuses"), ("ipmi", "hangs")])
+def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(lab, protocol, shutdown, request, tmp_path):
     bmc = request.getfixturevalue(protocol + "_bmc")
-    bmc.deaf.touch()
+    bmc.deaf.write_text(shutdown)
     boot_id = tmp_path / "boot_id"
     boot_id.write_text("%s\n" % uuid.uuid4())
     namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
