@@ -50,6 +50,7 @@ class Campaign:
         self._history = [record for record in job.history if record.get("drive") == self._drive]
         self._rate_bytes_per_s: float | None = None
         self._drift: list[str] = []
+        self._unready: list[str] = []
         self._error = ""
         self._waited_for: t.Mapping[str, t.Any] | None = None
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
@@ -111,9 +112,10 @@ class Campaign:
         self._make_settings_again(names)
         rounds = Rounds(test, self._active_bytes(test))
         self._drift = self._job.tuned.drifted(self._name)
-        if self._drift and test["cells"]:
-            # Nothing that is measured now could count: neither purge the drive for it nor spend hours.
-            self._end_test(names, rounds, "invalid", ["neither purged nor measured", *self._untuned()])
+        self._unready = self._unready or (self._untuned() if test["cells"] else [])
+        if self._unready:
+            # Nothing that is measured now could count: neither purge the drive for it nor spend hours. Later tests may build on this one.
+            self._end_test(names, rounds, "invalid", ["neither purged nor measured", *self._unready])
             return "invalid"
         sampler = self._sampler(names)
         try:

@@ -42,7 +42,9 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
         return "start"
     if state == "finished":
         return "nothing"
-    if _comparable(stored) != _comparable(plan):
+    # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the collection.
+    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - {"boot_id", "engine_version"})
+    if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
             "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
                 run_dir.run_id
@@ -51,10 +53,9 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     return "attach" if state in LIVE_STATES else "resume"
 
 
-def _comparable(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    # The boot and names below /dev may change between two plays; what is asked for may not.
-    kept = {key: value for key, value in plan.items() if key not in ("boot_id", "engine_version", "drives")}
-    return dict(kept, drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]])
+def _comparable(plan: t.Mapping[str, t.Any], keys: t.Collection[str]) -> dict[str, t.Any]:
+    # Names below /dev may change between two plays; what is asked for may not.
+    return dict({key: plan.get(key) for key in keys}, drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]])
 
 
 def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -102,7 +102,8 @@ class Placements:
         with self._lock:
             self._release(drive)
             share = self._running[drive] = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
-        note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), self._overlap_note(drive, share)) if text)
+            overlap = self._overlap_note(drive, share)
+        note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), overlap) if text)
         # With one node there is nothing to choose, and containers forbid the choosing.
         return Place(lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note)
 

@@ -206,11 +206,12 @@ def smart(host: Host, drive_id: str) -> Dict[str, int]:
 
 def _ask(host: Host, argv: List[str]) -> str:
     """What a command that changes nothing prints."""
-    for _again in range(TRIES):
-        result = host.run(argv, timeout_s=TIMEOUT_S)
+    result = host.run(argv, timeout_s=TIMEOUT_S)
+    for _again in range(TRIES - 1):
         if result.rc != BUSY_CODE:
             break
         time.sleep(BUSY_S)
+        result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc == 127:
         raise RssdmError("%s is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)" % TOOL)
     problem = parse_status(result)

@@ -44,7 +44,8 @@ def stopped_with(host: Host, unit: str) -> list[str]:
     if not host.exists(SYSTEMD):
         return []
     shown = host.run(["systemctl", "show", "--property=RequiredBy,BoundBy,ConsistsOf", "--", unit]).stdout
-    names = sorted({name for line in shown.splitlines() for name in line.partition("=")[2].split()})
+    # To start a target would start everything that belongs to it.
+    names = sorted({name for line in shown.splitlines() for name in line.partition("=")[2].split() if not name.endswith(".target")})
     return [name for name, seen in states(host, names).items() if seen == "active"]
 
 

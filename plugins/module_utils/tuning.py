@@ -91,7 +91,8 @@ def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
     for setting in settings:
         before = current(host, setting)
         item = setting if before is None else tuning_kinds.resolve(host, setting)
-        outcome = "not_applicable" if before is None else "unchanged" if before == item["wanted"] else "changed"
+        same = before is not None and (before == item["wanted"] or tuning_kinds.is_highest(host, setting, before))
+        outcome = "not_applicable" if before is None else "unchanged" if same else "changed"
         found.append(dict(item, before=before, outcome=outcome))
     return found
 

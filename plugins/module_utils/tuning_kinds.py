@@ -14,7 +14,7 @@ import typing as t
 
 from . import irq, services, write_cache
 from .host import TIMED_OUT, Host
-from .sysfs import effective
+from .sysfs import effective, number
 
 Setting = t.Dict[str, t.Any]
 # (outcome, message): the outcome is empty when the write was taken.
@@ -134,7 +134,7 @@ def side_effects(host: Host, setting: Setting) -> list[Setting]:
         match = re.fullmatch(pattern, setting["path"])
         for template in touched if match else ():
             # A folder before those in it: a cpuset takes no CPU that its parent does not have.
-            paths = reversed(host.glob(template.format("", *match.groups())))
+            paths = sorted(host.glob(template.format("", *match.groups())), key=lambda path: path.rpartition("/")[::2], reverse=True)
             found += [dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None) for path in paths if path != setting["path"]]
     return found
 
@@ -154,9 +154,25 @@ def resolve(host: Host, setting: Setting) -> Setting:
 
 
 def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
-    """Whether this value is the highest that the driver takes now, of a `wanted` that stands for the highest with turbo."""
-    off = any(host.get(path) == state for path, state in TURBO_OFF)
-    return off and REFERENCE.fullmatch(setting["wanted"] or "") is not None and value is not None
+    """Whether this value, just written, is the highest that the driver takes now, of a `wanted` that stands for the highest with turbo.
+
+    Where the driver tells the frequency without turbo, nothing below it will do: something else holds the CPU down then.
+    """
+    base = _base_khz(host, setting)
+    return _without_turbo(host, setting) and value is not None and (base is None or (value.isdigit() and int(value) >= base))
+
+
+def is_highest(host: Host, setting: Setting, value: str) -> bool:
+    """The same of a value that nobody has written yet: only where the driver tells the frequency without turbo."""
+    return _base_khz(host, setting) is not None and is_held_down(host, setting, value)
+
+
+def _without_turbo(host: Host, setting: Setting) -> bool:
+    return any(host.get(path) == state for path, state in TURBO_OFF) and REFERENCE.fullmatch(setting["wanted"] or "") is not None
+
+
+def _base_khz(host: Host, setting: Setting) -> int | None:
+    return number(host, setting["path"].rpartition("/")[0] + "/base_frequency")
 
 
 def write_in_child(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:

@@ -109,7 +109,10 @@ def main():
     host, check = Host(), module.check_mode
     try:
         if module.params["state"] == "restored":
-            module.exit_json(**job.restore(host, module.params["state_dir"], check))
+            done = job.restore(host, module.params["state_dir"], check)
+            for text in done.pop("warnings"):
+                module.warn(text)
+            module.exit_json(**done)
         run_dir = RunDir(module.params["state_dir"], module.params["run_id"])
         if module.params["state"] == "present":
             plan = read_json(module.params["plan_file"])

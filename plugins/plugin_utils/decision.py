@@ -57,7 +57,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         found += [Finding(problem, view.name) for problem in checked.problems(view.asked or {})] + checked.blocking(view, run)
         found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
         found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
-        found += findings.side_by_side(view)
+        found += findings.side_by_side(view, run)
     found += findings.same_drives(views) + findings.same_machines(views)
     plans, wrong = _plans(views, run)
     found += wrong

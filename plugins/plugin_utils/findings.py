@@ -205,9 +205,11 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
     ]
 
 
-def side_by_side(view: View) -> list[Finding]:
+def side_by_side(view: View, run: Run | None) -> list[Finding]:
     """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's lock."""
-    if (values.whole((view.asked or {}).get("ssd_parallel_drives", 1)) or 1) < 2:
+    asked = view.asked or {}
+    one_by_one = (values.whole(asked.get("ssd_parallel_drives", 1)) or 1) < 2
+    if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in DRIVES_SETTLED):
         return []
     seen: dict[str, list[str]] = {}
     for entry in view.drives or ():

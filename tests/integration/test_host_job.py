@@ -17,7 +17,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, purge_sentinels, rounds, rundir, tuning, workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, purge_sentinels, rounds, rundir, tuned_host, tuning, workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
@@ -319,6 +319,17 @@ def test_a_setting_that_could_not_be_made_makes_the_test_invalid_before_anything
     journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=tune))
     (end,) = events(journal, "test_finished")
     assert end["outcome"] == "invalid" and end["reasons"][0] == "neither purged nor measured" and "tuned to bogus" in end["reasons"][1]
+    assert events(journal, "purge_started") == events(journal, "cell") == []
+
+
+def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(bench, loop_drive, monkeypatch):
+    """The first one's purge and fill were for both; that the host is as it should be by then does not help."""
+    seen = iter([["a setting is not as it was made"]])
+    monkeypatch.setattr(tuned_host.TunedHost, "drifted", lambda *_given: next(seen, []))
+    plan = planning.load_plan([QUICK, dict(QUICK, name="second", purge={"method": "none"}, precondition=False)])
+    journal, _status = bench.run(bench.plan([loop_drive()], plan))
+    ends = events(journal, "test_finished")
+    assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
     assert events(journal, "purge_started") == events(journal, "cell") == []
 
 

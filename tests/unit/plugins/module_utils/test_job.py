@@ -49,6 +49,7 @@ def other_drive(**changes):
     [
         ("running", PLAN, "attach"),
         ("starting", PLAN, "attach"),
+        ("running", changed(tune={"cpu": {}}, sample_interval_s=5), "attach"),
         ("dead", PLAN, "resume"),
         ("stopped", PLAN, "resume"),
         ("failed", PLAN, "resume"),
@@ -65,11 +66,14 @@ def test_what_a_start_does(run_dir, state, plan, action):
     assert job.decide(run_dir, state, plan) == action
 
 
-@pytest.mark.parametrize("plan", [other_drive(tests=[{"name": "iops"}]), other_drive(selector={"serial": "S2"}), changed(parallel_drives=2)])
-def test_a_run_never_goes_on_with_another_plan(run_dir, plan):
+@pytest.mark.parametrize("state, plan", [
+    ("dead", other_drive(tests=[{"name": "iops"}])), ("dead", other_drive(selector={"serial": "S2"})), ("dead", changed(parallel_drives=2)),
+    ("dead", changed(tune={"cpu": {}})), ("dead", changed(sample_interval_s=5)), ("running", other_drive(tests=[{"name": "iops"}])),
+])
+def test_a_run_never_goes_on_with_another_plan(run_dir, state, plan):
     rundir.write_atomic(run_dir.plan, json.dumps(PLAN))
     with pytest.raises(job.JobError, match="another plan"):
-        job.decide(run_dir, "dead", plan)
+        job.decide(run_dir, state, plan)
 
 
 def test_an_unknown_run_is_started(run_dir):

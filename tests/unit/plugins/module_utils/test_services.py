@@ -29,7 +29,7 @@ def systemd(fake):
         fake.commands.append(list(argv))
         names = argv[argv.index("--") + 1:]
         if "RequiredBy" in argv[2]:
-            return Result(argv, 0, "RequiredBy=%s\nConsistsOf=\nBoundBy=\n" % REQUIRED_BY.get(names[0], ""), "")
+            return Result(argv, 0, "RequiredBy=%s some.target\nConsistsOf=\nBoundBy=\n" % REQUIRED_BY.get(names[0], ""), "")
         if argv[1] == "show":
             return Result(argv, 0, "\n".join("LoadState=%s\nActiveState=%s\n" % tuple(fake.units[name]) for name in names), "")
         if fake.refuses in names:

@@ -368,6 +368,16 @@ def test_the_highest_frequency_without_turbo_is_what_the_driver_takes(intel, tmp
     assert everything(intel) == values_before
 
 
+@pytest.mark.parametrize(("base", "outcome", "seen"), [("2100000", "changed", "unchanged"), ("2400000", "failed", "changed")])
+def test_a_frequency_below_that_without_turbo_is_held_down_by_something_else(intel, tmp_path, base, outcome, seen):
+    with open(intel.root + intel.CPU + "cpu0/cpufreq/base_frequency", "w") as out:
+        out.write(base + "\n")
+    intel.write(NO_TURBO["path"], "1")
+    settings = expand(intel, {"sysfs": FREQUENCY})
+    assert tuning.apply(intel, settings, str(tmp_path / "tuning.json"))[-1]["outcome"] == outcome
+    assert tuning.preview(intel, settings)[-1]["outcome"] == seen
+
+
 def test_a_frequency_that_is_held_down_with_turbo_on_is_failed(intel, tmp_path):
     intel.refuses = (intel.CPU + "cpu0/cpufreq/scaling_min_freq",)
     applied = tuning.apply(intel, expand(intel, {"sysfs": FREQUENCY}), str(tmp_path / "tuning.json"))
@@ -393,20 +403,20 @@ class Threads(Sysfs):
     SET = "/sys/fs/cgroup/cpuset/"
 
     def write(self, path, text):
-        if path == self.SET + "vm/one/cpuset.cpus" and len(text) > len(self.read(self.SET + "vm/cpuset.cpus")):
+        if path == self.SET + "vm/0a1b/cpuset.cpus" and text > self.read(self.SET + "vm/cpuset.cpus"):
             raise OSError(errno.EACCES, "Permission denied")
         super().write(path, text)
         if path == tuning_plan.SMT:
             for cpu in (2, 3):
                 super().write("/sys/devices/system/cpu/cpu%d/online" % cpu, "01"[text == "on"])
         if path == tuning_plan.SMT and text == "off":
-            for where in ("vm", "vm/one"):
+            for where in ("vm", "vm/0a1b"):
                 super().write(self.SET + where + "/cpuset.cpus", "0-1")
 
 
 def test_with_multithreading_come_back_the_cpusets_and_the_cpus_that_were_off(host, tmp_path):
     record = str(tmp_path / "tuning.json")
-    files = {tuning_plan.SMT: "on", Threads.SET + "vm/cpuset.cpus": "0-3", Threads.SET + "vm/one/cpuset.cpus": "0-3"}
+    files = {tuning_plan.SMT: "on", Threads.SET + "vm/cpuset.cpus": "0-3", Threads.SET + "vm/0a1b/cpuset.cpus": "0-3"}
     files.update({"/sys/devices/system/cpu/cpu%d/online" % cpu: "110"[cpu - 1] for cpu in (1, 2, 3)})
     for path, text in files.items():
         os.makedirs(os.path.dirname(host.root + path), exist_ok=True)

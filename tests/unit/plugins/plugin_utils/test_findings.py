@@ -264,11 +264,14 @@ def test_two_selectors_of_one_host_are_the_guards_matter():
     assert findings.same_drives([view("h1", drives=[drive_of("A"), drive_of("A")])]) == []
 
 
-@pytest.mark.parametrize(("parallel", "serials", "refusals", "count"), [
-    ("2", ("A", "A"), (), 1), ("1", ("A", "A"), (), 0), (2, ("A", "B"), (), 0), (2, (None, None), (), 0), (2, ("A", "A"), ("duplicate",), 0),
+@pytest.mark.parametrize(("parallel", "serials", "refusals", "step", "state", "count"), [
+    ("2", ("A", "A"), (), "qualify", "", 1), ("1", ("A", "A"), (), "qualify", "", 0), (2, ("A", "B"), (), "qualify", "", 0),
+    (2, (None, None), (), "qualify", "", 0), (2, ("A", "A"), ("duplicate",), "qualify", "", 0), (2, ("A", "A"), (), "tune", "", 0),
+    (2, ("A", "A"), (), "qualify", "running", 0), (2, ("A", "A"), (), "qualify", "stopped", 1),
 ])
-def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, count):
-    found = texts(findings.side_by_side(view("h1", ssd_parallel_drives=parallel, drives=[drive_of(serial, refusals) for serial in serials])))
+def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, step, state, count):
+    host = view("h1", ssd_parallel_drives=parallel, ssd_step=step, drives=[drive_of(serial, refusals) for serial in serials])
+    found = texts(findings.side_by_side(host, findings.Run("r1", "qualify", {"h1": state} if state else {})))
     assert len(found) == count
     assert not count or found[0].startswith("h1: ssd_parallel_drives: A and A are namespaces of one drive")
 
