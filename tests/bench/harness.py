@@ -44,7 +44,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         "cells": [dict(cell, read_pct=share) for share in range(0, 100, 100 // cells)][:cells],
         "rounds": {"max": 1},
     }
-    drives = guard.inspect(host, [{"backing_file": backing}])
+    drives = guard.inspect(host, [{"backing_file": backing, "ssd_overwrite_data": True}])
     assert drives[0]["eligible"], drives[0]["refusals"]
     return planning.render(
         planning.load_plan([test]),

@@ -30,7 +30,7 @@ def latencies(folder, number, backing, options, interval_s):
     """Mean over the cells of each figure in microseconds, and how many samples were taken."""
     harness.harness(folder, number, backing, options, {"ssd_sample_interval_s": interval_s})
     journal = rundir.read_journal(rundir.RunDir(folder, "bench{0}".format(number)).journal)
-    cells = [record["read"] for record in journal if record["event"] == "cell" and record["read"]["ios"]]
+    cells = [record["read"] for record in journal if record["event"] == "cell" and record["read"]]
     samples = sum(record["event"] == "sample" for record in journal)
     return {figure: statistics.mean(map(of, cells)) for figure, of in FIGURES.items()}, samples
 
