@@ -187,13 +187,18 @@ def stop_when(condition):
     return thread
 
 
-def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(bench):
-    bench.set(seconds=12)
-    plan = bench.plan("nvme_sanitize_block")
+def stop_in_the_sanitize(bench, plan):
+    """A job that is stopped once the drive's sanitize has begun."""
     job = bench.job(plan)
     thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
     job.run()
     thread.join()
+
+
+def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(bench):
+    bench.set(seconds=12)
+    plan = bench.plan("nvme_sanitize_block")
+    stop_in_the_sanitize(bench, plan)
     assert bench.run_dir.read_status()["state"] == "stopped"
     assert [record["outcome"] for record in bench.journal("test_finished")] == ["interrupted"]
     # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
@@ -209,10 +214,7 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
 def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
     plan = bench.plan("nvme_sanitize_block")
     bench.set(seconds=3)
-    job = bench.job(plan)
-    thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
-    job.run()
-    thread.join()
+    stop_in_the_sanitize(bench, plan)
     time.sleep(3.5)
     bench.job(plan).run()
     (record,) = bench.journal("purge")
@@ -222,10 +224,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
 def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
     plan = bench.plan("nvme_sanitize_block")
     bench.set(seconds=3, mode="failed")
-    job = bench.job(plan)
-    thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
-    job.run()
-    thread.join()
+    stop_in_the_sanitize(bench, plan)
     time.sleep(1)
     bench.job(plan).run()
     end = bench.journal("drive_finished")[-1]
