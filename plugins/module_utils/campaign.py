@@ -23,6 +23,8 @@ from .workbench import Workbench, seed
 
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
 KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
+# The first reason of a test that was not begun, as the host could not be tuned.
+NOT_BEGUN = "neither purged nor measured"
 
 
 class Job(t.NamedTuple):
@@ -50,7 +52,7 @@ class Campaign:
         self._history = [record for record in job.history if record.get("drive") == self._drive]
         self._rate_bytes_per_s: float | None = None
         self._drift: list[str] = []
-        self._unready: list[str] = []
+        self._unready = not_begun(self._history)
         self._error = ""
         self._waited_for: t.Mapping[str, t.Any] | None = None
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
@@ -115,7 +117,7 @@ class Campaign:
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
             # Nothing that is measured now could count: neither purge the drive for it nor spend hours. Later tests may build on this one.
-            self._end_test(names, rounds, "invalid", ["neither purged nor measured", *self._unready])
+            self._end_test(names, rounds, "invalid", [NOT_BEGUN, *self._unready])
             return "invalid"
         sampler = self._sampler(names)
         try:
@@ -337,6 +339,11 @@ class Campaign:
 
     def _show(self, **fields: t.Any) -> None:
         self._job.status.set_drive(self._drive, **fields)
+
+
+def not_begun(history: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+    """Why a test of one drive was not begun, in this job or one before, from its journal records: what comes after may build on it."""
+    return next((r["reasons"][1:] for r in history if r["event"] == "test_finished" and r["reasons"][:1] == [NOT_BEGUN]), [])
 
 
 def finished_tests(history: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:

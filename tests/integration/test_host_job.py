@@ -17,7 +17,9 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, purge, purge_sentinels, rounds, rundir, tuned_host, tuning, workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils import (
+    campaign, engine, guard, locks, purge, purge_sentinels, rounds, rundir, tuned_host, tuning, workbench,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
@@ -330,6 +332,8 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(bench, loo
     journal, _status = bench.run(bench.plan([loop_drive()], plan))
     ends = events(journal, "test_finished")
     assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
+    # Nor in a later job, which has the journal alone.
+    assert campaign.not_begun(ends[:1]) == ends[0]["reasons"][1:] and campaign.not_begun([dict(ends[0], reasons=[])]) == []
     assert events(journal, "purge_started") == events(journal, "cell") == []
 
 
