@@ -25,9 +25,10 @@ sys.path[:0] = [str(ROOT / "scripts/simulator"), str(ROOT / "playbooks/collectio
 
 # Both folders have to be on the path first, as nothing of the project is installed.
 import simulated_ssd as simulator  # noqa: E402  # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils import job  # noqa: E402  # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host  # noqa: E402  # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir, run_ids  # noqa: E402  # pylint: disable=wrong-import-position
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir, run_ids  # noqa: E402  # pylint: disable=wrong-import-position
 
 PREFIX = "ssd-demo."
 RESULTS = ROOT / "ssd-results"
@@ -153,7 +154,7 @@ def end_jobs(directory):
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         for run_id in run_ids(state_dir):
-            job.stop(host, RunDir(state_dir, run_id))
+            control.stop(host, RunDir(state_dir, run_id))
         left = processes_of(directory)
         if not left:
             return

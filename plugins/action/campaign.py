@@ -13,9 +13,9 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, zipapp
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import PlanError
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.version import collection_version
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, zipapp
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError
 
 MODULE = "ssdlab.fleet.campaign"
 # Arguments that only the controller needs.

@@ -13,9 +13,9 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import LIVE_STATES, SCHEMA_VERSION, RunDir, now
-from ansible_collections.ssdlab.fleet.plugins.module_utils.summary import ABSENT
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import unpack
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, SCHEMA_VERSION, RunDir, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),

@@ -9,7 +9,7 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..plugin_utils import drive_list
+from ..plugin_utils.preflight import drive_list
 
 
 class ActionModule(ActionBase):

@@ -11,7 +11,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import runs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
 
 ARGUMENTS = dict(
     run_id=dict(type="str", default=""),

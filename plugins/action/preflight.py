@@ -13,10 +13,10 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import controller, decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.findings import View
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.schema import plain
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.values import MISPLACED
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 
 # The registered results of the role preflight: (variable, module, key of its answer, field of View).
 ANSWERS = (

@@ -11,7 +11,8 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils import controller, report
+from ..plugin_utils.preflight import controller
+from ..plugin_utils.report import build
 
 
 class ActionModule(ActionBase):
@@ -32,11 +33,11 @@ class ActionModule(ActionBase):
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(arguments["results_dir"])
         try:
-            made = report.make(results_dir, arguments["run_id"], write=not self._task.check_mode)
-        except report.ReportError as error:
+            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode)
+        except build.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:
             raise AnsibleActionFail(
                 f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk"
             ) from error
-        return dict(report.outcome(made), changed=made.changed)
+        return dict(build.outcome(made), changed=made.changed)

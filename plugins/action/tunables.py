@@ -10,10 +10,10 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, tune_values, tunespec
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.schema import plain
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 
-NAMES = (*tunespec.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
+NAMES = (*tuning.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
 
 
 class ActionModule(ActionBase):
@@ -30,7 +30,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("no variable {0}; call this through the role ssdlab.fleet.tune".format(", ".join(missing)))
         tags = [name for name in hostplan.TAGS if name in variables]
         values = plain({name: self._templar.template(variables[name]) for name in (*NAMES, *tags)})
-        problems = tune_values.problems(values)
+        problems = tuning_values.problems(values)
         if problems:
             raise AnsibleActionFail("; ".join(problems))
         result.update(self._execute_module(module_args=dict(self._task.args, **_arguments(values, self._task.args.get("concern"))), task_vars=variables))
@@ -39,8 +39,8 @@ class ActionModule(ActionBase):
 
 def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, t.Any]:
     """The module's arguments from the host's variables: one concern, or all that are switched on."""
-    given, keep = tune_values.normal(values), values["ssd_step"] == "tune"
+    given, keep = tuning_values.normal(values), values["ssd_step"] == "tune"
     whole = hostplan.tune_spec(values, keep)
-    tune = tunespec.build(given, [concern], keep) if concern else whole
+    tune = tuning.build(given, [concern], keep) if concern else whole
     placement = {"numa": whole["numa"], "interrupts": whole["interrupts"], "sysfs": [item for item in whole["sysfs"] if item["name"] == "smt"]}
-    return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": tune_values.whole(values["ssd_parallel_drives"]) or 1}
+    return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": tuning_values.whole(values["ssd_parallel_drives"]) or 1}

@@ -12,10 +12,10 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import progress, remote_status
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.connections import HostConnection
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.sweep import Sweep, Watched
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections import HostConnection
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.sweep import Sweep, Watched
 
 display = Display()
 

@@ -26,8 +26,9 @@ import typing as t
 
 from ansible.plugins.callback import CallbackBase
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import closing, store
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.ledger import Ledger, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 
 COLLECT = "ssdlab.fleet.collect"
 REPORT = "ssdlab.fleet.report"

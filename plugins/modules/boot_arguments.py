@@ -90,8 +90,8 @@ loader:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import boot
-from ..module_utils.host import Host
+from ..module_utils.core.host import Host
+from ..module_utils.tuning import boot
 
 
 def main() -> None:

@@ -85,9 +85,9 @@ restored:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import job
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir, read_json
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir, read_json
 
 
 def main():
@@ -109,17 +109,17 @@ def main():
     host, check = Host(), module.check_mode
     try:
         if module.params["state"] == "restored":
-            done = job.restore(host, module.params["state_dir"], check)
+            done = control.restore(host, module.params["state_dir"], check)
             for text in done.pop("warnings"):
                 module.warn(text)
             module.exit_json(**done)
         run_dir = RunDir(module.params["state_dir"], module.params["run_id"])
         if module.params["state"] == "present":
             plan = read_json(module.params["plan_file"])
-            module.exit_json(**job.start(host, run_dir, plan, module.params["engine"], check))
-        change = job.stop if module.params["state"] == "stopped" else job.remove
+            module.exit_json(**control.start(host, run_dir, plan, module.params["engine"], check))
+        change = control.stop if module.params["state"] == "stopped" else control.remove
         module.exit_json(**change(host, run_dir, check))
-    except (job.JobError, ValueError, OSError) as error:
+    except (control.JobError, ValueError, OSError) as error:
         module.fail_json(msg=str(error))
 
 

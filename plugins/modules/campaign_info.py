@@ -105,9 +105,9 @@ packed:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import archive, summary
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import RunDir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
 
 def main():

@@ -250,9 +250,9 @@ drives:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.guard import discover, inspect
-from ..module_utils.host import Host
-from ..module_utils.purge import facts
+from ..module_utils.core.host import Host
+from ..module_utils.guard.inspection import discover, inspect
+from ..module_utils.purge.methods import facts
 
 
 def main() -> None:

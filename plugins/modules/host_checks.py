@@ -159,8 +159,10 @@ snapshot:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import check_facts, checks, snapshot
-from ..module_utils.host import Host
+from ..module_utils.checks import facts as check_facts
+from ..module_utils.checks import table
+from ..module_utils.core.host import Host
+from ..module_utils.machine import snapshot
 
 RULES = ("firmware", "drivers", "versions", "link")
 LIMITS = {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90, "parallel_drives": 1}
@@ -183,8 +185,8 @@ def main() -> None:
     facts = check_facts.gather(
         host, given["drives"], seen, {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")}, given["traffic_s"], given["readable"]
     )
-    found = checks.run(facts, given["levels"], check_facts.vendor(host, facts))
-    module.exit_json(changed=False, findings=found, passed=checks.passed(found), snapshot=dict(seen, pcie={"drives": seen["pcie"]["drives"]}))
+    found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
+    module.exit_json(changed=False, findings=found, passed=table.passed(found), snapshot=dict(seen, pcie={"drives": seen["pcie"]["drives"]}))
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ host_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import Host
-from ..module_utils.host_facts import TOOLS, gather
+from ..module_utils.core.host import Host
+from ..module_utils.machine.facts import TOOLS, gather
 
 
 def main() -> None:

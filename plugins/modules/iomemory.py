@@ -258,9 +258,10 @@ bugreport:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import iomemory, iomemory_dma, iomemory_pci
-from ..module_utils.host import Host
-from ..module_utils.iomemory_settings import STATES, beacon, bring, shown
+from ..module_utils.core.host import Host
+from ..module_utils.tools import iomemory, iomemory_pci
+from ..module_utils.vendor import iomemory_dma
+from ..module_utils.vendor.iomemory_settings import STATES, beacon, bring, shown
 
 ARGUMENTS = {
     "serial": {"type": "str"},

@@ -95,8 +95,8 @@ irqs:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils import irq
-from ..module_utils.host import Host
+from ..module_utils.core.host import Host
+from ..module_utils.tuning import irq
 
 
 def main() -> None:

@@ -159,9 +159,9 @@ commands:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import Host
-from ..module_utils.rssdm import RssdmError
-from ..module_utils.rssdm_settings import apply, show, wanted
+from ..module_utils.core.host import Host
+from ..module_utils.tools.rssdm import RssdmError
+from ..module_utils.vendor.rssdm_settings import apply, show, wanted
 
 SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
 

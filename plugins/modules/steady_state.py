@@ -109,7 +109,7 @@ reasons:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW, evaluate
+from ..module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW, evaluate
 
 
 def main() -> None:

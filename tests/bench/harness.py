@@ -23,10 +23,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 
 # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils import guard, rundir, tuning  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import zipapp  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp  # noqa: E402
 
 RATIO_LIMIT = 1.03
 GAP_LIMIT_S = 0.5
@@ -44,13 +46,13 @@ def make_plan(run_id, backing, cells, seconds, variables):
         "cells": [dict(cell, read_pct=share) for share in range(0, 100, 100 // cells)][:cells],
         "rounds": {"max": 1},
     }
-    drives = guard.inspect(host, [{"backing_file": backing, "ssd_overwrite_data": True}])
+    drives = inspection.inspect(host, [{"backing_file": backing, "ssd_overwrite_data": True}])
     assert drives[0]["eligible"], drives[0]["refusals"]
     return planning.render(
         planning.load_plan([test]),
         run={"id": run_id, "name": "bench"},
         host="bench",
-        boot_id=tuning.boot_id(host),
+        boot_id=settings.boot_id(host),
         drives=drives,
         engine_version="bench",
         variables=variables,

@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 import harness
-from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 
 # Of the reads of a cell, in microseconds.
 FIGURES = {

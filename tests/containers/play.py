@@ -14,8 +14,9 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.locks import LOCK_DIR
 from bed import Bed, Server
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import LOCK_DIR
 
 REPO = Path(__file__).resolve().parents[2]
 PLAY_TIMEOUT_S = 240

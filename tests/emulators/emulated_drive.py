@@ -12,9 +12,10 @@ import sys
 import ata_drive
 import emulator
 import scsi_drive
-from ansible_collections.ssdlab.fleet.plugins.module_utils import purge, purge_step
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import Work
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE = 1 << 20
@@ -108,7 +109,7 @@ class EmulatedDrive:
         return [argv for argv in self.commands if not any(word in argv for word in reads)]
 
     def offers(self, **options):
-        return {offer["method"]: offer for offer in purge.offers(self.host, self.identity, options)}
+        return {offer["method"]: offer for offer in methods.offers(self.host, self.identity, options)}
 
     def work(self, **options):
         return Work(
@@ -118,4 +119,4 @@ class EmulatedDrive:
 
     def purge(self, method, **options):
         """As the campaign does it; the fields of the purge record."""
-        return purge_step.perform(self.work(method=method, **options))
+        return step.perform(self.work(method=method, **options))

@@ -9,23 +9,23 @@ import os
 import select
 import sys
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.liveness import BOOT_ID, pid_start
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, pid_start
 
 DRIVE, TEST = "A1", "iops"
 
 
 def main(state_dir: str, run_id: str, seconds: str) -> None:
-    run_dir, host = rundir.RunDir(state_dir, run_id), Host()
+    run_dir, host = folder.RunDir(state_dir, run_id), Host()
     os.makedirs(run_dir.path, exist_ok=True)
     fields = {
         "run_id": run_id, "run_name": "qualify", "host": "as-planned", "boot_id": host.get(BOOT_ID), "pid": os.getpid(),
-        "pid_start": pid_start(host, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": "running", "started": rundir.now(),
-        "restored": False, "message": "", "drives": [rundir.queued(DRIVE), rundir.queued("B2")],
+        "pid_start": pid_start(host, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": "running", "started": folder.now(),
+        "restored": False, "message": "", "drives": [folder.queued(DRIVE), folder.queued("B2")],
     }
-    status = rundir.Status(run_dir.status, fields)
-    journal = rundir.Journal(run_dir.journal, run_id=run_id, host="as-planned")
+    status = folder.Status(run_dir.status, fields)
+    journal = folder.Journal(run_dir.journal, run_id=run_id, host="as-planned")
     test = {"drive": DRIVE, "test": TEST, "attempt": 1}
     journal.add("drive_started", drive=DRIVE, identity={"serial": DRIVE, "model": "Fake"}, path="/dev/null", tests=[TEST])
     journal.add("test_started", title="Random IOPS", **test)

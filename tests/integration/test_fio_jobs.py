@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import fio
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
 
 MIB = 1 << 20
 REMAINDER = 90_112

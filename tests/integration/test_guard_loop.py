@@ -13,9 +13,10 @@ import pytest
 from command_log import destructive
 from wrong_drive import SIZE, run
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, guard
-from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def inspect(disk, selectors=None, held=None):
     """The guard's results; it may have run probing commands only, and may have changed no byte."""
     commands = []
     before = disk.digest()
-    results = guard.inspect(Host(log=commands.append), selectors or [disk.entry], held)
+    results = inspection.inspect(Host(log=commands.append), selectors or [disk.entry], held)
     assert disk.digest() == before
     assert not [command for command in commands if destructive(command)]
     for result in results:
@@ -65,8 +66,8 @@ def test_attached_anew_it_is_another_drive_in_this_boot_only(disk):
     disk.detach(disk.path, disk.file)
     disk.path = disk.attach()
     after = inspect(disk)[0]["identity"]
-    assert [refusal["code"] for refusal in guard.compare(before, after, same_boot=True)] == ["identity_changed"]
-    assert guard.compare(before, after, same_boot=False) == []
+    assert [refusal["code"] for refusal in inspection.compare(before, after, same_boot=True)] == ["identity_changed"]
+    assert inspection.compare(before, after, same_boot=False) == []
 
 
 # --- held by ourselves, as the host job does ------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def test_a_drive_that_shrank_under_our_hold_is_refused(disk):
     os.truncate(disk.file, SIZE // 2)
     run("losetup", "--set-capacity", disk.path)
     results = inspect(disk, held={disk.path: handle})
-    assert guard.compare(expected, results[0]["identity"], same_boot=True)
+    assert inspection.compare(expected, results[0]["identity"], same_boot=True)
 
 
 def test_what_stacks_up_under_our_hold_is_seen(disk):

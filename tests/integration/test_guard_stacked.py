@@ -13,8 +13,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import guard
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def stacked(loop_drive, tmp_path):
 
 
 def codes(entry):
-    (result,) = guard.inspect(Host(), [entry])
+    (result,) = inspection.inspect(Host(), [entry])
     return [refusal["code"] for refusal in result["refusals"]]
 
 
 def test_a_drive_under_a_loop_device_is_held_whatever_its_node_is_called(stacked):
     disk, node, above = stacked
-    (result,) = guard.inspect(Host(), [{"backing_file": str(disk.file)}])
+    (result,) = inspection.inspect(Host(), [{"backing_file": str(disk.file)}])
     assert [refusal["code"] for refusal in result["refusals"]] == ["held"]
     assert "%s uses %s" % (above, disk.path) in result["refusals"][0]["message"]
     assert codes({"backing_file": node}) == ["not_whole_drive"]

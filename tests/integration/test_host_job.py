@@ -17,13 +17,19 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import (
-    campaign, engine, guard, locks, purge, purge_sentinels, rounds, rundir, tuned_host, tuning, workbench,
-)
-from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import rounds, workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
 MIB = 1 << 20
 # 64 MiB and the remainder below 128 KiB that usual capacities leave.
@@ -53,7 +59,7 @@ class Bench:
 
     def plan(self, drives, tests, parallel=1, tune=None):
         host = Host()
-        seen = guard.inspect(host, [drive.selector for drive in drives])
+        seen = inspection.inspect(host, [drive.selector for drive in drives])
         return planning.render(
             tests,
             run={"id": "r", "name": "n"},
@@ -142,8 +148,8 @@ def test_the_latency_limit_holds_while_the_job_works_and_no_longer(bench, loop_d
 
 
 def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(bench, loop_drive, monkeypatch):
-    does_nothing = purge.METHODS["deallocate"]._replace(run=lambda _work: {})
-    monkeypatch.setitem(purge.METHODS, "deallocate", does_nothing)
+    does_nothing = methods.METHODS["deallocate"]._replace(run=lambda _work: {})
+    monkeypatch.setitem(methods.METHODS, "deallocate", does_nothing)
     journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK])))
     (end,) = events(journal, "test_finished")
     assert end["outcome"] == "error" and "32 of 32 blocks" in end["reasons"][0]

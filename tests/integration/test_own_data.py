@@ -15,14 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, guard, locks, own_data, rundir, tuning
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
 COLLECTIONS = Path(__file__).resolve().parents[2] / "playbooks" / "collections"
 # A host job of a process of its own, with locks of the test's.
 JOB = (
-    "import sys; from ansible_collections.ssdlab.fleet.plugins.module_utils import engine, locks; "
+    "import sys; from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks; "
+    "from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine; "
     "locks.LOCK_DIR = sys.argv[1]; sys.exit(engine.main(['run', sys.argv[2]]))"
 )
 # It fills the drive with random data, and then writes slowly until somebody ends it.
@@ -44,7 +49,7 @@ class Lab:
         self.options = {}
 
     def inspect(self, state=True):
-        (seen,) = guard.inspect(Host(), [dict(self.drive.selector, **self.options)], state_dir=self.state if state else None)
+        (seen,) = inspection.inspect(Host(), [dict(self.drive.selector, **self.options)], state_dir=self.state if state else None)
         return seen
 
     def codes(self, **options):
@@ -55,7 +60,7 @@ class Lab:
             tests or planning.step_plan("precondition", {"precondition_passes": 1}),
             run={"id": run_id, "name": "n"},
             host="h",
-            boot_id=tuning.boot_id(Host()),
+            boot_id=settings.boot_id(Host()),
             drives=[self.inspect()],
             engine_version="1",
             variables={},

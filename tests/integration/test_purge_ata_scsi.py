@@ -16,22 +16,26 @@ import subprocess
 import sys
 import types
 
-import jsonschema
-import pytest
-
 import ata_drive
 import emulator
+import jsonschema
+import pytest
 import scsi_drive
-from ansible_collections.ssdlab.fleet.plugins.module_utils import campaign, drive, guard, locks, purge, purge_ata, purge_step, sysfs
-from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge_method import PurgeError, Work
-from ansible_collections.ssdlab.fleet.plugins.module_utils.rundir import now
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import now
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schema", "journal.schema.json")) as schema:
     SCHEMA = json.load(schema)
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
-METHODS = {"sata": [m.name for m in purge_ata.METHODS], "sas": [name for name in purge.METHODS if name.startswith("scsi_")]}
+METHODS = {"sata": [m.name for m in ata.METHODS], "sas": [name for name in methods.METHODS if name.startswith("scsi_")]}
 # What a method changes the drive with; all else that runs here only reads.
 CHANGES = ("--sanitize-crypto-scramble", "--sanitize-block-erase", "--security-set-pass", "--security-erase", "--security-erase-enhanced", "--security-disable",
            "sg_sanitize", "sg_format")
@@ -62,7 +66,7 @@ class Bench:
             json.dump({kind: {self.path: model.new(str(self.file))}}, file)
         self.commands, self.journal = [], []
         self.host = Server(log=self.commands.append)
-        self.plan = {"selector": {"backing_file": str(self.file)}, "drive": "SN", "expected": drive.identity(self.host, loop.name), "tests": []}
+        self.plan = {"selector": {"backing_file": str(self.file)}, "drive": "SN", "expected": identity.identity(self.host, loop.name), "tests": []}
 
     def held(self):
         return HeldDrive(self.host, self.plan, {"run": "test"}, same_boot=True)
@@ -86,7 +90,7 @@ class Bench:
     def purge(self, held, method, **options):
         work = Work(host=self.host, held=held, options=dict(options, method=method), tick=lambda share: None, note=self.note, fill=lambda tick: {},
                     sleep=lambda seconds: None)
-        return purge_step.perform(work)
+        return step.perform(work)
 
     def fill(self):
         """Write random data to the drive; the hash of all of it."""
@@ -105,7 +109,7 @@ class Bench:
 def bench(loop_drive, tmp_path, monkeypatch):
     def make(transport):
         loop = loop_drive(size_bytes=40 << 20)
-        monkeypatch.setattr(sysfs, "transport", lambda host, name: transport)
+        monkeypatch.setattr(attributes, "transport", lambda host, name: transport)
         monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
         monkeypatch.setenv(emulator.VARIABLE, str(tmp_path / "machine.json"))
         here = os.path.dirname(emulator.__file__)
@@ -122,7 +126,7 @@ def test_a_purge_under_our_hold(bench, transport, method):
     held.take()
     try:
         held.content_is_ours()
-        announced = {offer["method"]: offer["commands"] for offer in purge.offers(made.host, held.identity, {})}[method]
+        announced = {offer["method"]: offer["commands"] for offer in methods.offers(made.host, held.identity, {})}[method]
         before = made.fill()
         record = made.purge(held, method)
         assert record["verified"] and record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
@@ -176,7 +180,7 @@ def test_the_guard_reads_the_same_states(bench, transport, facts, code):
     made = bench(transport)
     made.change(**facts)
     before = made.digest()
-    (result,) = guard.inspect(made.host, [made.plan["selector"]])
+    (result,) = inspection.inspect(made.host, [made.plan["selector"]])
     assert code in [refusal["code"] for refusal in result["refusals"]] and not result["eligible"]
     with pytest.raises(Refused):
         made.held().take()
@@ -201,17 +205,17 @@ def run_campaign(made, history):
 
 def test_a_resumed_run_takes_a_left_password_off_before_anything_else(bench):
     made = bench("sata")
-    made.change(security={"password": purge_ata.PASSWORD, "locked": True})
-    assert run_campaign(made, [{"event": purge_ata.SET}]) == "complete"
+    made.change(security={"password": ata.PASSWORD, "locked": True})
+    assert run_campaign(made, [{"event": ata.SET}]) == "complete"
     assert made.state()["security"]["password"] is None
     assert [argv[3] for argv in made.changing()] == ["--security-disable"]
-    assert made.journal[0]["event"] == purge_ata.CLEARED
+    assert made.journal[0]["event"] == ata.CLEARED
 
 
 def test_a_password_that_stays_on_ends_the_campaign_with_what_to_do(bench):
     made = bench("sata")
-    made.change(security={"password": purge_ata.PASSWORD, "locked": True, "frozen": True})
-    assert run_campaign(made, [{"event": purge_ata.SET}]) == "error"
+    made.change(security={"password": ata.PASSWORD, "locked": True, "frozen": True})
+    assert run_campaign(made, [{"event": ata.SET}]) == "error"
     assert "security is frozen" in made.journal[-1]["message"] and "--security-disable ssdlab-fleet" in made.journal[-1]["message"]
 
 
@@ -245,7 +249,7 @@ def real(argv):
 def test_the_real_tools_take_our_argument_lists_and_open_what_we_hold(exclusive, transport, method):
     needs_real("hdparm", "sg_sanitize", "sg_format")
     found = {"path": exclusive, "lba_size_bytes": 512, "protection_type": 3}
-    for argv in purge.METHODS[method].commands(found, {"passes": 2}):
+    for argv in methods.METHODS[method].commands(found, {"passes": 2}):
         done = real(argv)
         assert done.returncode not in (*MISUNDERSTOOD, *KEPT_OUT), done
         assert "busy" not in done.stderr.lower() and "usage" not in (done.stdout + done.stderr).lower()
@@ -275,7 +279,7 @@ def test_a_real_hdparm_without_an_answer_is_an_error_though_it_ends_with_0(exclu
     needs_real("hdparm")
     assert real(["hdparm", "--Istdout", exclusive]).returncode == 0
     with pytest.raises(PurgeError, match="0 of the 256 words"):
-        purge_ata.capabilities(Host(), {"transport": "sata", "path": exclusive, "kernel_name": os.path.basename(exclusive)})
+        ata.capabilities(Host(), {"transport": "sata", "path": exclusive, "kernel_name": os.path.basename(exclusive)})
 
 
 def test_an_exclusive_opener_would_have_been_kept_out(exclusive):

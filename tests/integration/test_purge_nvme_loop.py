@@ -20,11 +20,17 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import drive, engine, guard, locks, purge, rundir, sysfs, tuning
-from ansible_collections.ssdlab.fleet.plugins.module_utils.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import plan as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import schema
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
 SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
@@ -67,11 +73,11 @@ class Bench:
 
     def plan(self, method):
         tests = planning.step_plan("purge")
-        seen = guard.inspect(self.server(), [self.loop.selector])
+        seen = inspection.inspect(self.server(), [self.loop.selector])
         assert seen[0]["refusals"] == []
         tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
         return planning.render(
-            tests, run={"id": "r", "name": "n"}, host="h", boot_id=tuning.boot_id(Host()), drives=seen, engine_version="1",
+            tests, run={"id": "r", "name": "n"}, host="h", boot_id=settings.boot_id(Host()), drives=seen, engine_version="1",
             variables={"purge_method": method}, tune=tune,
         )
 
@@ -105,9 +111,9 @@ class Bench:
 def bench(loop_drive, tmp_path, monkeypatch):
     loop = loop_drive(size_bytes=SIZE)
     made = Bench(loop, tmp_path)
-    monkeypatch.setattr(sysfs, "transport", lambda host, name: "nvme")
-    monkeypatch.setattr(sysfs, "nvme_controllers", lambda host, name: ["/sys/class/nvme/nvme0"])
-    monkeypatch.setattr(drive, "serial", lambda host, name: SERIAL if name == loop.name else None)
+    monkeypatch.setattr(attributes, "transport", lambda host, name: "nvme")
+    monkeypatch.setattr(attributes, "nvme_controllers", lambda host, name: ["/sys/class/nvme/nvme0"])
+    monkeypatch.setattr(identity, "serial", lambda host, name: SERIAL if name == loop.name else None)
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(made.machine))
     monkeypatch.setenv("PATH", os.pathsep.join([EMULATORS, os.path.dirname(sys.executable), os.environ["PATH"]]))
@@ -160,7 +166,7 @@ def test_a_sanitize_that_fails_or_is_stuck_ends_the_test_in_those_words(bench, m
 
 def test_nvme_would_refuse_the_namespace_itself_while_we_hold_it(bench):
     """Why it is the controller's node: the namespace would need --force, which drops nvme-cli's own check."""
-    held = HeldDrive(bench.server(), {"selector": bench.loop.selector, "expected": drive.identity(bench.server(), bench.loop.name)}, {"run": "r"}, True)
+    held = HeldDrive(bench.server(), {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)}, {"run": "r"}, True)
     held.take()
     try:
         shown = bench.loop.path
@@ -202,7 +208,7 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
     assert bench.run_dir.read_status()["state"] == "stopped"
     assert [record["outcome"] for record in bench.journal("test_finished")] == ["interrupted"]
     # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
-    (seen,) = guard.inspect(bench.server(), [bench.loop.selector], state_dir=bench.run_dir.state_dir)
+    (seen,) = inspection.inspect(bench.server(), [bench.loop.selector], state_dir=bench.run_dir.state_dir)
     assert "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]] and seen["own_data"]["state"] == "writing"
     bench.job(plan).run()
     assert bench.run_dir.read_status()["drives"][0]["outcome"] == "complete"
@@ -246,7 +252,7 @@ def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
 
 @pytest.fixture
 def held(bench):
-    plan = {"selector": bench.loop.selector, "expected": drive.identity(bench.server(), bench.loop.name)}
+    plan = {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)}
     taken = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
     taken.take()
     yield taken
@@ -286,9 +292,9 @@ def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
 
 
 def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
-    plan = {"selector": bench.loop.selector, "expected": drive.identity(bench.server(), bench.loop.name)}
+    plan = {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)}
     waiting = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
-    monkeypatch.setattr(guard, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
+    monkeypatch.setattr(inspection, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
     waiting.identify()
     try:
         assert waiting.path == bench.loop.path and waiting.handle is None
@@ -303,5 +309,5 @@ def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
 
 def test_no_method_is_offered_for_a_plain_loop_device_but_those_for_any_drive(loop_drive):
     loop = loop_drive()
-    offered = purge.offers(Host(), drive.identity(Host(), loop.name), {})
+    offered = methods.offers(Host(), identity.identity(Host(), loop.name), {})
     assert [offer["method"] for offer in offered] == WEAK

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import COMMAND_LOG
 from wrong_drive import destructive
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import COMMAND_LOG
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -40,7 +40,7 @@ def fixture_browser(tmp_path_factory):
 
 def page_of(tmp_path, **options):
     run_dir = generator.make(tmp_path, **options)
-    return pathlib.Path(report.make(str(run_dir.parent), run_dir.name).path)
+    return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
 
 
 @pytest.fixture(name="mixed", scope="module")
@@ -188,7 +188,7 @@ def test_a_hundred_drives_of_a_day_each(browser, tmp_path):
     ]
     run_dir = generator.make(tmp_path, drives=many, rounds=1440)
     began = time.monotonic()
-    path = pathlib.Path(report.make(str(tmp_path), run_dir.name).path)
+    path = pathlib.Path(build.make(str(tmp_path), run_dir.name).path)
     made_s = time.monotonic() - began
     assert path.stat().st_size < 12e6
     assert made_s < 60

@@ -10,9 +10,11 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import snapshot, tuned_host, tuning
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, schema
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 FOLDERS = ("/proc/sys/vm", "/sys/devices/system/cpu", "/sys/module/pcie_aspm/parameters")
@@ -61,7 +63,7 @@ def test_all_that_is_set_is_in_force_and_all_of_it_comes_back(loop_drive, tmp_pa
     finally:
         if not killed:
             host.release()
-        done = tuning.restore(Host(), record)
+        done = settings.restore(Host(), record)
     assert {item["outcome"] for item in done} == {"restored"} and not os.path.exists(record)
     host.release()
     after = everything(queue)
@@ -79,7 +81,7 @@ def test_the_snapshot_tells_the_values_in_force(loop_drive, tmp_path):
         assert (seen["queue"][drive.name]["nomerges"], seen["vm"]["swappiness"]) == ("2", "7")
     finally:
         host.release()
-        tuning.restore(Host(), record)
+        settings.restore(Host(), record)
 
 
 def test_the_playbook_shows_what_would_change_and_takes_concerns_by_tag(site, loop_drive):

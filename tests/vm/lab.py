@@ -16,9 +16,10 @@ import time
 from pathlib import Path
 from typing import Callable
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import label
 from guest import Guest, Nvme
 from wrong_drive import Outcome
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.identity import label
 
 REPO = Path(__file__).resolve().parents[2]
 PLAY_TIMEOUT_S = 900

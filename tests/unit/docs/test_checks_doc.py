@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 
 PAGE = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="utf-8")
 
@@ -15,8 +15,8 @@ PAGE = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="ut
 def test_the_table_has_every_check_in_its_order_with_its_level():
     # A level may be followed by a remark: "warning; ok where …".
     listed = re.findall(r"^\| `(\w+)` \| (\w+)(?:; [^|]+)? \|", PAGE.split("Between the hosts")[0], re.MULTILINE)
-    assert listed == [(check.check, check.level) for check in checks.TABLE]
+    assert listed == [(check.check, check.level) for check in table.TABLE]
 
 
 def test_the_page_names_every_code():
-    assert [code for code in checks.CODES if "`%s`" % code not in PAGE] == []
+    assert [code for code in table.CODES if "`%s`" % code not in PAGE] == []

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pathlib
 import re
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import purge_ata, purge_scsi
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, scsi
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "purge-ata-scsi.md"
 ROW = re.compile(r"^\| `((?:ata|scsi)_\w+)` \| (.*) \|$", re.MULTILINE)
@@ -15,13 +15,13 @@ ROW = re.compile(r"^\| `((?:ata|scsi)_\w+)` \| (.*) \|$", re.MULTILINE)
 
 def test_the_table_has_every_method_strongest_first_with_its_commands():
     found = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
-    methods = [*purge_ata.METHODS, *purge_scsi.METHODS]
+    methods = [*ata.METHODS, *scsi.METHODS]
     expected = [(method.name, ", ".join("`%s`" % " ".join(argv) for argv in method.commands(found, {}))) for method in methods]
     assert ROW.findall(PAGE.read_text()) == expected
-    for family in (purge_ata, purge_scsi):
+    for family in (ata, scsi):
         strengths = [method.strength for method in family.METHODS]
         assert strengths == sorted(strengths, reverse=True)
 
 
 def test_the_password_is_told():
-    assert "--security-disable %s " % purge_ata.PASSWORD in PAGE.read_text()
+    assert "--security-disable %s " % ata.PASSWORD in PAGE.read_text()

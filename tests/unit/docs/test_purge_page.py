@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import purge
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import purge_values
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import purge_values
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "purge.md").read_text(encoding="utf-8")
@@ -28,19 +28,19 @@ def rows():
 
 
 def test_the_table_has_every_method_with_its_class():
-    assert rows() == {method.name: method.purge_class for method in purge.METHODS.values()}
+    assert rows() == {method.name: method.purge_class for method in methods.METHODS.values()}
 
 
 def test_the_order_is_that_of_auto():
     listed = list(rows())
-    for family in {method.family for method in purge.METHODS.values()}:
-        named = [name for name in listed if purge.METHODS[name].family == family]
-        assert named == sorted(named, key=lambda name: -purge.METHODS[name].strength), family
+    for family in {method.family for method in methods.METHODS.values()}:
+        named = [name for name in listed if methods.METHODS[name].family == family]
+        assert named == sorted(named, key=lambda name: -methods.METHODS[name].strength), family
 
 
 def test_the_role_takes_every_method():
     spec = yaml.safe_load((ROOT / "roles" / "purge" / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
-    assert set(spec["argument_specs"]["main"]["options"]["purge_method"]["choices"]) == {"auto", *purge.METHODS, "none"}
+    assert set(spec["argument_specs"]["main"]["options"]["purge_method"]["choices"]) == {"auto", *methods.METHODS, "none"}
 
 
 def test_the_page_tells_of_the_variables():

@@ -12,13 +12,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 
 SCHEMAS = Path(__file__).parents[3] / "docs" / "schema"
 STATUS = {
     "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 7, "pid_start": "99", "unit": None,
     "engine_version": "0.1.0", "state": "running", "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00.123Z", "restored": False,
-    "message": "", "drives": [rundir.queued("A1")],
+    "message": "", "drives": [folder.queued("A1")],
 }
 SETTING = {
     "name": "governor", "path": "/sys/x", "before": "powersave", "wanted": "performance", "effective": "performance", "outcome": "changed",

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import checks, drive, guard, purge
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import tunespec
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning
 
 REPO = Path(__file__).parents[3]
 ROLES = REPO / "roles"
@@ -85,12 +88,12 @@ VARIABLES = {name for path in ROLES.glob("*/defaults/main.yml") for name in yaml
 MODULES = names_of("plugins/modules", "*.py")
 FIO_OPTIONS = set(re.findall(r"^(\w+)=", (ROLES / "workload/templates/job.fio.j2").read_text(encoding="utf-8"), re.MULTILINE))
 KNOWN = {
-    *VARIABLES, *MODULES, *FIO_OPTIONS, *checks.CODES, *guard.REFUSALS, *purge.METHODS, *drive.OPTION_KEYS, *drive.SELECTOR_KEYS,
+    *VARIABLES, *MODULES, *FIO_OPTIONS, *checks.CODES, *inspection.REFUSALS, *methods.METHODS, *identity.OPTION_KEYS, *identity.SELECTOR_KEYS,
     *keys(json.loads((REPO / "docs/schema/test.schema.json").read_text(encoding="utf-8"))), *(name for module in VENDOR_MODULES for name in options(module)),
-    *(path.name for path in (REPO / "plugins/module_utils").glob("*.py")),
+    *(str(path.relative_to(REPO / "plugins/module_utils")) for path in (REPO / "plugins/module_utils").rglob("*.py")),
 }
 KINDS = ("unit", "machine", "container", "guest", "emulator")
-ITEM = r"(?:%s)(?: `\w+`)+(?: \([^()]+\))?" % "|".join(KINDS)
+ITEM = r"(?:%s)(?: `[\w/]+`)+(?: \([^()]+\))?" % "|".join(KINDS)
 
 
 @functools.lru_cache(maxsize=None)
@@ -100,7 +103,8 @@ def read(path):
 
 def files_of(kind, name):
     """The files of a test that is of this kind; none where there is no such test."""
-    unit, integration = sorted((REPO / "tests/unit").rglob("test_%s.py" % name)), sorted((REPO / "tests/integration").glob("test_%s.py" % name))
+    folder, _slash, stem = name.rpartition("/")
+    unit, integration = sorted((REPO / "tests/unit").rglob("%s/test_%s.py" % (folder or "*", stem))), sorted((REPO / "tests/integration").glob("test_%s.py" % name))
     in_containers = [path for path in integration if "from bed import" in read(path)]
     molecule = sorted((REPO / "extensions/molecule" / name).glob("*.yml"))
     return {
@@ -193,7 +197,7 @@ def test_every_check_is_in_the_table():
 
 def test_every_concern_of_tuning_is_in_the_table():
     said = " ".join(row[2] for row in DONE)
-    assert [name for name in [*tunespec.CONCERNS, tunespec.BOOT] if not re.search(r"\btune/%s\b" % name, said)] == []
+    assert [name for name in [*tuning.CONCERNS, tuning.BOOT] if not re.search(r"\btune/%s\b" % name, said)] == []
 
 
 def test_every_option_of_the_vendors_tools_is_in_the_table():

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.action import preflight
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import hostplan, tunespec
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -60,18 +60,18 @@ def test_variables_have_their_roles_prefix(role):
 
 def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_file():
     contents = load("tune", "tasks/describe.yml")
-    concerns = [*tunespec.CONCERNS]
+    concerns = [*tuning.CONCERNS]
     assert [task["ansible.builtin.import_tasks"] for task in contents] == [f"{name}.yml" for name in concerns]
     assert [(task["tags"], task["when"]) for task in contents] == [([name], f"tune_{name}_enabled | bool") for name in concerns]
     switches = {name for name in load("tune", "defaults/main.yml") if name.endswith("_enabled")}
-    assert switches == {f"tune_{name}_enabled" for name in [*concerns, tunespec.BOOT]}
+    assert switches == {f"tune_{name}_enabled" for name in [*concerns, tuning.BOOT]}
 
 
 def test_the_module_tunables_knows_every_concern_in_its_documentation_and_in_its_code():
     text = (ROLES.parent / "plugins" / "modules" / "tunables.py").read_text(encoding="utf-8")
     documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]["concern"]["choices"]
     coded = ast.literal_eval(re.search(r'"choices": (\[[^]]*\])', text).group(1))
-    assert documented == coded == list(tunespec.CONCERNS)
+    assert documented == coded == list(tuning.CONCERNS)
 
 
 def test_preflight_notes_every_variable_that_counts():

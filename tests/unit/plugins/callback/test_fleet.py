@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.callback import fleet
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 
 
 class Screen:

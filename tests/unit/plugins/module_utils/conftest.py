@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
 sys.path.insert(0, EMULATORS)

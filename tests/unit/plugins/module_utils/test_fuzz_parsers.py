@@ -15,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import (
-    drive, fio, guard, guard_probe, guard_tables, health, iomemory, iomemory_pci, nvme_cli, opal, pcie, rssdm
-)
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host, Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, tables
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, iomemory_pci, nvme, opal, rssdm
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()
@@ -94,12 +96,12 @@ class Says(Host):
 # --- parsers --------------------------------------------------------------------------------------------------------------------------
 
 OF_COMMANDS = {
-    "nvme id-ctrl": (lambda host: nvme_cli.controller(host, "/dev/nvme0"), nvme_cli.NvmeError),
-    "nvme id-ns": (lambda host: nvme_cli.namespace(host, "/dev/nvme0", 1), nvme_cli.NvmeError),
-    "nvme ns-descs": (lambda host: nvme_cli.descriptors(host, "/dev/nvme0", 1), nvme_cli.NvmeError),
-    "nvme list-ns": (lambda host: nvme_cli.namespace_ids(host, "/dev/nvme0", True), nvme_cli.NvmeError),
-    "nvme list-ctrl": (lambda host: nvme_cli.controller_ids(host, "/dev/nvme0"), nvme_cli.NvmeError),
-    "nvme sanitize-log": (lambda host: nvme_cli.sanitize_log(host, "/dev/nvme0"), nvme_cli.NvmeError),
+    "nvme id-ctrl": (lambda host: nvme.controller(host, "/dev/nvme0"), nvme.NvmeError),
+    "nvme id-ns": (lambda host: nvme.namespace(host, "/dev/nvme0", 1), nvme.NvmeError),
+    "nvme ns-descs": (lambda host: nvme.descriptors(host, "/dev/nvme0", 1), nvme.NvmeError),
+    "nvme list-ns": (lambda host: nvme.namespace_ids(host, "/dev/nvme0", True), nvme.NvmeError),
+    "nvme list-ctrl": (lambda host: nvme.controller_ids(host, "/dev/nvme0"), nvme.NvmeError),
+    "nvme sanitize-log": (lambda host: nvme.sanitize_log(host, "/dev/nvme0"), nvme.NvmeError),
     "nvme smart-log": (lambda host: health.read(host, {"transport": "nvme", "path": "/dev/nvme0n1"}), ()),
     "smartctl": (lambda host: health.read(host, {"transport": "sata", "path": "/dev/sda"}), ()),
     "rssdm -L": (lambda host: [rssdm.parse_settings(item) for item in rssdm.drives(host)], rssdm.RssdmError),
@@ -113,12 +115,12 @@ OF_TEXTS = {
     "link speed": (pcie.speed_gts, ()),
     "link width": (pcie.lanes, ()),
     "AER": (lambda text: pcie.aer_total(text, "TOTAL_ERR_COR"), ()),
-    "selector": (lambda text: (drive.selector_problem({"serial": text}), drive.slug(text), drive.label({"wwn": text})), ()),
+    "selector": (lambda text: (identity.selector_problem({"serial": text}), identity.slug(text), identity.label({"wwn": text})), ()),
 }
 OF_BYTES = {
     "security protocols": (opal.protocols, ValueError),
     "Level 0 discovery": (opal.locked, ValueError),
-    "partition tables": (lambda data: guard_tables.partitions(lambda offset, length: data[offset:offset + length], len(data)), ()),
+    "partition tables": (lambda data: tables.partitions(lambda offset, length: data[offset:offset + length], len(data)), ()),
     "PCIe configuration": (pcie.slot_power_w, ()),
 }
 
@@ -163,7 +165,7 @@ def test_what_bytes_say(name, sectors):
 @fuzzed
 @given(text=st.text(max_size=100))
 def test_what_is_not_even_json_is_never_an_answer_of_nvme(name, text):
-    with pytest.raises(nvme_cli.NvmeError):
+    with pytest.raises(nvme.NvmeError):
         OF_COMMANDS[name][0](Says((0, counted(name, text), "")))
 
 
@@ -216,7 +218,7 @@ def clean(fake, transport):
 @pytest.fixture
 def no_node(monkeypatch):
     """A fixture tree holds no device nodes."""
-    monkeypatch.setattr(guard_probe, "_probe_node", lambda *_args: None)
+    monkeypatch.setattr(probe, "_probe_node", lambda *_args: None)
 
 
 def inspect(fake, asked="", change=None):
@@ -229,7 +231,7 @@ def inspect(fake, asked="", change=None):
         return result._replace(rc=change[0], stdout=change[1], stderr=change[2]) if names[-1] == asked else result
 
     fake.run = run
-    (result,) = guard.inspect(fake, [SELECTOR])
+    (result,) = inspection.inspect(fake, [SELECTOR])
     assert result["eligible"] is (not result["refusals"])
     json.dumps(result)
     return result, names

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.modules import campaign_info
 
 RUN = "20261121T130000Z-qualify"
@@ -21,11 +21,11 @@ RUN = "20261121T130000Z-qualify"
 @pytest.fixture
 def state_dir(tmp_path):
     """A host with one finished run of one drive."""
-    run_dir = rundir.RunDir(str(tmp_path / "state"), RUN)
+    run_dir = folder.RunDir(str(tmp_path / "state"), RUN)
     os.makedirs(run_dir.path)
-    drive = dict(rundir.queued("A1"), phase="done", outcome="complete")
+    drive = dict(folder.queued("A1"), phase="done", outcome="complete")
     fields = {"run_id": RUN, "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 1, "pid_start": "1", "state": "finished", "drives": [drive]}
-    rundir.Status(run_dir.status, fields).set()
+    folder.Status(run_dir.status, fields).set()
     return run_dir.state_dir
 
 

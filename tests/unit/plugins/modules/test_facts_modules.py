@@ -9,7 +9,7 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import host_facts as facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.modules import drive_facts, host_facts, steady_state
 
 

@@ -9,7 +9,7 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils import checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.modules import host_checks
 
 
@@ -30,7 +30,7 @@ def test_findings_and_what_passed_are_all_checks(call):
     result = call(drives=[{"serial": "no such drive"}, "not an entry"], min_cpus=100000, versions={"kernel": "1.*"})
     assert result["changed"] is False and {finding["check"] for finding in result["findings"]} >= {"cpu_count", "versions"}
     fired = {finding["check"] for finding in result["findings"]}
-    assert fired | set(result["passed"]) >= {check.check for check in checks.TABLE} and not fired & set(result["passed"])
+    assert fired | set(result["passed"]) >= {check.check for check in table.TABLE} and not fired & set(result["passed"])
     assert {"cpu", "memory", "bios", "kernel", "command_line", "tools", "pcie", "numa", "tunables", "drivers"} == set(result["snapshot"])
 
 

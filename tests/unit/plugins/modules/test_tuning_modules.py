@@ -10,7 +10,7 @@ import os
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.modules import boot_arguments, irq_affinity, tunables
 
 

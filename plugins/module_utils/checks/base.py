@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the families of checks share: the facts that they look at, how a check is written down, and version rules."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import typing as t
+
+from ..machine.pcie import is_bridge
+
+OK, WARNING, BLOCKS = "ok", "warning", "blocks"
+LEVELS = (OK, WARNING, BLOCKS)
+
+# How the wanted part of a version rule compares with what is there: ">=3.28"; anything else is a shell pattern.
+_AT_LEAST = re.compile(r">=\s*(\d.*)")
+
+
+class Drive(t.NamedTuple):
+    """A drive as the checks see it. Each part is empty or None where it could not be read.
+
+    path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None without
+    traffic; traffic: why there was none. options: those of its entry in ssd_drives. driver: {name, module, version}.
+    """
+
+    drive: str
+    identity: t.Mapping[str, t.Any]
+    path: t.Sequence[t.Mapping[str, t.Any]] = ()
+    health: t.Mapping[str, t.Any] = {}
+    options: t.Mapping[str, t.Any] = {}
+    driver: t.Mapping[str, t.Any] = {}
+    aer_rose: t.Mapping[str, t.Mapping[str, int]] | None = None
+    traffic: str = ""
+    write_cache: str | None = None
+
+    @property
+    def endpoint(self) -> t.Mapping[str, t.Any]:
+        """The drive's own PCI function; empty where it has none."""
+        return self.path[0] if self.path else {}
+
+    @property
+    def bridges(self) -> list[t.Mapping[str, t.Any]]:
+        """The ports above it, nearest first."""
+        return [device for device in self.path[1:] if is_bridge(device["class"])]
+
+    @property
+    def on_pcie(self) -> bool:
+        """Whether the drive itself is a PCI Express device, rather than behind an HBA or no hardware at all."""
+        return bool(self.path) and self.identity.get("transport") not in ("sata", "sas", "virtio", "usb", "mmc")
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it is a device of software, which has no link, temperature or health."""
+        return self.identity.get("transport") in ("loop", "virtio", "nbd")
+
+
+class Facts(t.NamedTuple):
+    """All that the checks look at. machine: check_facts.machine's; devices: {address: pcie.read's} of every function;
+    above: pcie.topology's; wanted: the options of the module host_checks.
+    """
+
+    machine: t.Mapping[str, t.Any]
+    wanted: t.Mapping[str, t.Any]
+    drives: t.Sequence[Drive] = ()
+    devices: t.Mapping[str, t.Mapping[str, t.Any]] = {}
+    above: t.Mapping[str, t.Sequence[str]] = {}
+
+
+class Unknown(str):
+    """A message that says what could not be read, so that nothing can be said."""
+
+
+class Harmless(str):
+    """A message about something that is so, and can't touch what this run measures: its level is ok, whatever the check's is."""
+
+
+Look = t.Callable[[Facts, Drive], t.List[str]]
+HostLook = t.Callable[[Facts], t.List[str]]
+
+
+class Check(t.NamedTuple):
+    """One line of the table: its code, the level of what it finds, how to put it right, and the pure function that looks.
+
+    A function returns a message for each thing found (an Unknown for what could not be read), and none where all is well.
+    look is asked for each drive, look_host once.
+    """
+
+    check: str
+    level: str
+    remedy: str
+    look: Look | None = None
+    look_host: HostLook | None = None
+
+
+def matches(wanted: t.Any, actual: str) -> bool:
+    """Whether a version is one of those wanted: a text or a list of texts, each a shell pattern or ">=3.28"."""
+    rules = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+    return any(_matches_rule(str(rule), actual) for rule in rules)
+
+
+def _matches_rule(rule: str, actual: str) -> bool:
+    least = _AT_LEAST.fullmatch(rule.strip())
+    if least:
+        return version_key(actual) >= version_key(least.group(1))
+    return fnmatch.fnmatchcase(actual, rule.strip())
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """A version for comparing: 3.28, 3.28.0 and fio-3.28-12-gabc are (3, 28)."""
+    match = re.search(r"\d+(\.\d+)*", text)
+    parts = [int(part) for part in match.group().split(".")] if match else []
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
+
+
+def wanted_for(rules: t.Mapping[str, t.Any] | None, name: str | None) -> t.Any:
+    """The value of the first pattern that a name fits; None where none does."""
+    return next((value for pattern, value in (rules or {}).items() if fnmatch.fnmatchcase(name or "", pattern)), None)
+
+
+def rule_text(wanted: t.Any) -> str:
+    """A version rule for people."""
+    return " or ".join(str(rule) for rule in wanted) if isinstance(wanted, (list, tuple)) else str(wanted)

@@ -1,0 +1,177 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the checks look at, gathered from a host. It only reads, also the drives: error counters mean something only under traffic."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import re
+import typing as t
+
+from ..core.host import COMMAND_NOT_FOUND, Host
+from ..drive import health
+from ..drive import identity as drives_util
+from ..machine import pcie
+from ..tools import iomemory, iomemory_pci
+from .base import WARNING, Drive, Facts
+
+# Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.
+TRAFFIC = (
+    "fio", "--name=traffic", "--readonly", "--rw=randread", "--bs=128k", "--direct=1", "--ioengine=psync", "--thread", "--numjobs=4", "--norandommap",
+    "--randrepeat=0", "--allow_file_create=0", "--time_based",
+)
+TRAFFIC_GRACE_S = 60.0
+# Hypervisors by what they put into the DMI table.
+HYPERVISORS = ("QEMU", "VMware", "Xen", "VirtualBox", "innotek", "Microsoft Corporation Virtual", "Bochs", "Amazon EC2", "Google Compute", "OpenStack", "KVM")
+FUSION_IO = "0x1aed"  # pci.ids
+CONTAINER_FILES = (("/run/.containerenv", "podman"), ("/.dockerenv", "docker"))
+
+Snapshot = t.Mapping[str, t.Any]
+
+
+def gather(
+    host: Host,
+    entries: t.Sequence[t.Mapping[str, t.Any]],
+    snapshot: Snapshot,
+    wanted: t.Mapping[str, t.Any],
+    traffic_s: float = 0,
+    readable: t.Collection[str] = (),
+) -> Facts:
+    """The facts of a host and of those drives that can be found; the guard tells about the others.
+
+    entries: as in ssd_drives; snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable` is read, all of
+    them at once, before its temperature and error counters count.
+    """
+    found = [(entry, name) for entry in entries for name in _find(host, entry)]
+    labels = [drives_util.label(entry) for entry, _name in found]
+    before = [pcie.path_to_root(host, pcie.address_of(host, name)) for _entry, name in found]
+    asked = [traffic_s if label in readable else 0 for label in labels]
+    traffic = _traffic(host, [drives_util.node(name) for _entry, name in found], asked)
+    devices = (snapshot.get("pcie") or {}).get("devices") or {}
+    return Facts(
+        machine=machine(snapshot, hypervisor(host), container(host)),
+        wanted=wanted,
+        drives=[_drive(host, entry, name, snapshot, first, why) for (entry, name), first, why in zip(found, before, traffic)],
+        devices=devices,
+        above={address: device.get("above") or () for address, device in devices.items()},
+    )
+
+
+def _find(host: Host, entry: t.Mapping[str, t.Any]) -> list[str]:
+    """The kernel name of a drive, where there is exactly one."""
+    try:
+        names = drives_util.find(host, entry)
+    except ValueError:
+        return []
+    return names if len(names) == 1 else []
+
+
+def _traffic(host: Host, paths: t.Sequence[str], seconds: t.Sequence[float]) -> list[str | None]:
+    """Read the drives side by side; for each why it was not read, None where it was."""
+    with concurrent.futures.ThreadPoolExecutor(max(1, len(paths))) as pool:
+        return list(pool.map(lambda item: _read(host, *item), zip(paths, seconds)))
+
+
+def _read(host: Host, path: str, seconds: float) -> str | None:
+    if not seconds:
+        return "it was not read"
+    result = host.run([*TRAFFIC, "--filename=" + path, "--runtime={0:g}".format(seconds)], timeout_s=seconds + TRAFFIC_GRACE_S)
+    if result.rc == COMMAND_NOT_FOUND:
+        return "fio is not installed"
+    if result.rc:
+        said = (result.stderr or result.stdout).strip().splitlines()
+        return "fio could not read it ({0}): {1}".format(result.rc, said[0] if said else "no message")
+    return None
+
+
+def _drive(
+    host: Host, entry: t.Mapping[str, t.Any], name: str, snapshot: Snapshot, before: t.Sequence[pcie.Device], untouched: str | None
+) -> Drive:
+    identity = drives_util.identity(host, name)
+    after = pcie.path_to_root(host, pcie.address_of(host, name))
+    queues = (snapshot.get("tunables") or {}).get("queue") or {}
+    return Drive(
+        drive=drives_util.label(entry),
+        identity=identity,
+        path=after,
+        health=health.read(host, identity),
+        options=drives_util.options(entry),
+        driver=_driver(host, after[0]) if after else {},
+        aer_rose=None if untouched else pcie.aer_increase(before, after),
+        traffic=untouched or "",
+        write_cache=(queues.get(name) or {}).get("write_cache"),
+    )
+
+
+def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
+    """A driver's name, and the module that it is in, which has the version: ioMemory's iodrive is in iomemory_vsl."""
+    name = device["driver"]
+    if not name:
+        return {}
+    link = host.readlink("{0}/{1}/driver/module".format(pcie.DEVICES, device["address"]))
+    module = os.path.basename(link) if link else name.replace("-", "_")
+    return {"name": name, "module": module, "version": host.get("/sys/module/{0}/version".format(module))}
+
+
+def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[str, t.Any]:
+    """The part of a snapshot that the checks look at, in their units; None is unknown. kind: the hypervisor; inside: the container."""
+    cpu, memory, kernel, numa = (snapshot.get(key) or {} for key in ("cpu", "memory", "kernel", "numa"))
+    khz = cpu.get("max_khz")
+    return {
+        "kernel": kernel.get("release"),
+        "architecture": cpu.get("architecture"),
+        "cpus": cpu.get("cpus"),
+        "cpu_max_mhz": None if khz is None else khz // 1000,
+        "cache_bytes": _size(cpu.get("cache")),
+        "memory_bytes": memory.get("total_bytes"),
+        "available_bytes": memory.get("available_bytes"),
+        "cpufreq_driver": (snapshot.get("tunables") or {}).get("frequency_driver"),
+        "nodes": len(numa["nodes"]) if numa.get("nodes") else None,
+        "tools": {name: (told or {}).get("version") for name, told in (snapshot.get("tools") or {}).items()},
+        "hypervisor": kind,
+        "container": inside,
+    }
+
+
+def _size(text: str | None) -> int | None:
+    """A cache's size as sysfs writes it: 12288K."""
+    match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
+    return int(match.group(1)) << {"": 0, "K": 10, "M": 20, "G": 30}[match.group(2)] if match else None
+
+
+def hypervisor(host: Host) -> str | None:
+    """What this machine is a guest of: by systemd, else by the processor's flag and the DMI table; None on bare metal."""
+    told = host.run(["systemd-detect-virt", "--vm"], timeout_s=20)
+    if told.rc == 0 and told.stdout.strip():
+        return told.stdout.strip()
+    # It answers "none" with exit code 1.
+    if told.stdout.strip() == "none":
+        return None
+    dmi = " ".join(host.get("/sys/class/dmi/id/" + name) or "" for name in ("sys_vendor", "product_name"))
+    named = next((name for name in HYPERVISORS if name.lower() in dmi.lower()), None)
+    flags = re.search(r"^flags\s*:.*\bhypervisor\b", host.get("/proc/cpuinfo") or "", re.MULTILINE)
+    return named or ("unknown hypervisor" if flags else None)
+
+
+def container(host: Host) -> str | None:
+    """What kind of container this is; None where it is none."""
+    told = host.run(["systemd-detect-virt", "--container"], timeout_s=20)
+    if told.rc == 0 and told.stdout.strip():
+        return told.stdout.strip()
+    return host.get("/run/systemd/container") or next((kind for path, kind in CONTAINER_FILES if host.exists(path)), None)
+
+
+def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
+    """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not measured only warns."""
+    if not host.which("fio-pci-check") and not any(device.get("vendor") == FUSION_IO for device in facts.devices.values()):
+        return []
+    try:
+        found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
+    except iomemory.IomemoryError as error:
+        message, remedy = "its ioMemory cards cannot be looked at: {0}".format(error), "install Fusion-io's fio-util, and look at fio-status -a"
+        return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]
+    labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}
+    others = [item["drive"] is not None and item["drive"] not in labels for item in found]
+    return [dict(item, drive=labels.get(item["drive"]), level=WARNING if other else item["level"]) for item, other in zip(found, others)]

@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of a drive's health and temperature. Pure.
+
+Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP and CCTEMP of Identify Controller); Micron TN-FD-15,
+"Temperature/Airflow"; ioMemory VSL Peak Performance Guide, "Set Fan Speeds to High".
+"""
+
+from __future__ import annotations
+
+from ..drive.health import critical_texts
+from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown
+
+COOL = "cool it: fans at full speed, a slot with more air, the cover on; TN-FD-15 lets the system warm up for 20 minutes before it looks (preflight_warm_up_s)"
+
+TOLD = {
+    "passed": "verdict on itself",
+    "media_errors": "media errors",
+    "spare_pct": "spare",
+    "spare_threshold_pct": "spare's threshold",
+    "used_pct": "wear",
+    "temperature_c": "temperature",
+}
+
+
+def _without(drive: Drive, *keys: str) -> list[str]:
+    """Why a part of the health is unknown; empty where all of it is there."""
+    if drive.health.get("error"):
+        return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
+    missing = [TOLD[key] for key in keys if drive.health.get(key) is None]
+    return [Unknown("{0} does not tell its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))] if missing else []
+
+
+def failing(_facts: Facts, drive: Drive) -> list[str]:
+    """The drive itself says that something is wrong."""
+    told = critical_texts(drive.health["critical_warning"])
+    told += ["attribute {0} is below its threshold".format(name) for name in drive.health["failing"]]
+    if not told and drive.health["passed"] is False:
+        told = ["its self-assessment is: {0}".format(drive.health["verdict"] or "failed")]
+    return ["it warns: " + "; ".join(told)] if told else _without(drive, "passed")
+
+
+def media_errors(_facts: Facts, drive: Drive) -> list[str]:
+    """Data that the drive could not read back."""
+    count = drive.health.get("media_errors")
+    return _without(drive, "media_errors") or (["it counted {0} media errors".format(count)] if count else [])
+
+
+def spare(_facts: Facts, drive: Drive) -> list[str]:
+    """Spare at or below the threshold. 0 of 0 is how an emulated drive says that it does not count."""
+    if drive.health.get("source") == "smartctl" and drive.health.get("spare_pct") is None:
+        return []  # ATA and SCSI have no such figure
+    unknown = _without(drive, "spare_pct", "spare_threshold_pct")
+    if unknown:
+        return unknown
+    left, threshold = drive.health["spare_pct"], drive.health["spare_threshold_pct"]
+    if left == threshold == 0:
+        return [Unknown("it says 0 % of spare and a threshold of 0 %, which is no figure")]
+    return ["{0} % of its spare is left, its threshold is {1} %".format(left, threshold)] if left <= threshold else []
+
+
+def wear(facts: Facts, drive: Drive) -> list[str]:
+    """Endurance used up."""
+    used, most = drive.health.get("used_pct"), facts.wanted["max_used_pct"]
+    return _without(drive, "used_pct") or (["{0} % of its endurance is used (preflight_max_used_pct: {1})".format(used, most)] if used >= most else [])
+
+
+def too_hot(_facts: Facts, drive: Drive) -> list[str]:
+    """At or above the temperature at which it warns, and soon throttles."""
+    unknown = _without(drive, "temperature_c")
+    if unknown:
+        return unknown
+    limit = drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"]
+    hot = limit is not None and drive.health["temperature_c"] >= limit
+    return ["it has {0} °C, its limit is {1} °C".format(drive.health["temperature_c"], limit)] if hot else []
+
+
+def headroom(facts: Facts, drive: Drive) -> list[str]:
+    """Too near to that temperature before the work has begun."""
+    if _without(drive, "temperature_c"):
+        return []
+    limit, now = drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"], drive.health["temperature_c"]
+    if limit is None:
+        return [Unknown("it has {0} °C, but does not tell at which temperature it warns or throttles".format(now))]
+    wanted = facts.wanted["temperature_headroom_c"]
+    near = 0 < limit - now < wanted
+    return ["it has {0} °C, {1} °C below its limit of {2} °C (preflight_temperature_headroom_c: {3})".format(now, limit - now, limit, wanted)] if near else []
+
+
+def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
+    """It has been throttled, or too hot, at some time: it may be again."""
+    counts = drive.health.get("throttle_counts") or {}
+    if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
+        return [Unknown("{0} does not tell whether it was ever throttled (nvme-cli does)".format(drive.health.get("source") or "the drive"))]
+    told = ["{0} transitions to thermal throttling {1}".format(count, level[1:]) for level, count in counts.items() if count]
+    for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
+        if drive.health.get(key):
+            told.append("{0} min above its {1} temperature".format(drive.health[key], name))
+    return ["in its life it had " + ", ".join(told)] if told else []
+
+
+def write_cache(facts: Facts, drive: Drive) -> list[str]:
+    """A volatile write cache in use that nobody chose."""
+    if drive.is_virtual or drive.options.get("write_cache") or facts.wanted.get("write_cache_chosen"):
+        return []
+    volatile, state = drive.health.get("volatile_write_cache"), drive.write_cache
+    if state is None and volatile is None:
+        return [Unknown("whether its write cache is volatile, and on, is unknown")]
+    on = state == "write back" if state is not None else volatile
+    return ["its volatile write cache is on: what it acknowledges may be lost with the power, and the figures include the cache"] if on else []
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("health", BLOCKS, "replace the drive, or look into its log before it is measured", failing),
+    Check("media_errors", WARNING, "look into its error log; a drive that loses data is not worth measuring", media_errors),
+    Check("spare", BLOCKS, "replace the drive", spare),
+    Check("wear", WARNING, "take a fresher drive, or judge it as a worn one", wear),
+    Check("temperature", BLOCKS, COOL, too_hot),
+    Check("temperature_headroom", WARNING, COOL, headroom),
+    Check("throttled_before", WARNING, "see that its slot has enough air; throttling during the run makes a test invalid", throttled_before),
+    Check("write_cache", WARNING, "say write_cache: on or off in the drive's entry, or tune_write_cache; off without power-loss protection", write_cache),
+)

@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of the machine as a whole. Pure.
+
+Sources: Micron TN-FD-15, table 1; ioMemory VSL Peak Performance Guide, "General Performance Optimization Settings" and "System
+Configuration"; Micron's brief on best practices (the same versions on every host).
+"""
+
+from __future__ import annotations
+
+from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown, matches, rule_text
+
+MIB = 1 << 20
+
+
+def tool_versions(facts: Facts) -> list[str]:
+    """Tools, or the kernel, of another version than the inventory wants (preflight_versions)."""
+    found: list[str] = []
+    for name, wanted in (facts.wanted.get("versions") or {}).items():
+        actual = facts.machine["kernel"] if name == "kernel" else facts.machine["tools"].get(name)
+        if not actual:
+            found.append(Unknown("the version of {0} is unknown; preflight_versions wants {1}".format(name, rule_text(wanted))))
+        elif not matches(wanted, actual):
+            found.append("{0} has version {1}; preflight_versions wants {2}".format(name, actual, rule_text(wanted)))
+    return found
+
+
+def free_memory(facts: Facts) -> list[str]:
+    """Too little memory that is free, so that the run would swap or be killed."""
+    free, least = facts.machine["available_bytes"], facts.wanted["min_free_memory_mib"]
+    if free is None:
+        return [Unknown("how much memory is free is unknown")]
+    text = "{0} MiB of memory are free; preflight_min_free_memory_mib is {1}"
+    return [text.format(free // MIB, least)] if free < least * MIB else []
+
+
+def cpu_count(facts: Facts) -> list[str]:
+    """Too few CPUs to keep I/O and interrupts apart."""
+    count, least = facts.machine["cpus"], facts.wanted["min_cpus"]
+    if count is None:
+        return [Unknown("the number of CPUs is unknown")]
+    return ["it has {0} CPUs; preflight_min_cpus is {1}".format(count, least)] if count < least else []
+
+
+def architecture(facts: Facts) -> list[str]:
+    """A processor or kernel of less than 64 bit."""
+    machine = facts.machine["architecture"]
+    if machine is None:
+        return [Unknown("the processor's architecture is unknown")]
+    return [] if "64" in machine or machine == "s390x" else ["its kernel is of the architecture {0}, which has not 64 bit".format(machine)]
+
+
+def cpufreq(facts: Facts) -> list[str]:
+    """No driver for the processor's frequency, so that governor and turbo can neither be set nor read."""
+    missing = "no cpufreq driver: governor, frequency and turbo can neither be set nor looked at, the firmware decides"
+    return [] if facts.machine["cpufreq_driver"] else [missing]
+
+
+def virtual_machine(facts: Facts) -> list[str]:
+    """A guest: its host shares processor, link and interrupts with others."""
+    kind = facts.machine["hypervisor"]
+    return ["it is a virtual machine ({0}): what else its host does shows in the figures".format(kind)] if kind else []
+
+
+def container(facts: Facts) -> list[str]:
+    """A container: parts of /sys and /proc are another machine's, or can't be written."""
+    kind = facts.machine["container"]
+    return ["it is a container ({0}): tuning and checks reach only what it is shown".format(kind)] if kind else []
+
+
+def numa_node(facts: Facts, drive: Drive) -> list[str]:
+    """On a machine of several nodes, a drive whose node the firmware does not tell."""
+    nodes = facts.machine["nodes"]
+    if drive.identity.get("numa_node") is not None or drive.options.get("numa_node") is not None or drive.options.get("cpus"):
+        return []
+    if nodes is None:
+        return [Unknown("neither its NUMA node nor how many there are is known")]
+    text = "its NUMA node is unknown (-1) on a machine of {0} nodes, so its CPUs and memory are anybody's"
+    return [text.format(nodes)] if nodes > 1 else []
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("versions", BLOCKS, "install the wanted version, or change preflight_versions", look_host=tool_versions),
+    Check("free_memory", WARNING, "end what takes the memory, or add some", look_host=free_memory),
+    Check("cpu_count", WARNING, "take a machine with more CPUs: fio and the interrupts need one each", look_host=cpu_count),
+    Check("architecture", WARNING, "use a 64-bit system", look_host=architecture),
+    Check("cpufreq", WARNING, "set the performance profile in the BIOS, or let the operating system control it (OS DBPM, _PSS)", look_host=cpufreq),
+    Check("virtual_machine", WARNING, "measure on the bare machine, or compare only with the same guest", look_host=virtual_machine),
+    Check("container", WARNING, "measure on the bare machine", look_host=container),
+    Check("numa_unknown", WARNING, "say numa_node: N (or cpus:) in the drive's entry of ssd_drives; the board's manual knows the slot's node", numa_node),
+)

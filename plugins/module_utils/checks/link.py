@@ -1,0 +1,193 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of the way from the processor to a drive. Pure.
+
+Sources: ioMemory VSL Peak Performance Guide, appendix D (over-subscribed bus, PCI Express errors, link width); Micron TN-FD-15,
+table 1 (PCIe slots, chipset).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..machine.pcie import aer_text, bandwidth_mb_s, is_bridge, link_text
+from .base import BLOCKS, WARNING, Check, Drive, Facts, Harmless, Unknown, wanted_for
+
+# No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
+LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
+ROUNDING = 1.001
+ORDER = "reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then the board"
+
+
+def _unknown_link(drive: Drive) -> list[str]:
+    """Why nothing can be said about a drive's link; empty where it is known."""
+    if drive.is_virtual:
+        return [Unknown("a drive of transport {0} has no PCI Express link".format(drive.identity["transport"]))]
+    if not drive.path:
+        return [Unknown("its PCI function is unknown, so its PCI Express link cannot be looked at")]
+    if drive.on_pcie and None in _link(drive.endpoint):
+        return [Unknown("{0} shows no PCI Express link (now {1}) in sysfs".format(drive.endpoint["address"], link_text(*_link(drive.endpoint))))]
+    return []
+
+
+def _link(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
+    return device["speed_gts"], device["width"]
+
+
+def _most(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
+    return device["max_speed_gts"], device["max_width"]
+
+
+def _lower(first: t.Any, second: t.Any) -> bool:
+    """Whether a number is known to be below another."""
+    return first is not None and second is not None and first < second
+
+
+def _least(*values: t.Any) -> t.Any:
+    return min((value for value in values if value is not None), default=None)
+
+
+def link_trained_down(_facts: Facts, drive: Drive) -> list[str]:
+    """The link runs below what both of its ends can do."""
+    unknown = _unknown_link(drive)
+    if unknown or not drive.on_pcie:
+        return unknown
+    slot = drive.bridges[0] if drive.bridges else {"max_speed_gts": None, "max_width": None}
+    able = tuple(_least(*pair) for pair in zip(_most(drive.endpoint), _most(slot)))
+    if None in able:
+        return [Unknown("neither {0} nor its slot tells what its link can do at most".format(drive.endpoint["address"]))]
+    if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
+        return []
+    return ["its link runs at {0}; the drive and its slot can do {1}".format(link_text(*_link(drive.endpoint)), link_text(*able))]
+
+
+def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
+    """The slot can do less than the drive; or the drive says that it can do no more than the least of all links."""
+    if _unknown_link(drive) or not drive.on_pcie:
+        return []
+    if not drive.bridges or None in _most(drive.bridges[0]):
+        return [Unknown("what the slot of {0} can do at most is unknown".format(drive.endpoint["address"]))]
+    own, slot = _most(drive.endpoint), _most(drive.bridges[0])
+    if any(_lower(most, needed) for most, needed in zip(slot, own)):
+        return ["its slot ({0}) can do {1}, the drive {2}".format(drive.bridges[0]["address"], link_text(*slot), link_text(*own))]
+    lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
+    if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
+        return ["the drive says that it can do {0} and no more, in a slot for {1}".format(link_text(*own), link_text(*slot))]
+    return []
+
+
+def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
+    """The link that the inventory wants for this model (preflight_link)."""
+    wanted = wanted_for(facts.wanted.get("link"), drive.identity.get("model"))
+    if not wanted:
+        return []
+    unknown = _unknown_link(drive)
+    if unknown or not drive.on_pcie:
+        return unknown
+    asked = (float(wanted.get("speed_gts") or 0), int(wanted.get("width") or 0))
+    if not any(_lower(now, least) for now, least in zip(_link(drive.endpoint), asked)):
+        return []
+    shown = link_text(asked[0] or None, asked[1] or None)
+    return ["its link runs at {0}; preflight_link wants {1} for this model".format(link_text(*_link(drive.endpoint)), shown)]
+
+
+def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
+    """A SATA link slower than the drive can."""
+    if drive.identity.get("transport") != "sata" or drive.health.get("error"):
+        return []  # a health that cannot be read is told once, by the checks of the health
+    now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
+    if now is None or most is None:
+        return [Unknown("smartctl does not tell how fast its SATA link is")]
+    return ["its SATA link runs at {0:g} Gb/s; the drive can do {1:g} Gb/s".format(now, most)] if now < most else []
+
+
+def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
+    """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D).
+
+    It harms the measurement only where the drives that are measured at the same time need more than it has.
+    """
+    if _unknown_link(drive) or not drive.on_pcie:
+        return []
+    unknown: list[str] = []
+    found: list[tuple[bool, float, str]] = []
+    for bridge in drive.bridges:
+        available, below = bandwidth_mb_s(*_link(bridge)), links_below(facts, bridge["address"])
+        if available is None or None in below.values():
+            unknown.append(Unknown("the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])))
+            continue
+        loads = {address: load or 0.0 for address, load in below.items()}
+        if sum(loads.values()) > available * ROUNDING:
+            at_once = measured_at_once(facts, loads)
+            found.append((at_once > available * ROUNDING, sum(loads.values()) / available, _oversubscribed(facts, bridge, available, loads, at_once)))
+    harms, _ratio, text = max(found, default=(False, 0.0, ""))
+    return [text] if harms else unknown[:1] + ([Harmless(text)] if text else [])
+
+
+def _oversubscribed(facts: Facts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float) -> str:
+    text = "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
+        bridge["address"], ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
+    )
+    text += "; what is measured at the same time (ssd_parallel_drives: {0}) needs {1:.0f} MB/s".format(_parallel(facts), at_once)
+    return text if at_once > available * ROUNDING else text + ", which it has while the other devices are idle"
+
+
+def _parallel(facts: Facts) -> int:
+    return facts.wanted.get("parallel_drives") or 1
+
+
+def measured_at_once(facts: Facts, loads: t.Mapping[str, float]) -> float:
+    """The most that the drives under test among these devices can need together, in MB/s. loads: {address: load}."""
+    under_test = {_slot(drive.endpoint["address"]) for drive in facts.drives if drive.endpoint}
+    return sum(sorted((load for address, load in loads.items() if _slot(address) in under_test), reverse=True)[:_parallel(facts)])
+
+
+def _slot(address: str) -> str:
+    """The part of an address that the functions of one device share."""
+    return address.rpartition(".")[0]
+
+
+def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
+    """What each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device share its link."""
+    loads: dict[str, float | None] = {}
+    for address, above in facts.above.items():
+        device = facts.devices.get(address)
+        if bridge in above and device and not is_bridge(device["class"]) and _slot(address) not in map(_slot, loads):
+            loads[address] = bandwidth_mb_s(*_link(device))
+    return loads
+
+
+def chipset(_facts: Facts, drive: Drive) -> list[str]:
+    """The slot hangs on the chipset (southbridge)."""
+    ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
+    return ["its slot hangs on the chipset ({0}), which shares one link to the processor with all else there".format(ports[0])] if ports else []
+
+
+def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
+    """Error counters that rose while the drive was read."""
+    if drive.is_virtual or not drive.path:
+        return []
+    if drive.aer_rose is None:
+        return [Unknown("PCI Express errors under traffic were not looked for: {0}".format(drive.traffic or "no traffic was asked for"))]
+    if all(device["aer"] is None for device in drive.path):
+        return [Unknown("neither the drive nor a port above it counts PCI Express errors (AER)")]
+    return ["{0} rose by {1} while the drive was read".format(address, aer_text(rose)) for address, rose in drive.aer_rose.items()]
+
+
+def errors_before(_facts: Facts, drive: Drive) -> list[str]:
+    """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges report falsely."""
+    counts = drive.endpoint.get("aer") if drive.endpoint else None
+    still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []
+    return ["{0} counted {1} since the boot".format(address, aer_text(seen)) for address, seen in still if address not in (drive.aer_rose or {})]
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("pcie_link", BLOCKS, "look at the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
+    Check("pcie_slot", WARNING, "move the drive to a slot of its own speed and width, or judge it by what this slot allows", slot_below_drive),
+    Check("pcie_wanted", BLOCKS, "reseat the drive or move it to a slot that gives this link, or change preflight_link", link_as_wanted),
+    Check("sata_link", BLOCKS, "exchange the cable or use another bay, or a port of the drive's own speed", sata_trained_down),
+    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or lower ssd_parallel_drives", oversubscribed),
+    Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
+    Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
+    Check("pcie_errors_before", WARNING, "the run reads the counters again under traffic; if they rise there, " + ORDER, errors_before),
+)

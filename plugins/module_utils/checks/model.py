@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks of what a drive's model needs: firmware, driver, and the requirements that its maker publishes. Pure.
+
+Source: Micron TN-FD-15, table 1 and "Hardware and Software"; PCI ids: pci.ids, vendor 1344.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..machine.pcie import bandwidth_mb_s, link_text
+from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown, matches, rule_text, version_key, wanted_for
+
+GB = 10**9
+MICRON_VENDOR = "0x1344"
+# P320h/m/s, P325m, P420h/m, P425m: one family, one note, one driver (mtip32xx).
+MICRON_PCIE = ("0x5150", "0x5151", "0x5152", "0x5153", "0x5160", "0x5161", "0x5163")
+
+
+class Needs(t.NamedTuple):
+    """What a maker asks of the machine for one family of drives; None: nothing."""
+
+    title: str
+    source: str
+    memory_bytes: int | None = None
+    slot_power_w: float | None = None
+    kernel: str | None = None
+    cpus: tuple[int, int] | None = None  # at least, at most
+    cpu_mhz: int | None = None
+    cache_bytes: int | None = None
+    link: tuple[float, int] | None = None
+    bits: int | None = None
+
+
+NEEDS: tuple[tuple[t.Callable[[Drive], bool], Needs], ...] = (
+    (
+        lambda drive: (drive.endpoint.get("vendor"), drive.endpoint.get("device")) in {(MICRON_VENDOR, device) for device in MICRON_PCIE},
+        Needs(
+            "P320h / P420m",
+            "TN-FD-15, table 1",
+            memory_bytes=6 * GB,
+            slot_power_w=25.0,
+            kernel="2.6.25",
+            cpus=(4, 8),
+            cpu_mhz=3000,
+            cache_bytes=12 << 20,
+            link=(5.0, 8),
+            bits=64,
+        ),
+    ),
+)
+
+
+def needs(drive: Drive) -> Needs | None:
+    """The requirements of a drive's model; None for one that nobody published any for."""
+    return next((row for fits, row in NEEDS if fits(drive)), None)
+
+
+def firmware(facts: Facts, drive: Drive) -> list[str]:
+    """Another firmware than the inventory wants for this model (preflight_firmware)."""
+    wanted, actual = wanted_for(facts.wanted.get("firmware"), drive.identity.get("model")), drive.identity.get("firmware")
+    if wanted is None:
+        return []
+    if not actual:
+        return [Unknown("its firmware revision is unknown; preflight_firmware wants {0} for this model".format(rule_text(wanted)))]
+    return [] if matches(wanted, actual) else ["its firmware is {0}; preflight_firmware wants {1} for this model".format(actual, rule_text(wanted))]
+
+
+def driver(facts: Facts, drive: Drive) -> list[str]:
+    """No driver that could be named, or another version than the inventory wants (preflight_drivers)."""
+    driver_name, version = drive.driver.get("name"), drive.driver.get("version")
+    name = drive.driver.get("module") or driver_name
+    if not name:
+        return [] if drive.is_virtual else [Unknown("the driver that it runs with is unknown")]
+    wanted = wanted_for(facts.wanted.get("drivers"), name) or wanted_for(facts.wanted.get("drivers"), driver_name)
+    if wanted is None:
+        return []
+    if not version:
+        return [Unknown("the version of its driver {0} is unknown; preflight_drivers wants {1}".format(name, rule_text(wanted)))]
+    return [] if matches(wanted, version) else ["its driver is {0} {1}; preflight_drivers wants {2}".format(name, version, rule_text(wanted))]
+
+
+def machine_needs(facts: Facts, drive: Drive) -> list[str]:
+    """What the maker asks of the machine, and what there is of it."""
+    row, machine = needs(drive), facts.machine
+    if row is None:
+        return []
+    at_least = (
+        ("memory", "GB", machine["memory_bytes"], row.memory_bytes, GB),
+        ("processor's frequency", "MHz", machine["cpu_max_mhz"], row.cpu_mhz, 1),
+        ("processor's cache", "MiB", machine["cache_bytes"], row.cache_bytes, 1 << 20),
+        ("number of CPUs", "", machine["cpus"], row.cpus[0] if row.cpus else None, 1),
+    )
+    told = [text for text in (_short(row, *item) for item in at_least) if text]
+    if row.cpus and machine["cpus"] and machine["cpus"] > row.cpus[1]:
+        text = "{0}: up to {1} CPUs are recommended for {2}, the machine has {3} (the role tune keeps the I/O to {1} of them)"
+        told.append(text.format(row.source, row.cpus[1], row.title, machine["cpus"]))
+    return told
+
+
+def _short(row: Needs, name: str, unit: str, actual: float | None, least: float | None, scale: int) -> str:
+    """A sentence where there is less than asked for, an Unknown where that cannot be told; empty where all is well."""
+    if least is None:
+        return ""
+    asked = "{0}: {1} wants a {2} of at least {3:g} {4}".format(row.source, row.title, name, least / scale, unit).rstrip()
+    if actual is None:
+        return Unknown(asked + "; the machine's is unknown")
+    return "{0}; the machine has {1:.4g}".format(asked, actual / scale) if actual < least else ""
+
+
+def slot_power(_facts: Facts, drive: Drive) -> list[str]:
+    """A slot that gives less power than the model needs."""
+    row = needs(drive)
+    if row is None or row.slot_power_w is None:
+        return []
+    limit = drive.bridges[0]["slot_power_w"] if drive.bridges else None
+    if limit is None:
+        return [Unknown("{0}: the slot must give {1:g} W; the power limit of its slot cannot be read".format(row.source, row.slot_power_w))]
+    return ["{0}: the slot must give {1:g} W, its limit is {2:g} W".format(row.source, row.slot_power_w, limit)] if limit < row.slot_power_w else []
+
+
+def kernel(facts: Facts, drive: Drive) -> list[str]:
+    """A kernel that the model's driver cannot be built for, or one of less than 64 bit."""
+    row, release, machine = needs(drive), facts.machine["kernel"], facts.machine["architecture"]
+    if row is None:
+        return []
+    told: list[str] = []
+    if row.kernel and not release:
+        told.append(Unknown("{0}: the driver needs Linux {1}; this kernel's release is unknown".format(row.source, row.kernel)))
+    elif row.kernel and version_key(str(release)) < version_key(row.kernel):
+        told.append("{0}: the driver needs Linux {1} or later, this is {2}".format(row.source, row.kernel, release))
+    if row.bits == 64 and machine and "64" not in machine:
+        told.append("{0}: {1} needs a 64-bit system, this is {2}".format(row.source, row.title, machine))
+    return told
+
+
+def slot_link(_facts: Facts, drive: Drive) -> list[str]:
+    """A slot that is slower than the model needs."""
+    row = needs(drive)
+    slot = drive.bridges[0] if drive.bridges else None
+    if row is None or row.link is None or slot is None:
+        return []
+    able, asked = bandwidth_mb_s(slot["max_speed_gts"], slot["max_width"]), bandwidth_mb_s(*row.link) or 0.0
+    if able is None:
+        return [Unknown("{0}: a slot of {1} is recommended; what this slot can do is unknown".format(row.source, link_text(*row.link)))]
+    shown = link_text(slot["max_speed_gts"], slot["max_width"])
+    return ["{0}: a slot of {1} is recommended, this one can do {2}".format(row.source, link_text(*row.link), shown)] if able < asked else []
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("firmware", BLOCKS, "update the firmware with the maker's tool, or change preflight_firmware", firmware),
+    Check("driver", BLOCKS, "install the wanted driver, or change preflight_drivers", driver),
+    Check("model_machine", WARNING, "use a machine that its maker recommends, or name it when the figures are compared", machine_needs),
+    Check("model_slot", WARNING, "move the drive to a faster slot", slot_link),
+    Check("model_kernel", BLOCKS, "use a kernel that its driver supports", kernel),
+    Check("slot_power", BLOCKS, "move the drive to a slot of enough power, or raise the slot's limit in the BIOS", slot_power),
+)

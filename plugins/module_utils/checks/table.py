@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What would make a result worthless: the table of all checks, and what they find. Pure; the facts come from check_facts.py.
+
+A new check is a line in the CHECKS of its family; a new family is a line in TABLE.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import health, host, link, model
+from .base import OK, WARNING, Check, Facts, Harmless, Unknown
+
+TABLE: tuple[Check, ...] = model.CHECKS + link.CHECKS + health.CHECKS + host.CHECKS
+# Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a level of its own.
+VENDOR_CODES = ("pcie_errors", "pcie_link_width", "pcie_bandwidth", "pcie_other", "iomemory_state", "iomemory_unknown")
+# What the controller finds between hosts (plugin_utils/preflight/fleet_checks.py).
+FLEET_FIRMWARE, FLEET_HOSTS = "fleet_firmware", "fleet_hosts"
+CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, FLEET_FIRMWARE, FLEET_HOSTS]))
+
+# The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
+UNKNOWN_REMEDY = "look at it by hand, and let it pass with preflight_levels"
+
+Finding = t.Dict[str, t.Any]
+
+
+def run(facts: Facts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[str, t.Any]] = ()) -> list[Finding]:
+    """Everything that was found: [{check, drive | None, level: ok | warning | blocks, message, remedy}].
+
+    levels: what the inventory chose for some checks (preflight_levels). vendor: findings that a vendor's tool made.
+    Where all is well there is no finding; `ok` stands for one that the inventory lets pass.
+    """
+    found = [_finding(check, None, message, levels) for check in TABLE if check.look_host for message in check.look_host(facts)]
+    for drive in facts.drives:
+        found += [_finding(check, drive.drive, message, levels) for check in TABLE if check.look for message in check.look(facts, drive)]
+    return found + [dict(item, level=levels.get(item["check"], item["level"])) for item in vendor]
+
+
+def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, str]) -> Finding:
+    remedy = UNKNOWN_REMEDY if isinstance(message, Unknown) else check.remedy
+    return {"check": check.check, "drive": drive, "level": level(check, message, levels), "message": str(message), "remedy": remedy}
+
+
+def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
+    """A finding's level: the inventory's choice, else the check's own; what could not be read only warns unless the inventory says more."""
+    if isinstance(message, Harmless):
+        return OK
+    chosen = levels.get(check.check)
+    if chosen is not None:
+        return chosen
+    return WARNING if isinstance(message, Unknown) else check.level
+
+
+def passed(found: t.Iterable[Finding]) -> list[str]:
+    """The checks that found nothing on this host."""
+    fired = {finding["check"] for finding in found}
+    return [check.check for check in TABLE if check.check not in fired]

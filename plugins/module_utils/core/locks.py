@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Locks of the host and of each drive: flock(2), so that the kernel frees those of a dead owner."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import typing as t
+
+from ..drive.identity import slug
+
+# One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
+LOCK_DIR = "/run/ssdlab-fleet"
+
+
+class Locked(Exception):
+    """Somebody else holds the lock; the message says who."""
+
+
+class Lock:
+    """An exclusive lock by name. The file is removed on release, and only by its holder."""
+
+    def __init__(self, name: str, owner: dict[str, t.Any], lock_dir: str | None = None) -> None:
+        self.path = os.path.join(lock_dir or LOCK_DIR, name + ".lock")
+        self._owner = owner
+        self._handle: int | None = None
+
+    def acquire(self, wait_s: float = 0.0) -> Lock:
+        """Take the lock, within wait_s, or raise Locked. Done already: nothing happens."""
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                return self._acquire()
+            except Locked:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.1)
+
+    def _acquire(self) -> Lock:
+        os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
+        if self._handle is not None:
+            return self
+        while self._handle is None:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(handle, 4096).decode(errors="replace").strip()
+                os.close(handle)
+                raise Locked("{0} is held by {1}".format(self.path, holder or "another process")) from None
+            if self._is_current(handle):
+                self._handle = handle
+            else:
+                # The holder before us removed this file between our open and our lock.
+                os.close(handle)
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, json.dumps(self._owner).encode(), 0)
+        return self
+
+    def _is_current(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(handle))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+        if self._handle is not None:
+            os.unlink(self.path)
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Lock:
+        return self.acquire()
+
+    def __exit__(self, *_exception: t.Any) -> None:
+        self.release()
+
+
+def host_lock(owner: dict[str, t.Any]) -> Lock:
+    """One host job at a time on a host."""
+    return Lock("host", owner)
+
+
+def drive_lock(identity: dict[str, t.Any], owner: dict[str, t.Any]) -> Lock:
+    """One campaign at a time on a drive, whatever name it goes by."""
+    name = identity.get("serial") or identity.get("wwn") or identity["path"]
+    return Lock("drive-" + slug(name), owner)

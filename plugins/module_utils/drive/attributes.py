@@ -1,0 +1,157 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Facts of a block device from sysfs and udev's database, for NVMe, SCSI and ATA, virtio and loop devices. None is unknown."""
+from __future__ import annotations
+
+import os
+import re
+from typing import Dict, List, Optional
+
+from ..core.host import Host
+from . import vendor
+
+# Parts of a device's path in sysfs that tell how it is attached; the first that is there counts.
+_TRANSPORTS = (
+    (r"/usb[0-9]", "usb"),
+    (r"/ata[0-9]", "sata"),
+    (r"/(end_device|port)-[0-9]", "sas"),
+    (r"/session[0-9]", "iscsi"),
+    (r"/rport-[0-9]", "fc"),
+    (r"/mmc[0-9]", "mmc"),
+    (r"/virtio[0-9]", "virtio"),
+)
+_ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
+_ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
+_ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
+
+
+def number(host: Host, path: str) -> Optional[int]:
+    """A whole number that a file holds."""
+    text = host.get(path)
+    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
+
+
+def effective(text: str) -> str:
+    """The value in force of what sysfs shows: `[none] mq-deadline` means none."""
+    if "[" in text:
+        return text.split("[", 1)[1].split("]", 1)[0]
+    return text.strip()
+
+
+def udev(host: Host, name: str) -> Dict[str, str]:
+    """What udev knows of a block device; empty without udev."""
+    text = host.get("/run/udev/data/b%s" % host.get("/sys/block/%s/dev" % name)) or ""
+    pairs = (line[2:].partition("=") for line in text.splitlines() if line.startswith("E:"))
+    return {key: value.strip() for key, _equal, value in pairs if value.strip()}
+
+
+def udev_links(host: Host, name: str) -> List[str]:
+    """The links below /dev that udev gives a block device, or would without another that has the same; empty without udev."""
+    text = host.get("/run/udev/data/b%s" % host.get("/sys/class/block/%s/dev" % name)) or ""
+    return ["/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")]
+
+
+def scsi_serial(host: Host, name: str) -> Optional[str]:
+    """The unit serial number of VPD page 80h: four bytes of header, of which two are the length."""
+    page = _page(host, name, "vpd_pg80")
+    length = int.from_bytes(page[2:4], "big")
+    return _ascii(page[4:4 + length])
+
+
+def model(host: Host, name: str) -> Optional[str]:
+    """The full model; SCSI cuts an ATA drive's model at 16 characters, so page 89h and udev come first."""
+    if name.startswith("loop"):
+        return "loop"
+    return (
+        _ata_text(_page(host, name, "vpd_pg89")[_ATA_MODEL])
+        or vendor.read(host, name).get("model")
+        or _unescaped(udev(host, name).get("ID_MODEL_ENC"))
+        or host.get("/sys/block/%s/device/model" % name)
+        or host.get("/sys/block/%s/device/name" % name)
+    )
+
+
+def firmware(host: Host, name: str) -> Optional[str]:
+    """The firmware revision; SCSI cuts an ATA drive's at 4 characters, so page 89h comes first."""
+    if name.startswith("loop"):
+        return None
+    return (
+        _ata_text(_page(host, name, "vpd_pg89")[_ATA_FIRMWARE])
+        or vendor.read(host, name).get("firmware")
+        or host.get("/sys/block/%s/device/firmware_rev" % name)
+        or udev(host, name).get("ID_REVISION")
+        or host.get("/sys/block/%s/device/rev" % name)
+    )
+
+
+def transport(host: Host, name: str) -> Optional[str]:
+    """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc, mmc, virtio, nbd or loop."""
+    for prefix in ("loop", "nbd"):
+        if name.startswith(prefix):
+            return prefix
+    kinds = {host.get(controller + "/transport") for controller in nvme_controllers(host, name)}
+    if kinds:
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return "nvme" if kind == "pcie" else kind and "nvme-" + kind
+    path = host.realpath("/sys/block/" + name)
+    found = vendor.transport(name) or next((kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None)
+    behind_hba = found == "sas" and host.get("/sys/block/%s/device/vendor" % name) == "ATA"
+    return "sata" if behind_hba else found
+
+
+def numa_node(host: Host, name: str) -> Optional[int]:
+    """The NUMA node of the nearest parent device that has one; None where there is none or it is shared between nodes."""
+    starts = nvme_controllers(host, name) or ["/sys/block/%s/device" % name]
+    nodes = {_nearest_node(host, host.realpath(start)) for start in starts if host.exists(start)}
+    found = nodes.pop() if len(nodes) == 1 else None
+    return vendor.numa_node(host, name) if found is None else found
+
+
+def queue_depth(host: Host, name: str) -> Optional[int]:
+    """Commands that one queue of the drive takes at a time: SCSI's depth, NVMe's submission queue, else the kernel's tags."""
+    sizes = [number(host, controller + "/sqsize") for controller in nvme_controllers(host, name)]
+    known = [size for size in sizes if size]
+    return number(host, "/sys/block/%s/device/queue_depth" % name) or (min(known) if known else number(host, "/sys/block/%s/queue/nr_requests" % name))
+
+
+def nvme_controllers(host: Host, name: str) -> List[str]:
+    """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and links to them."""
+    if not name.startswith("nvme"):
+        return []
+    device = "/sys/block/%s/device" % name
+    if host.exists(device + "/transport"):
+        return [device]
+    return [path for path in host.glob(device + "/nvme*") if re.fullmatch(r"nvme[0-9]+", os.path.basename(path))]
+
+
+def _nearest_node(host: Host, path: str) -> Optional[int]:
+    while path.startswith("/sys/"):
+        found = number(host, path + "/numa_node")
+        if found is not None:
+            return found if found >= 0 else None
+        path = os.path.dirname(path)
+    return None
+
+
+def _page(host: Host, name: str, page: str) -> bytes:
+    try:
+        return host.read_bytes("/sys/block/%s/device/%s" % (name, page))
+    except OSError:
+        return b""
+
+
+def _ascii(data: bytes) -> Optional[str]:
+    return data.decode("ascii", "replace").strip("\0 ") or None
+
+
+def _ata_text(data: bytes) -> Optional[str]:
+    """ATA texts have the two bytes of each word swapped."""
+    swapped = bytearray(len(data))
+    swapped[0::2], swapped[1::2] = data[1::2], data[0::2]
+    return _ascii(bytes(swapped))
+
+
+def _unescaped(text: Optional[str]) -> Optional[str]:
+    """udev writes a blank as \\x20."""
+    return re.sub(r"\\x([0-9a-fA-F]{2})", lambda match: chr(int(match.group(1), 16)), text or "").strip() or None

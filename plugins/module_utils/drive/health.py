@@ -1,0 +1,265 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive does not tell is None.
+
+{source, error, temperature_c, warning_temperature_c, critical_temperature_c, critical_warning, passed, verdict (in its own words), failing, spare_pct,
+spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts, throttle_s, volatile_write_cache,
+interface_gbit_s, interface_max_gbit_s}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+
+from ..core.host import COMMAND_NOT_FOUND, Host
+from . import health_vendor
+from .vendor import TRANSPORT
+
+TIMEOUT_S = 20.0
+ZERO_CELSIUS_K = 273
+
+_WHOLE = re.compile(r"([+-]?[0-9]{1,100})(?:\.0*)?")
+
+# Bits of critical_warning (NVM Express Base Specification 2.0, SMART / Health Information), and what each means for a measurement.
+CRITICAL_WARNINGS = (
+    (0x01, "the spare is below its threshold"),
+    (0x02, "the temperature is beyond a threshold"),
+    (0x04, "its reliability is degraded"),
+    (0x08, "it is read-only"),
+    (0x10, "the backup of its volatile memory has failed"),
+    (0x20, "its persistent memory region is unreliable or read-only"),
+)
+# ATA attributes that count what the host could not read back (smartctl's names: Reported_Uncorrect, Current_Pending_Sector,
+# Offline_Uncorrectable).
+ATA_MEDIA_ERRORS = (187, 197, 198)
+ATA_USED = "Percentage Used Endurance Indicator"
+
+EMPTY: dict[str, t.Any] = {
+    "source": None,
+    "error": "",
+    "temperature_c": None,
+    "warning_temperature_c": None,
+    "critical_temperature_c": None,
+    "critical_warning": None,
+    "passed": None,
+    "verdict": None,
+    "failing": [],
+    "spare_pct": None,
+    "spare_threshold_pct": None,
+    "used_pct": None,
+    "media_errors": None,
+    "warning_temp_min": None,
+    "critical_temp_min": None,
+    "throttle_counts": None,
+    "throttle_s": None,
+    "volatile_write_cache": None,
+    "interface_gbit_s": None,
+    "interface_max_gbit_s": None,
+}
+WITHOUT_HEALTH = ("loop", "virtio", "nbd", "mmc")
+
+Health = t.Dict[str, t.Any]
+Json = t.Mapping[str, t.Any]
+
+
+def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> Health:
+    """The health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
+    transport, path = identity.get("transport"), str(identity.get("path"))
+    if transport in WITHOUT_HEALTH:
+        return dict(EMPTY, error="a drive of transport {0} has no health to read".format(transport))
+    error = ""
+    if transport == "nvme":
+        log, error = _ask(host, ["nvme", "smart-log", path, "--output-format=json"])
+        if not error:
+            found = from_nvme(log)
+            controller, _error = _ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
+            return dict(found, **nvme_limits(controller))
+    elif transport == TRANSPORT:
+        found, error = health_vendor.read(host, identity, limits)
+        if not error:
+            return dict(EMPTY, **found)
+    # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says it better.
+    told, wrong = _ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
+    return from_smartctl(told) if not wrong else dict(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
+
+
+def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
+    """The little of it that costs the drive nothing, so that it may be looked at during I/O."""
+    return dict(EMPTY, **health_vendor.glance(host, health_vendor.kernel_name(identity)))
+
+
+def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:
+    """(a tool's JSON, why there is none)."""
+    result = host.run(argv, timeout_s=TIMEOUT_S)
+    if result.rc == COMMAND_NOT_FOUND:
+        return {}, "{0} is not installed".format(argv[0])
+    try:
+        data = json.loads(result.stdout)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict) and (any_code or result.rc == 0):
+        return data, ""
+    error = data.get("error") if isinstance(data, dict) else None  # nvme-cli 2 puts it into the JSON
+    said = [error] if isinstance(error, str) else (result.stderr or result.stdout).strip().splitlines()
+    return {}, "{0} failed with exit code {1}{2}".format(" ".join(argv[:2]), result.rc, ": " + said[0] if said else "")
+
+
+def whole(value: t.Any) -> int | None:
+    """A whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    match = _WHOLE.fullmatch(str(value))
+    return int(match.group(1)) if match else None
+
+
+def _celsius(value: t.Any) -> int | None:
+    """NVMe counts in kelvin; 0 means that it is not reported."""
+    kelvin = whole(value)
+    return kelvin - ZERO_CELSIUS_K if kelvin else None
+
+
+def from_nvme(log: Json) -> Health:
+    """From `nvme smart-log`. With --verbose, and always since nvme-cli 2.11, critical_warning is a mapping with its value."""
+    warning = log.get("critical_warning")
+    counts = [whole(log.get("thm_temp{0}_trans_count".format(level))) for level in (1, 2)]
+    seconds = [whole(log.get("thm_temp{0}_total_time".format(level))) for level in (1, 2)]
+    spare, threshold = whole(log.get("avail_spare")), whole(log.get("spare_thresh"))
+    bits = whole(warning.get("value") if isinstance(warning, dict) else warning)
+    return dict(
+        EMPTY,
+        source="nvme smart-log",
+        temperature_c=_celsius(log.get("temperature")),
+        critical_warning=bits,
+        passed=None if bits is None else bits == 0,
+        spare_pct=spare,
+        spare_threshold_pct=threshold,
+        used_pct=whole(log.get("percent_used")),
+        media_errors=whole(log.get("media_errors")),
+        warning_temp_min=whole(log.get("warning_temp_time")),
+        critical_temp_min=whole(log.get("critical_comp_time")),
+        throttle_counts=None if None in counts else {"t1": counts[0], "t2": counts[1]},
+        throttle_s=None if None in seconds else {"t1": seconds[0], "t2": seconds[1]},
+    )
+
+
+def nvme_limits(controller: Json) -> Health:
+    """What `nvme id-ctrl` adds: the two temperatures, and whether the write cache is volatile (VWC, bit 0)."""
+    cache = whole(controller.get("vwc"))
+    return {
+        "warning_temperature_c": _celsius(controller.get("wctemp")),
+        "critical_temperature_c": _celsius(controller.get("cctemp")),
+        "volatile_write_cache": None if cache is None else bool(cache & 1),
+    }
+
+
+def from_smartctl(data: Json) -> Health:
+    """From `smartctl --json`, of an NVMe, ATA or SCSI drive."""
+    kind = next((part for key, part in _SMARTCTL_PARTS if key in data), None)
+    temperature, spare = _part(data, "temperature"), _part(data, "spare_available")
+    common = dict(
+        EMPTY,
+        source="smartctl",
+        temperature_c=whole(temperature.get("current")),
+        warning_temperature_c=whole(temperature.get("op_limit_max")),
+        critical_temperature_c=_first(temperature, "critical_limit_max", "limit_max", "drive_trip"),
+        passed=_flag(_part(data, "smart_status").get("passed")),
+        spare_pct=whole(spare.get("current_percent")),
+        spare_threshold_pct=whole(spare.get("threshold_percent")),
+        used_pct=whole(_part(data, "endurance_used").get("current_percent")),
+    )
+    found = dict(common, **{key: value for key, value in (kind(data) if kind else {}).items() if value is not None})
+    if kind is None and found["passed"] is None:
+        found["error"] = "smartctl tells no health of this drive{0}".format(_messages(data))
+    return found
+
+
+def _messages(data: Json) -> str:
+    listed = _part(data, "smartctl").get("messages")
+    texts = [str(item.get("string")) for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return ": " + texts[0] if texts else ""
+
+
+def _smartctl_nvme(data: Json) -> Health:
+    log = _part(data, "nvme_smart_health_information_log")
+    limits = _part(data, "nvme_composite_temperature_threshold")
+    return {
+        "temperature_c": whole(log.get("temperature")),
+        "warning_temperature_c": whole(limits.get("warning")),
+        "critical_temperature_c": whole(limits.get("critical")),
+        "critical_warning": whole(log.get("critical_warning")),
+        "spare_pct": whole(log.get("available_spare")),
+        "spare_threshold_pct": whole(log.get("available_spare_threshold")),
+        "used_pct": whole(log.get("percentage_used")),
+        "media_errors": whole(log.get("media_errors")),
+        "warning_temp_min": whole(log.get("warning_temp_time")),
+        "critical_temp_min": whole(log.get("critical_comp_time")),
+    }
+
+
+def _smartctl_ata(data: Json) -> Health:
+    rows = [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
+    raw = [whole(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
+    pages = [page for page in _list(_part(data, "ata_device_statistics"), "pages") if isinstance(page, dict)]
+    statistics = [row for page in pages for row in _list(page, "table") if isinstance(row, dict)]
+    used = [whole(row.get("value")) for row in statistics if row.get("name") == ATA_USED]
+    return {
+        "interface_gbit_s": _gbit_s(_part(data, "interface_speed"), "current"),
+        "interface_max_gbit_s": _gbit_s(_part(data, "interface_speed"), "max"),
+        "failing": [str(row.get("name")) for row in rows if row.get("when_failed") == "now"],
+        "media_errors": sum(count for count in raw if count is not None) if raw else None,
+        "used_pct": used[0] if used else None,
+    }
+
+
+def _gbit_s(speeds: Json, key: str) -> float | None:
+    speed = _part(speeds, key)
+    units, bits = whole(speed.get("units_per_second")), whole(speed.get("bits_per_unit"))
+    return units * bits / 1e9 if units and bits else None
+
+
+def _smartctl_scsi(data: Json) -> Health:
+    counters = _part(data, "scsi_error_counter_log")
+    errors = [whole(_part(counters, kind).get("total_uncorrected_errors")) for kind in counters]
+    sensor = _part(_part(data, "scsi_environmental_reports"), "temperature_1")
+    return {
+        # Drives that only fill in the environmental page show 0 in the other one.
+        "temperature_c": whole(_part(data, "temperature").get("current")) or whole(sensor.get("current")),
+        "media_errors": sum(count for count in errors if count is not None),
+        "used_pct": whole(data.get("scsi_percentage_used_endurance_indicator")),
+    }
+
+
+# The key of smartctl's JSON by which a kind of drive is known, and what reads the rest.
+_SMARTCTL_PARTS = (
+    ("nvme_smart_health_information_log", _smartctl_nvme),
+    ("ata_smart_attributes", _smartctl_ata),
+    ("scsi_error_counter_log", _smartctl_scsi),
+)
+
+
+def _part(data: Json, key: str) -> dict[str, t.Any]:
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(data: Json, key: str) -> list[t.Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _first(data: Json, *keys: str) -> int | None:
+    return next((value for value in (whole(data.get(key)) for key in keys) if value), None)
+
+
+def _flag(value: t.Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def critical_texts(bits: int | None) -> list[str]:
+    """What the bits of critical_warning say, one text each."""
+    return [text for bit, text in CRITICAL_WARNINGS if (bits or 0) & bit]

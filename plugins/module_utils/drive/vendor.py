@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who a drive is whose driver puts nothing into sysfs: Micron's P320h and P420m (mtip32xx, /dev/rssda), Fusion-io's ioMemory (/dev/fioa).
+
+mtip32xx answers HDIO_GET_IDENTITY with its IDENTIFY DEVICE page, whose texts it has put into reading order (drivers/block/mtip32xx). ioMemory's
+driver answers nothing: fio-status tells. What cannot be read is missing, so that the guard refuses the drive.
+"""
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from typing import Dict, Optional
+
+from ..core.host import Host
+from ..tools import iomemory
+
+TRANSPORT = "pcie"
+HDIO_GET_IDENTITY = 0x030D  # include/uapi/linux/hdreg.h
+_MICRON = re.compile(r"rssd[a-z]{1,3}")
+_IOMEMORY = re.compile(r"fio[a-z]{1,3}")
+_IDENTIFY_BYTES = 512
+_TEXTS = {"serial": slice(20, 40), "firmware": slice(46, 54), "model": slice(54, 94)}
+
+
+def is_micron(name: str) -> bool:
+    """Whether a kernel name is a whole drive of mtip32xx."""
+    return _MICRON.fullmatch(name) is not None
+
+
+def is_iomemory(name: str) -> bool:
+    """Whether a kernel name is a whole drive of ioMemory's driver."""
+    return _IOMEMORY.fullmatch(name) is not None
+
+
+def transport(name: str) -> Optional[str]:
+    """`pcie` for the two; None for any other drive."""
+    return TRANSPORT if is_micron(name) or is_iomemory(name) else None
+
+
+def read(host: Host, name: str) -> Dict[str, str]:
+    """serial, model, firmware and for ioMemory pci_address, as far as they are known; {} for any other drive."""
+    if is_micron(name):
+        page = _identify(host, "/dev/" + name)
+        texts = {key: page[place].decode("ascii", "replace").strip("\0 ") for key, place in _TEXTS.items()}
+        return {key: text for key, text in texts.items() if text}
+    return _card(host, name) if is_iomemory(name) else {}
+
+
+def numa_node(host: Host, name: str) -> Optional[int]:
+    """The node of an ioMemory card's slot, since its block device has no parent in sysfs; None where it has none."""
+    address = read(host, name).get("pci_address") if is_iomemory(name) else None
+    text = host.get("/sys/bus/pci/devices/0000:%s/numa_node" % address) if address else None
+    return int(text) if text is not None and re.fullmatch(r"[0-9]+", text) else None
+
+
+def _identify(host: Host, path: str) -> bytes:
+    try:
+        handle = os.open(host.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return fcntl.ioctl(handle, HDIO_GET_IDENTITY, bytes(_IDENTIFY_BYTES))
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
+
+
+def _card(host: Host, name: str) -> Dict[str, str]:
+    try:
+        own = [card for card in iomemory.cards(host) if card.block == name]
+    except iomemory.IomemoryError:
+        return {}
+    if len(own) != 1:
+        return {}
+    facts = {"serial": own[0].serial, "model": own[0].model, "firmware": own[0].firmware, "pci_address": own[0].pci_address}
+    return {key: value for key, value in facts.items() if value}

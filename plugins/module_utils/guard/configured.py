@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What names a drive though it is not in use now: fstab and its kin, Kubernetes, Ceph, virtual machines, exports, the hibernation target."""
+from __future__ import annotations
+
+import re
+from typing import Callable, Iterable, List, Set, Tuple
+
+from ..core.host import Host
+from ..drive import attributes, identity
+from .facts import Facts, Machine, add
+from .users import device_number, resolved, unescape
+
+_TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=(.+)", re.IGNORECASE)
+# What udev and blkid call what these tags name.
+_TAG_KEYS = {
+    "UUID": ("ID_FS_UUID", "ID_FS_UUID_SUB", "UUID", "UUID_SUB"),
+    "LABEL": ("ID_FS_LABEL", "ID_FS_LABEL_ENC", "LABEL"),
+    "PARTUUID": ("ID_PART_ENTRY_UUID", "PART_ENTRY_UUID"),
+    "PARTLABEL": ("ID_PART_ENTRY_NAME", "PART_ENTRY_NAME"),
+}
+_LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
+_DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
+
+
+def _lines(text: str) -> Iterable[List[str]]:
+    """The words of each line; a comment begins with a word's first letter, so that a label may hold a #."""
+    for line in text.splitlines():
+        words = line.split()
+        end = next((place for place, word in enumerate(words) if word.startswith("#")), len(words))
+        if end:
+            yield words[:end]
+
+
+def _fstab(text: str) -> List[str]:
+    """Field 1 of each line, and the further devices of a btrfs mount (device=)."""
+    found = []
+    for words in _lines(text):
+        found.append(unescape(words[0]).strip('"'))
+        found += re.findall(r"device=(/dev/[^,]+)", words[3]) if len(words) > 3 else []
+    return found
+
+
+def _crypttab(text: str) -> List[str]:
+    return [unescape(words[1]) for words in _lines(text) if len(words) > 1]
+
+
+def _mdadm(text: str) -> List[str]:
+    """The UUID and devices of ARRAY lines; DEVICE lines only say where to look."""
+    found: List[str] = []
+    for words in _lines(re.sub(r"\n[ \t]+", " ", text)):
+        if words[0].upper().startswith("ARR"):
+            keys = dict(word.split("=", 1) for word in words[1:] if "=" in word)
+            found += ["UUID=" + value for key, value in keys.items() if key.lower() == "uuid"]
+            found += [path for key, value in keys.items() if key.lower() == "devices" for path in value.split(",")]
+    return found
+
+
+def _lvm_devices(text: str) -> List[str]:
+    """lvmdevices(8): IDNAME is the drive's serial or WWID; DEVNAME only where it was last."""
+    return re.findall(r"^\s*IDTYPE=\S+\s+IDNAME=(\S+)", text, re.MULTILINE)
+
+
+def _unit(text: str) -> List[str]:
+    return [line.split("=", 1)[1].strip() for line in text.splitlines() if line.strip().startswith("What=")]
+
+
+def _any_device(text: str) -> List[str]:
+    return _DEVICE.findall(text)
+
+
+# (files, how each names devices)
+_FILES: Tuple[Tuple[str, Callable[[str], List[str]]], ...] = (
+    ("/etc/fstab", _fstab),
+    ("/etc/crypttab", _crypttab),
+    ("/etc/mdadm/mdadm.conf", _mdadm),
+    ("/etc/mdadm.conf", _mdadm),
+    ("/etc/mdadm.conf.d/*", _mdadm),
+    ("/etc/lvm/devices/system.devices", _lvm_devices),
+    ("/etc/systemd/system/*.mount", _unit),
+    ("/etc/systemd/system/*.swap", _unit),
+    ("/etc/zfs/zpool.cache", _any_device),  # an XDR list; its paths are plain text
+    ("/etc/kubernetes/manifests/*", _any_device),
+    ("/var/lib/rancher/*/server/manifests/*", _any_device),
+    # Machines of libvirt and Proxmox that are shut off, and exports that are not loaded now.
+    ("/etc/libvirt/qemu/*.xml", _any_device),
+    ("/etc/libvirt/storage/*.xml", _any_device),
+    ("/etc/pve/qemu-server/*.conf", _any_device),
+    ("/etc/target/saveconfig.json", _any_device),
+    ("/etc/rtslib-fb-target/saveconfig.json", _any_device),
+    ("/etc/nvmet/config.json", _any_device),
+    ("/etc/tgt/conf.d/*", _any_device),
+)
+# Links to, or nodes of, the devices that something will use again.
+_LINKS = (
+    # Local volumes that the static provisioner and the local storage operator offer, and the raw block volumes of kubelet.
+    "/mnt/disks/*",
+    "/mnt/fast-disks/*",
+    "/mnt/local-storage/*",
+    "/mnt/local-storage/*/*",
+    "/var/lib/kubelet/plugins/kubernetes.io~local-volume/volumeDevices/*/*",
+    "/var/lib/kubelet/plugins/kubernetes.io/local-volume/volumeDevices/*/*",
+    "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/*/dev/*",
+    "/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/*/*",
+    "/var/lib/kubelet/pods/*/volumeDevices/*/*",
+    # OSDs of Ceph: by packages, by cephadm, by Rook.
+    "/var/lib/ceph/osd/*/block*",
+    "/var/lib/ceph/*/osd.*/block*",
+    "/var/lib/rook/*/*/block*",
+)
+_RESUME_FILES = ("/etc/initramfs-tools/conf.d/resume", "/etc/default/grub")
+
+
+def read_machine(host: Host, facts: Machine) -> None:
+    """Every device that a file of the host names."""
+    for pattern, parse in _FILES:
+        for path in host.glob(pattern):
+            try:
+                facts.configured += [(path, spec) for spec in parse(host.read(path))]
+            except IsADirectoryError:
+                continue
+            except (OSError, ValueError, IndexError) as error:
+                facts.failures.append("%s cannot be read: %s" % (path, error))
+    for pattern in _LINKS:
+        for path in host.glob(pattern):
+            target = host.readlink(path)
+            facts.configured += [(path, spec) for spec in (host.realpath(path) if target else path, target or "") if spec]
+    facts.resume = [("/proc/cmdline", spec) for spec in re.findall(r"(?:^|\s)resume=(\S+)", host.get("/proc/cmdline") or "")]
+    for path in _RESUME_FILES:
+        facts.resume += [(path, spec) for spec in re.findall(r"\b(?:RESUME|resume)=[\"']?([^\s\"']+)", host.get(path) or "")]
+    chosen = host.get("/sys/power/resume")
+    if chosen and chosen != "0:0":
+        facts.resume.append(("/sys/power/resume", chosen))
+
+
+def read_tags(host: Host, facts: Facts) -> None:
+    """By which tags and links udev knows the drive and all that is on it."""
+    for member in facts.family:
+        text = host.get("/run/udev/data/b%s" % host.get("/sys/class/block/%s/dev" % member)) or ""
+        facts.tags |= set(attributes.udev_links(host, member))
+        add_tags(facts, dict(line[2:].split("=", 1) for line in text.splitlines() if line.startswith("E:") and "=" in line))
+    names = (attributes.udev(host, facts.name).get(key) for key in ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_WWN"))
+    facts.tags |= {name for name in (*names, facts.identity.get("serial"), facts.identity.get("wwn")) if name}
+
+
+def add_tags(facts: Facts, answers: "dict[str, str]") -> None:
+    """Keep by which tags something on the drive can be named, from what udev or blkid says of it."""
+    for tag, keys in _TAG_KEYS.items():
+        facts.tags |= {_tag(tag, answers[key]) for key in keys if answers.get(key)}
+
+
+def _tag(kind: str, value: str) -> str:
+    """Tags are compared without letter case, and UUIDs without separators: mdadm and blkid write them in other groups."""
+    plain = value.strip("\"'").lower()
+    return "%s=%s" % (kind, re.sub(r"[-:]", "", plain) if kind.endswith("UUID") else plain)
+
+
+def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
+    """Whether a file of the host, or the next resume, will want the drive or anything on it."""
+    nodes = {identity.node(member) for member in facts.family}
+    add(facts.configured, *("%s (%s)" % (where, spec) for where, spec in shared.configured if _names(host, facts, nodes, spec)))
+    add(facts.hibernation, *("%s (%s)" % (where, spec) for where, spec in shared.resume if _names(host, facts, nodes, spec)))
+
+
+def _names(host: Host, facts: Facts, nodes: Set[str], spec: str) -> bool:
+    if spec.startswith("ID="):  # fstab(5): a name below by-id
+        spec = identity.BY_ID + spec[len("ID="):]
+    match = _TAG.fullmatch(spec)
+    if match:
+        return _tag(match.group(1).upper(), match.group(2)) in facts.tags
+    if spec in facts.numbers or spec in facts.tags:
+        return True
+    if not spec.startswith("/"):
+        return False
+    folder, _slash, name = spec.rpartition("/")
+    kind = _LINK_FOLDERS.get(folder.rpartition("/")[2])
+    if kind and _tag(kind, name) in facts.tags:
+        return True
+    return resolved(host, spec) in nodes or device_number(host, spec) in facts.numbers

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kind of device a drive is: its transport, removable or a RAID controller's volume, in recovery mode, reached twice."""
+from __future__ import annotations
+
+import re
+from typing import Optional, Pattern, Tuple
+
+from ..core.host import Host
+from ..drive import identity as drive
+from .facts import Facts, add
+
+LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
+FABRIC = re.compile(r"nvme-.+|iscsi|fc")
+# Firmware that cannot start shows a bare boot loader: one of these names, or a capacity that no drive has.
+_RECOVERY_NAME = re.compile(r"SATAFIRM|ERRORMOD|BAD_CTX|BOOT ?ROM|^SM22\d\d", re.IGNORECASE)
+_LEAST_BYTES = 16 << 20
+# (driver of the SCSI host, the channels on which its volumes lie; None: all): what else they show are drives as such.
+_RAID_HOSTS: Tuple[Tuple[str, Optional[str]], ...] = (
+    ("megaraid_sas", "23"),
+    ("mpt2sas", "1"),
+    ("mpt3sas", "1"),
+    ("mpi3mr", "1"),
+    ("aacraid", "0"),
+    ("arcmsr", None),
+    ("ips", None),
+    ("3w-9xxx", None),
+    ("3w-sas", None),
+    ("3w-xxxx", None),
+    ("megaraid", None),
+    ("megaraid_legacy", None),
+)
+_RAID_MODEL: Pattern[str] = re.compile(r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID")
+_VIRTUAL_MEDIA = re.compile(r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$)|iDRAC|LCDRIVE", re.IGNORECASE)
+
+
+def probe_device(host: Host, facts: Facts) -> None:
+    """What sysfs tells of the device."""
+    identity, block = facts.identity, "/sys/block/" + facts.name
+    _flags(host, facts, block)
+    transport = identity["transport"]
+    if transport and FABRIC.fullmatch(transport):
+        add(facts.fabric, "its transport is %s" % transport)
+    elif transport not in LOCAL:
+        add(facts.transport, transport or "unknown")
+    if transport == "loop":
+        return
+    model, size = str(identity.get("model") or ""), identity.get("size_bytes")
+    for key in ("model", "serial"):
+        if _RECOVERY_NAME.search(str(identity.get(key) or "")):
+            add(facts.placeholder, "%s, with the %s %s" % ("unknown" if size is None else "%d bytes" % size, key, identity[key]))
+    if size and size < _LEAST_BYTES:
+        add(facts.placeholder, "%d bytes" % size)
+    if _VIRTUAL_MEDIA.search(model):
+        add(facts.removable, model)
+    _raid(host, facts, block, model)
+    _twins(host, facts)
+
+
+def _flags(host: Host, facts: Facts, block: str) -> None:
+    for file, place, text in (("ro", facts.read_only, "by the kernel's flag"), ("removable", facts.removable, "by the kernel's flag")):
+        flag = host.get("%s/%s" % (block, file))
+        if flag == "1":
+            add(place, text)
+        elif flag != "0":
+            facts.failures.append("%s/%s says %r" % (block, file, flag))
+
+
+def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
+    level = host.get(block + "/device/raid_level")  # hpsa and smartpqi
+    if level and level != "N/A":
+        add(facts.raid_volume, "its controller says %s" % level)
+    vendor = host.get(block + "/device/vendor") or ""
+    if _RAID_MODEL.search("%s %s" % (vendor, model)):
+        add(facts.raid_volume, "it calls itself %s" % model)
+    address = re.search(r"/host(\d+)/.*/(\d+):(\d+):\d+:\d+/", host.realpath(block) + "/")
+    driver = host.get("/sys/class/scsi_host/host%s/proc_name" % address.group(1)) if address else None
+    for name, channels in _RAID_HOSTS:
+        if address and driver == name and (channels is None or address.group(3) in channels):
+            add(facts.raid_volume, "%s shows it on channel %s, where its volumes are" % (driver, address.group(3)))
+
+
+def _twins(host: Host, facts: Facts) -> None:
+    """Another block device with the same world wide name is another path to the same data."""
+    own = facts.identity.get("wwn")
+    twins = [drive.node(name) for name in drive.whole_drives(host) if own and name != facts.name and drive.wwn(host, name) == own]
+    if not twins:
+        return
+    text = "%s has the same name %s" % (", ".join(twins), own)
+    add(facts.shared if facts.identity["transport"] == "nvme" else facts.fabric, text)
+
+
+def user_space(host: Host) -> str:
+    """Which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices. "" for none."""
+    found = []
+    for driver in ("vfio-pci", "uio_pci_generic", "igb_uio"):
+        for path in host.glob("/sys/bus/pci/drivers/%s/*:*" % driver):
+            if (host.get(path + "/class") or "").startswith("0x01"):
+                found.append("%s (%s)" % (path.rpartition("/")[2], driver))
+    return "; storage controllers that user space drives, as SPDK or a VM does: %s" % ", ".join(found) if found else ""

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The facts that the guard's rules look at. The probes (guard_users, guard_content, …) fill them; lists hold texts for the operator."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
+
+# Which package has a tool, for who has to install it.
+PACKAGES = {"wipefs": "util-linux", "blkid": "util-linux", "nvme": "nvme-cli", "hdparm": "hdparm", "zpool": "zfsutils-linux"}
+_SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
+
+
+class Mount(NamedTuple):
+    """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace."""
+
+    major_minor: str
+    source: str
+    where: str
+    kind: str = ""
+    options: str = ""
+    number: str = ""
+
+
+@dataclasses.dataclass
+class Machine:
+    """Facts of the host that every drive shares."""
+
+    mounts: List[Mount] = dataclasses.field(default_factory=list)
+    swaps: List[str] = dataclasses.field(default_factory=list)
+    # (kernel name of the user, path that it uses): loop devices, zram writeback
+    stacked: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    # device number → kernel name of every block device
+    names: Dict[str, str] = dataclasses.field(default_factory=dict)
+    # Kernel names below each of several devices of one file system (btrfs)
+    groups: List[Set[str]] = dataclasses.field(default_factory=list)
+    # kernel name → the system's place that lies on it, at any depth
+    system: Dict[str, str] = dataclasses.field(default_factory=dict)
+    # device number → who has it open
+    openers: Dict[str, Set[str]] = dataclasses.field(default_factory=dict)
+    openers_settled: bool = False
+    # (who names a device, how), in the order found
+    exports: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    configured: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    resume: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    failures: List[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Facts:
+    """Facts of one drive. `kind`: drive, partition or stacked.
+
+    family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
+    tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
+    device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it.
+    """
+
+    name: str
+    path: str
+    kind: str
+    identity: Dict[str, Any]
+    family: List[str] = dataclasses.field(default_factory=list)
+    numbers: Set[str] = dataclasses.field(default_factory=set)
+    tags: Set[str] = dataclasses.field(default_factory=set)
+    read_only: List[str] = dataclasses.field(default_factory=list)
+    placeholder: List[str] = dataclasses.field(default_factory=list)
+    system: List[str] = dataclasses.field(default_factory=list)
+    partitions: List[str] = dataclasses.field(default_factory=list)
+    holders: List[str] = dataclasses.field(default_factory=list)
+    mounts: List[str] = dataclasses.field(default_factory=list)
+    swaps: List[str] = dataclasses.field(default_factory=list)
+    hibernation: List[str] = dataclasses.field(default_factory=list)
+    opened: List[str] = dataclasses.field(default_factory=list)
+    exported: List[str] = dataclasses.field(default_factory=list)
+    configured: List[str] = dataclasses.field(default_factory=list)
+    tables: List[str] = dataclasses.field(default_factory=list)
+    efi: List[str] = dataclasses.field(default_factory=list)
+    signatures: List[str] = dataclasses.field(default_factory=list)
+    cluster: List[str] = dataclasses.field(default_factory=list)
+    unsigned: List[str] = dataclasses.field(default_factory=list)
+    shared: List[str] = dataclasses.field(default_factory=list)
+    reserved: List[str] = dataclasses.field(default_factory=list)
+    fabric: List[str] = dataclasses.field(default_factory=list)
+    transport: List[str] = dataclasses.field(default_factory=list)
+    removable: List[str] = dataclasses.field(default_factory=list)
+    raid_volume: List[str] = dataclasses.field(default_factory=list)
+    sanitizing: List[str] = dataclasses.field(default_factory=list)
+    sanitize_failed: List[str] = dataclasses.field(default_factory=list)
+    ata_security: List[str] = dataclasses.field(default_factory=list)
+    ata_frozen: bool = False
+    opal: List[str] = dataclasses.field(default_factory=list)
+    busy: bool = False
+    changed: List[str] = dataclasses.field(default_factory=list)
+    block_backing: Optional[str] = None
+    hangs: bool = False
+    own_data: Optional[Dict[str, Any]] = None
+    failures: List[str] = dataclasses.field(default_factory=list)
+
+    def failed(self, result: Result, problem: str = "") -> None:
+        """Keep that a command gave no answer that can be used, and which package it is from when it is missing."""
+        tool = result.argv[0]
+        if result.rc == COMMAND_NOT_FOUND:
+            package = PACKAGES.get(tool) or (_SG_PACKAGE if tool.startswith("sg_") else tool)
+            self.failures.append("%s is missing, and this drive cannot be checked without it; install %s" % (tool, package))
+            return
+        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[0]
+        self.failures.append(problem or "%s ended with %d and said: %.160s" % (" ".join(result.argv), result.rc, said))
+        self.hangs = self.hangs or result.rc == TIMED_OUT
+
+
+def add(place: List[str], *texts: str) -> None:
+    """Add findings, each once."""
+    place.extend(text for text in texts if text not in place)

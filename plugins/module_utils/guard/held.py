@@ -1,0 +1,180 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drive that this job may write: locked, checked by the guard, and held open exclusively from then on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import typing as t
+
+from ..core.host import Host
+from ..core.locks import Lock, Locked, drive_lock
+from ..drive import identity
+from . import inspection, own_data
+
+Refusal = t.Dict[str, str]
+OPEN_ATTEMPTS = 3
+
+
+class Refused(Exception):
+    """The guard refused the drive; `refusals` is a list of {code, message}."""
+
+    def __init__(self, refusals: list[Refusal]) -> None:
+        super().__init__("; ".join("{code}: {message}".format(**refusal) for refusal in refusals))
+        self.refusals = refusals
+
+
+class HeldDrive:
+    """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot.
+
+    `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left.
+    """
+
+    def __init__(
+        self, host: Host, plan: t.Mapping[str, t.Any], owner: dict[str, t.Any], same_boot: bool, state_dir: str | None = None
+    ) -> None:
+        self._host = host
+        self._selector = plan["selector"]
+        self._expected = plan["expected"]
+        self._owner = owner
+        self._same_boot = same_boot
+        self._lock: Lock | None = None
+        self._state_dir = state_dir
+        self._content_is_ours = False
+        # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
+        self.unsettled = False
+        self._before: own_data.Before | None = None
+        self.handle: int | None = None
+        self.path = ""
+        self.identity: dict[str, t.Any] = {}
+        # What the last check found and the drive's entry overrides: {code, message}.
+        self.overridden: list[Refusal] = []
+
+    def take(self) -> None:
+        """Lock, check and open. Raises Refused, and then holds nothing."""
+        try:
+            self._take()
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self) -> None:
+        self.check()
+        self._acquire()
+        self._open()
+        # What we looked at by name and what we opened and locked must be one and the same.
+        self.check()
+
+    def identify(self) -> None:
+        """Lock the drive and see that it is the planned one, without reading from it: it may be closed while a purge goes on in it.
+
+        Raises Refused, and then holds nothing. The guard's checks are still to come (`take`).
+        """
+        names = identity.find(self._host, self._selector)
+        seen = identity.identity(self._host, names[0]) if len(names) == 1 else None
+        if seen is None:
+            raise self._refused("ambiguous" if names else "not_found", ", ".join(names))
+        refusals = inspection.compare(self._expected, seen, self._same_boot, who=identity.label(self._selector))
+        if refusals:
+            raise Refused(refusals)
+        self.path, self.identity = seen["path"], seen
+        self._acquire()
+
+    def check(self) -> None:
+        """The guard, as before every destructive step. Raises Refused."""
+        held = {self.path: self.handle} if self.handle is not None else None
+        seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"))[0]
+        # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
+        ours = inspection.CONTENT_CODES if self._content_is_ours else ()
+        refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
+        self.overridden = [refusal for refusal in seen["overridden"] if refusal["code"] not in ours]
+        if not refusals:
+            refusals = inspection.compare(self._expected, seen["identity"], self._same_boot, who=seen["drive"])
+        if not refusals and not seen["eligible"] and not seen["refusals"]:
+            raise self._refused("probe_failed", "the guard gave no reason")
+        if refusals:
+            raise Refused(refusals)
+        if self.handle is not None and seen["path"] != self.path:
+            raise self._refused("identity_changed", "it became {0}".format(seen["path"]))
+        self.path, self.identity = seen["path"], seen["identity"]
+
+    def _acquire(self) -> None:
+        """Take the drive's lock, once."""
+        if self._lock is not None:
+            return
+        try:
+            self._lock = drive_lock(self.identity, self._owner).acquire()
+        except Locked as error:
+            raise self._refused("locked", str(error)) from None
+
+    def _open(self) -> None:
+        for attempt in range(OPEN_ATTEMPTS):
+            try:
+                self.handle = os.open(self._host.path(self.path), os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC)
+                return
+            except OSError as error:
+                problem = error
+            # A preflight that looks at the drive in this very moment holds it for a few milliseconds.
+            time.sleep(0.2 * (attempt + 1))
+        raise self._refused("busy", " (it cannot be opened exclusively: {0})".format(problem.strerror))
+
+    def _refused(self, code: str, detail: str) -> Refused:
+        return Refused(inspection.refuse(code, self._selector, self.path or None, detail))
+
+    def content_is_ours(self) -> None:
+        """To be called before the first write: while we go on holding the drive, what it holds is what we wrote.
+
+        The ledger gets to know it first, so that this run can go on after a power loss. Raises OSError when it can't.
+        """
+        self.descriptor()
+        if self._state_dir and not self._content_is_ours:
+            self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"])
+        self._content_is_ours = True
+
+    def descriptor(self) -> int:
+        """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
+        if self.handle is None:
+            raise self._refused("not_held", "")
+        return self.handle
+
+    @contextlib.contextmanager
+    def lend(self, may_change: t.Collection[str] = ()) -> t.Iterator[None]:
+        """Close the drive, and keep its lock, for a tool that needs the device itself; then open it and identify it again.
+
+        may_change: keys of the identity that the tool changes on purpose, such as logical_block_size_bytes. Raises Refused
+        when what is there afterwards is not this drive; nothing is held then.
+        """
+        os.close(self.descriptor())
+        self.handle = None
+        try:
+            yield
+        finally:
+            self._open_again(may_change)
+
+    def _open_again(self, may_change: t.Collection[str]) -> None:
+        seen = inspection.inspect(self._host, [self._selector])[0]["identity"] or {}
+        self._expected = dict(self._expected, **{key: seen[key] for key in may_change if key in seen})
+        self.check()
+        self._open()
+        self.check()
+
+    def release(self) -> None:
+        """Note what we leave on the drive, close it and free its lock; harmless when it is not held."""
+        if self._before is not None and self.handle is not None and not self.unsettled:
+            with contextlib.suppress(OSError):  # a drive that can't be read any more: the ledger goes on saying that we write
+                own_data.end(self._host, self._before, self.identity, self.handle)
+        self._content_is_ours, self._before = False, None
+        if self.handle is not None:
+            os.close(self.handle)
+            self.handle = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def bytes_written(self) -> int:
+        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst)."""
+        fields = self._host.read("/sys/class/block/{0}/stat".format(os.path.basename(self.path))).split()
+        return int(fields[6]) * 512

@@ -1,0 +1,135 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the guard looks at, as plain facts (guard_facts): who uses a drive, what lies on it, can it be opened. Reads only.
+
+A probe that fails puts its reason into `failures`; it never leaves a fact looking harmless.
+"""
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import struct
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from ..core.host import Host
+from ..drive import identity as drive
+from . import configured, content, own_data, users
+from .content import Reader
+from .device import probe_device
+from .facts import Facts, Machine
+from .nvme import probe_nvme
+from .scsi import probe_ata, probe_scsi
+
+_BLKGETSIZE64 = 0x80081272
+_BLKGETDISKSEQ = 0x80081280  # Linux 5.15
+# What only a drive of this transport can tell, and needs a tool for. A loop device has nothing to tell.
+_BY_TRANSPORT: Dict[str, Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
+
+
+def machine(host: Host) -> Machine:
+    """What every drive of the host shares, looked at once."""
+    facts = Machine()
+    users.read_machine(host, facts)
+    configured.read_machine(host, facts)
+    return facts
+
+
+def probe(
+    host: Host,
+    name: str,
+    held: Optional[int] = None,
+    shared: Optional[Machine] = None,
+    ledger: Optional[Mapping[str, Any]] = None,
+) -> Facts:
+    """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`: own_data's entry of it."""
+    shared = shared or machine(host)
+    facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=drive.identity(host, name))
+    facts.failures.extend(shared.failures)
+    if facts.kind != "drive":
+        return facts
+    users.probe_users(host, facts, shared)
+    configured.read_tags(host, facts)
+    probe_device(host, facts)
+    _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
+    facts.own_data = own_data.unread(ledger) if ledger is not None else None
+    if not facts.sanitizing:  # until it ends nothing can be read
+        for step in (content.probe_wipefs, content.probe_blkid):
+            step(host, facts)
+        if not facts.hangs:  # else it would let this process hang too, where no signal reaches it
+            _probe_node(host, facts, held, ledger)
+    configured.probe_configured(host, facts, shared)
+    return facts
+
+
+def _kind(host: Host, name: str) -> str:
+    if host.exists("/sys/class/block/%s/partition" % name):
+        return "partition"
+    block = "/sys/block/" + name
+    return "drive" if drive.is_drive(name) and host.exists(block) and not host.listdir(block + "/slaves") else "stacked"
+
+
+def _probe_node(host: Host, facts: Facts, held: Optional[int], ledger: Optional[Mapping[str, Any]]) -> None:
+    """Open the device node: exclusively, unless we hold it so already; what opens must be what sysfs described, and readable."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECT
+    try:
+        handle = os.open(host.path(facts.path), flags | (os.O_EXCL if held is None else 0))
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            facts.busy = True
+            handle = _open_shared(host, facts, flags)
+        else:
+            facts.failures.append("%s cannot be opened: %s" % (facts.path, error.strerror))
+            return
+    if handle is None:
+        return
+    try:
+        wrong = differences(handle, facts.identity)
+        facts.failures.extend(wrong)
+        if not wrong:
+            _probe_blocks(host, facts, handle, ledger)
+    finally:
+        os.close(handle)
+    if held is not None:
+        facts.changed.extend(differences(held, facts.identity))
+
+
+def _open_shared(host: Host, facts: Facts, flags: int) -> Optional[int]:
+    """A busy drive is refused; what lies on it is still told."""
+    try:
+        return os.open(host.path(facts.path), flags)
+    except OSError as error:
+        facts.failures.append("%s cannot be opened: %s" % (facts.path, error.strerror))
+        return None
+
+
+def _probe_blocks(host: Host, facts: Facts, handle: int, ledger: Optional[Mapping[str, Any]]) -> None:
+    reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
+    try:
+        content.probe_blocks(host, facts, reader)
+        if ledger is not None:
+            facts.own_data = own_data.compare(host, ledger, facts.identity, reader)
+    except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
+        facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
+
+
+def differences(handle: int, identity: Dict[str, Any]) -> List[str]:
+    """How an open descriptor differs from what sysfs said of the drive by name."""
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISBLK(status.st_mode):
+            return ["%s is not a block device" % identity["path"]]
+        opened = {"major_minor": "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev)), "size_bytes": _ioctl_u64(handle, _BLKGETSIZE64)}
+    except OSError as error:
+        return ["the open %s cannot be examined: %s" % (identity["path"], error.strerror)]
+    try:
+        opened["diskseq"] = _ioctl_u64(handle, _BLKGETDISKSEQ)
+    except OSError:
+        pass  # a kernel before 5.15, which has no diskseq in sysfs either
+    return ["the open %s has %s %s, sysfs says %s" % (identity["path"], key, value, identity[key]) for key, value in opened.items() if value != identity[key]]
+
+
+def _ioctl_u64(handle: int, request: int) -> int:
+    return struct.unpack("=Q", fcntl.ioctl(handle, request, bytes(8)))[0]

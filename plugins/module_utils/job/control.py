@@ -1,0 +1,279 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Start, attach to and stop the host job of a run: what the module `campaign` does on a host."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing as t
+
+from ..core.host import Host
+from ..core.locks import Lock, Locked, host_lock
+from ..drive.identity import GUARD_OPTIONS
+from ..purge.methods import left_behind
+from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, now, queued, read_journal, read_json, run_ids, write_atomic
+from ..run.liveness import is_live, pid_start, run_state, state_of
+from ..tuning import settings
+from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_run
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 60.0
+# How long a start waits for a job that only tunes, to tell whether that changed anything.
+TUNING_S = 60.0
+UNIT_PREFIX = "ssdlab-fleet-"
+
+
+class JobError(Exception):
+    """The host job could not be started or stopped; the message says what to do."""
+
+
+def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
+    """What a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
+    stored = read_json(run_dir.plan)
+    if stored is None:
+        return "start"
+    if state == "finished":
+        return "nothing"
+    # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the collection.
+    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - {"boot_id", "engine_version"})
+    if _comparable(stored, keys) != _comparable(plan, keys):
+        raise JobError(
+            "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
+                run_dir.run_id
+            )
+        )
+    return "attach" if state in LIVE_STATES else "resume"
+
+
+def _comparable(plan: t.Mapping[str, t.Any], keys: t.Collection[str]) -> dict[str, t.Any]:
+    # Names below /dev may change between two plays; what is asked for may not.
+    return dict({key: plan.get(key) for key in keys}, drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]])
+
+
+def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """An entry of ssd_drives without what only says whether it may be erased."""
+    return {key: value for key, value in entry.items() if key not in GUARD_OPTIONS}
+
+
+def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
+    """Like `start_alone`, one at a time: of two plays that start one run at the same moment the second attaches. Raises JobError."""
+    try:
+        with Lock("start", {"run": run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=2 * START_TIMEOUT_S):
+            return start_alone(host, run_dir, plan, engine, check)
+    except Locked as error:
+        raise JobError("another play is starting a run on this host: {0}".format(error)) from None
+
+
+def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
+    """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run.
+
+    A record that a dead job left is restored first. Raises JobError.
+    """
+    state, _status = run_state(host, run_dir)
+    action = decide(run_dir, state, plan)
+    if check or action in ("attach", "nothing"):
+        return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
+    _refuse_second_run(host, run_dir)
+    restored = restore_leftovers(host, run_dir.state_dir)
+    try:
+        refuse_unrestored(restored)
+    except NotRestored as error:
+        raise JobError(str(error)) from None
+    _make_folders(run_dir)
+    installed = _install(engine, run_dir.state_dir)
+    # A resumed run gets the identities as seen in this boot; what is asked for is the same.
+    write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
+    _write_starting(host, run_dir, plan)
+    _launch(host, run_dir, installed)
+    state = _await_start(host, run_dir)
+    return {"changed": bool(restored) or _changes(host, run_dir, plan), "action": action, "state": state, "restored": settings.alike(restored)}
+
+
+def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
+    for run_id in run_ids(run_dir.state_dir):
+        if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id).read_status()):
+            raise JobError("locked: run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
+    try:
+        # A run of another state folder, or one that another controller started.
+        with host_lock({"run": run_dir.run_id, "pid": os.getpid()}):
+            pass
+    except Locked as error:
+        raise JobError("locked: another run has this host; wait for it or end it: {0}".format(error)) from None
+
+
+def _make_folders(run_dir: RunDir) -> None:
+    """The run's folder, readable for everyone whatever the umask is: `watch` needs no privilege."""
+    runs = os.path.dirname(run_dir.path)
+    for path in (run_dir.state_dir, runs, run_dir.path):
+        os.makedirs(path, exist_ok=True)
+        os.chmod(path, 0o755)
+
+
+def _install(engine: str, state_dir: str) -> str:
+    """Keep the zipapp in the state folder: Ansible's own copy goes with the task. Its name tells its content."""
+    target = os.path.join(state_dir, os.path.basename(engine))
+    if not os.path.exists(target) or not filecmp.cmp(engine, target, shallow=False):
+        aside = target + ".new"
+        shutil.copyfile(engine, aside)
+        os.chmod(aside, 0o644)
+        os.replace(aside, target)
+    return target
+
+
+def _write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:
+    """A first status, so that nobody finds a run without one. It is ours until the job writes its own."""
+    status = {
+        "schema_version": 1,
+        "run_id": run_dir.run_id,
+        "run_name": plan["run"]["name"],
+        "host": plan["host"],
+        "boot_id": host.get("/proc/sys/kernel/random/boot_id"),
+        "pid": os.getpid(),
+        "pid_start": pid_start(host, os.getpid()),
+        "unit": None,
+        "engine_version": plan["engine_version"],
+        "state": "starting",
+        "started": now(),
+        "updated": now(),
+        "restored": False,
+        "message": "",
+        "drives": [queued(drive["drive"]) for drive in plan["drives"]],
+    }
+    write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
+
+
+def _launch(host: Host, run_dir: RunDir, engine: str) -> None:
+    """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own."""
+    run = [sys.executable, engine, "run", run_dir.path]
+    if not host.exists("/run/systemd/system"):
+        nowhere = subprocess.DEVNULL
+        # It is to outlive us, so nobody waits for it.
+        subprocess.Popen(run, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True)
+        return
+    unit = UNIT_PREFIX + run_dir.run_id + ".service"
+    restore = [sys.executable, engine, "restore", run_dir.path]
+    properties = {
+        "ExecStopPost": " ".join(_unit_word(word) for word in restore),
+        "KillMode": "mixed",
+        "TimeoutStopSec": "{0:g}".format(STOP_TIMEOUT_S),
+        "Environment": "SSDLAB_FLEET_UNIT=" + unit,
+    }
+    options = ["--property={0}={1}".format(name, value) for name, value in properties.items()]
+    result = host.run(["systemd-run", "--quiet", "--collect", "--unit=" + unit] + options + run)
+    if result.rc:
+        raise JobError("systemd-run could not start {0}: {1}".format(unit, result.stderr.strip()))
+
+
+def _unit_word(word: str) -> str:
+    """A word of a unit file's command line (systemd.service(5), Command lines)."""
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
+
+
+def _await_start(host: Host, run_dir: RunDir) -> str:
+    """Wait until the job itself has written its status; the state then."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        status = run_dir.read_status() or {}
+        if status.get("pid") != os.getpid():
+            state = state_of(host, status)
+            if state == "failed":
+                raise JobError("the host job ended at once: {0}".format(status.get("message")))
+            return state
+        time.sleep(0.05)
+    said = (host.get(run_dir.log) or "nothing")[-500:]
+    raise JobError("the host job did not start within {0:g} s; {1} says: {2}".format(START_TIMEOUT_S, run_dir.log, said))
+
+
+def _changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
+    """Whether a job that was started changes the host or a drive. One that only tunes is done soon, and found perhaps all as it is to be."""
+    if any(entry["tests"] for entry in plan["drives"]):
+        return True
+    deadline = time.monotonic() + TUNING_S
+    while is_live(host, run_dir.read_status()):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.1)
+    made = [item for record in read_journal(run_dir.journal) if record["event"] == "tuned" for item in record["settings"]]
+    return any(item["before"] != item["effective"] for item in made)
+
+
+def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
+    """End the run's job cleanly and see that the host is back: {changed, action, state, restored}. Raises JobError.
+
+    A run whose job died is put back and marked as stopped, so that no later play takes it up by itself.
+    """
+    state, status = run_state(host, run_dir)
+    state = "absent" if status is None else state
+    if status is None or state in FINAL_STATES:
+        return {"changed": False, "action": "nothing", "state": state, "restored": []}
+    if check:
+        return {"changed": True, "action": "stop", "state": state, "restored": []}
+    if state != "dead":
+        _end(host, run_dir, status)
+    restored = restore_run(host, run_dir)
+    status = run_dir.read_status() or status
+    if status["state"] not in FINAL_STATES:
+        Status(run_dir.status, status).set(state="stopped", message="the host job had died")
+    return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": settings.alike(restored)}
+
+
+def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]:
+    """Put back what ended runs left on this host: {changed, action, state, restored}. Raises JobError while one lives."""
+    runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
+    for run_dir in runs:
+        if is_live(host, run_dir.read_status()):
+            message = "run {0} is under way and will restore this host itself; wait for it or end it (stop.yml)"
+            raise JobError(message.format(run_dir.run_id))
+    left = [run_dir for run_dir in runs if os.path.exists(run_dir.tuning)]
+    restored = restore_leftovers(host, state_dir, kept=True) if left and not check else []
+    failed = settings.failures(restored)
+    if failed:
+        raise JobError("could not put back: " + "; ".join(failed))
+    warnings = [item["message"] for item in restored if item["outcome"] == "not_applicable" and "selector" in item]
+    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": settings.alike(restored), "warnings": warnings}
+
+
+def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:
+    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a password of ours is on a drive."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        erased = _security_erased(run_dir) if number == signal.SIGKILL else []
+        if erased:
+            text = "the security erase of {0} can't be ended, and the job has to take its password off; it ends by itself after it: run stop.yml again then"
+            raise JobError(text.format(", ".join(erased)))
+        if is_live(host, status):
+            os.kill(status["pid"], number)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if pid_start(host, status["pid"]) != status["pid_start"]:
+                return
+            time.sleep(0.1)
+    raise JobError("the host job (pid {0}) of run {1} does not end".format(status["pid"], run_dir.run_id))
+
+
+def _security_erased(run_dir: RunDir) -> list[str]:
+    """The drives that are being purged now and have a password of ours."""
+    history, status = read_journal(run_dir.journal), run_dir.read_status() or {}
+    purged = [entry["drive"] for entry in status.get("drives", []) if entry["phase"] == "purge"]
+    return [name for name in purged if left_behind([record for record in history if record.get("drive") == name])]
+
+
+def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
+    """Remove an ended run's folder from the host. Raises JobError while it lives or the host is not restored."""
+    if is_live(host, run_dir.read_status()):
+        raise JobError("run {0} is under way; end it first (stop.yml)".format(run_dir.run_id))
+    if os.path.exists(run_dir.tuning):
+        raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
+    there = os.path.isdir(run_dir.path)
+    if there and not check:
+        shutil.rmtree(run_dir.path)
+        if os.path.exists(run_dir.archive):
+            os.unlink(run_dir.archive)
+    return {"changed": there, "action": "remove" if there else "nothing", "state": "absent", "restored": []}

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""CPUs of a host: lists as the kernel writes them (`0-3,8`), which core and which NUMA node each belongs to."""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as t
+
+from ..core.host import Host
+from ..drive.attributes import number
+
+CPU_DIR = "/sys/devices/system/cpu"
+ONLINE = CPU_DIR + "/online"
+NODE_DIR = "/sys/devices/system/node"
+# More than any kernel is built for (CONFIG_NR_CPUS goes to 8192), so that a slip of the pen doesn't fill the memory.
+HIGHEST_CPU = 65535
+_PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+class Topology(t.NamedTuple):
+    """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel does not say."""
+
+    core_of: t.Dict[int, t.Tuple[int, int]]
+    node_of: t.Dict[int, t.Optional[int]]
+
+    @property
+    def online(self) -> list[int]:
+        """All CPUs that are on, in order."""
+        return sorted(self.core_of)
+
+    @property
+    def nodes(self) -> list[int]:
+        """The NUMA nodes that have a CPU, in order."""
+        return sorted({node for node in self.node_of.values() if node is not None})
+
+    def of_node(self, node: int) -> list[int]:
+        """The CPUs of a node, in order."""
+        return [cpu for cpu in self.online if self.node_of[cpu] == node]
+
+    def cores(self, cpus: t.Collection[int]) -> list[list[int]]:
+        """The CPUs by physical core, in order of each core's first CPU; threads of one core stay together."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for cpu in sorted(cpus):
+            found.setdefault(self.core_of[cpu], []).append(cpu)
+        return sorted(found.values())
+
+
+def parse(text: str) -> list[int]:
+    """The CPUs of a list such as `0-3,8`, in order, each once; an empty text is an empty list. Raises ValueError."""
+    found: set[int] = set()
+    for part in text.strip().split(",") if text.strip() else []:
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise ValueError("{0!r} is not a list of CPUs as the kernel writes it, such as 0-3,8".format(text))
+        first, last = int(match.group(1)), int(match.group(2) or match.group(1))
+        if last < first:
+            raise ValueError("{0!r}: the range {1} runs backwards".format(text, part.strip()))
+        if last > HIGHEST_CPU:
+            raise ValueError("{0!r}: there is no CPU {1}".format(text, last))
+        found.update(range(first, last + 1))
+    return sorted(found)
+
+
+def text(cpus: t.Iterable[int]) -> str:
+    """CPUs as the kernel writes them: `0-3,8`."""
+    ranges: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if ranges and ranges[-1][1] == cpu - 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ",".join(str(first) if first == last else "{0}-{1}".format(first, last) for first, last in ranges)
+
+
+def canonical(given: str) -> str:
+    """A CPU list in the kernel's own spelling. Raises ValueError."""
+    return text(parse(given))
+
+
+def missing(cpus: t.Iterable[int], online: t.Collection[int]) -> str:
+    """Those CPUs that are not on, as a list; empty when all are."""
+    return text(cpu for cpu in cpus if cpu not in online)
+
+
+def read_list(host: Host, path: str) -> list[int]:
+    """A CPU list in a file; empty where there is none."""
+    try:
+        return parse(host.get(path) or "")
+    except ValueError:
+        return []
+
+
+def online(host: Host) -> list[int]:
+    """The CPUs that are on, in order."""
+    return read_list(host, ONLINE)
+
+
+def in_cpuset(host: Host) -> list[int]:
+    """The CPUs that the cpuset of this process has (cgroups(7), cgroup v2 and v1); empty where there is none."""
+    for line in (host.get("/proc/self/cgroup") or "").splitlines():
+        _number, controllers, path = line.split(":", 2)
+        if controllers and "cpuset" not in controllers.split(","):
+            continue
+        base, name = ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus") if controllers else ("/sys/fs/cgroup", "cpuset.cpus.effective")
+        # A group without the controller has what the nearest one above it has; a container may see none of its own path.
+        while path != "/" and not host.exists("{0}{1}/{2}".format(base, path, name)):
+            path = os.path.dirname(path)
+        found = read_list(host, "{0}{1}/{2}".format(base, path.rstrip("/"), name))
+        if found:
+            return found
+    return []
+
+
+def usable(host: Host) -> Topology:
+    """`topology` of the CPUs that fio may be bound to: the kernel refuses one that the cpuset of this process does not have."""
+    seen, allowed = topology(host), set(in_cpuset(host))
+    if not allowed.intersection(seen.core_of):
+        return seen
+    return Topology(*({cpu: value for cpu, value in told.items() if cpu in allowed} for told in seen))
+
+
+def topology(host: Host) -> Topology:
+    """What sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own.
+
+    The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies (Documentation/admin-guide/cputopology.rst).
+    """
+    nodes = {cpu: node for node in node_numbers(host) for cpu in read_list(host, "{0}/node{1}/cpulist".format(NODE_DIR, node))}
+    cores, node_of = {}, {}
+    for cpu in online(host):
+        base = "{0}/cpu{1}/topology/".format(CPU_DIR, cpu)
+        package, siblings = number(host, base + "physical_package_id"), read_list(host, base + "thread_siblings_list")
+        cores[cpu] = (package or 0, min([cpu, *siblings]))
+        node_of[cpu] = nodes.get(cpu)
+    return Topology(cores, node_of)
+
+
+def node_numbers(host: Host) -> list[int]:
+    """The host's NUMA nodes, in order."""
+    names = [re.fullmatch(r"node([0-9]+)", name) for name in host.listdir(NODE_DIR)]
+    return sorted(int(match.group(1)) for match in names if match)

@@ -1,0 +1,45 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the collection needs to know about a host: which boot, which service manager, how big, which tools."""
+from __future__ import annotations
+
+import os
+import platform
+import re
+from typing import Any, Dict, Iterable, Optional
+
+from ..core.host import Host
+
+TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
+
+
+def gather(host: Host, tools: Iterable[str] = TOOLS) -> Dict[str, Any]:
+    """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1 (sd_booted(3))."""
+    return {
+        "boot_id": host.get("/proc/sys/kernel/random/boot_id"),
+        "machine_id": host.get("/etc/machine-id"),
+        "hostname": host.get("/proc/sys/kernel/hostname"),
+        "kernel": host.get("/proc/sys/kernel/osrelease"),
+        "service_manager": "systemd" if host.exists("/run/systemd/system") else None,
+        "cpus": os.cpu_count(),
+        "memory_bytes": _memory_bytes(host),
+        "python_version": platform.python_version(),
+        "tools": {name: tool(host, name) for name in tools},
+    }
+
+
+def tool(host: Host, name: str, option: str = "--version") -> Optional[Dict[str, Optional[str]]]:
+    """Where a tool is and the version that it states when called with `option`; None where it is missing."""
+    path = host.which(name)
+    if path is None:
+        return None
+    result = host.run([path, option], timeout_s=20)
+    # sg3_utils tell theirs on stderr.
+    match = re.search(r"[0-9]+(\.[0-9]+)+", result.stdout or result.stderr) if result.rc == 0 else None
+    return {"path": path, "version": match.group(0) if match else None}
+
+
+def _memory_bytes(host: Host) -> Optional[int]:
+    match = re.search(r"^MemTotal:\s+([0-9]+) kB", host.get("/proc/meminfo") or "", re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else None

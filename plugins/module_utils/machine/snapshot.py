@@ -1,0 +1,249 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host is, as far as it bears on a measurement: a measurement is worth as much as what is known of its host. It only reads.
+
+{cpu, memory, bios, kernel, command_line, tools, pcie, numa, tunables, drivers}; what cannot be read is None.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import typing as t
+
+from ..core.host import Host
+from ..drive import identity
+from ..drive.attributes import effective, number
+from ..tools import systemd
+from . import cpus, pcie
+from .cpus import CPU_DIR, NODE_DIR
+from .facts import tool
+
+# Tools whose version may bear on a result, and the option by which each tells it.
+TOOLS = {
+    "fio": "--version",
+    "nvme": "version",
+    "smartctl": "--version",
+    "hdparm": "-V",
+    "sdparm": "--version",
+    "sg_sanitize": "--version",
+    "rssdm": "-V",
+    "fio-status": "--version",
+}
+DMI = {
+    "vendor": "bios_vendor",
+    "version": "bios_version",
+    "date": "bios_date",
+    "release": "bios_release",
+    "system_vendor": "sys_vendor",
+    "system": "product_name",
+    "board_vendor": "board_vendor",
+    "board": "board_name",
+    "board_version": "board_version",
+}
+# Kernel modules of drives and of what drives hang on.
+DRIVERS = ("nvme", "nvme_core", "ahci", "libata", "mpt3sas", "mpi3mr", "megaraid_sas", "smartpqi", "hpsa", "aacraid", "mtip32xx", "iomemory_vsl")
+PER_CPU = {
+    "governor": "cpufreq/scaling_governor",
+    "min_khz": "cpufreq/scaling_min_freq",
+    "max_khz": "cpufreq/scaling_max_freq",
+    "energy_performance_preference": "cpufreq/energy_performance_preference",
+}
+SINGLE = {
+    "frequency_driver": CPU_DIR + "/cpu0/cpufreq/scaling_driver",
+    "pstate_status": CPU_DIR + "/intel_pstate/status",
+    "no_turbo": CPU_DIR + "/intel_pstate/no_turbo",
+    "max_perf_pct": CPU_DIR + "/intel_pstate/max_perf_pct",
+    "boost": CPU_DIR + "/cpufreq/boost",
+    "idle_driver": CPU_DIR + "/cpuidle/current_driver",
+    "smt": CPU_DIR + "/smt/control",
+    "aspm_policy": "/sys/module/pcie_aspm/parameters/policy",
+    "clock_source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "numa_balancing": "/proc/sys/kernel/numa_balancing",
+    "transparent_hugepages": "/sys/kernel/mm/transparent_hugepage/enabled",
+}
+VM = (
+    "swappiness", "dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes", "dirty_expire_centisecs",
+    "dirty_writeback_centisecs",
+)
+QUEUE = (
+    "scheduler", "nr_requests", "nomerges", "rq_affinity", "add_random", "io_poll", "wbt_lat_usec", "write_cache", "read_ahead_kb",
+    "max_sectors_kb", "rotational",
+)
+
+
+def gather(host: Host, tools: t.Mapping[str, str] | None = None) -> dict[str, t.Any]:
+    """The snapshot. `tools`: {name: option that prints its version}, by default TOOLS."""
+    names = identity.whole_drives(host)
+    return {
+        "cpu": _cpu(host),
+        "memory": _memory(host),
+        "bios": {key: host.get("/sys/class/dmi/id/" + file) for key, file in DMI.items()},
+        "kernel": _kernel(host),
+        "command_line": host.get("/proc/cmdline"),
+        "tools": {name: tool(host, name, option) for name, option in (TOOLS if tools is None else tools).items()},
+        "pcie": _pcie(host, names),
+        "numa": _numa(host, names),
+        "tunables": tunables(host, names),
+        "drivers": _drivers(host, names),
+    }
+
+
+def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The few lines of a snapshot that go with every result; all of it is in the journal."""
+    cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
+    return {
+        "cpu": cpu.get("model"),
+        "sockets": cpu.get("sockets"),
+        "cores": cpu.get("cores"),
+        "cpus": cpu.get("cpus"),
+        "memory_bytes": (snapshot.get("memory") or {}).get("total_bytes"),
+        "system": " ".join(text for text in (bios.get("system_vendor"), bios.get("system")) if text) or None,
+        "bios": " ".join(text for text in (bios.get("vendor"), bios.get("version"), bios.get("date")) if text) or None,
+        "kernel": (snapshot.get("kernel") or {}).get("release"),
+        "os": (snapshot.get("kernel") or {}).get("os"),
+        "command_line": snapshot.get("command_line"),
+        "tools": {name: told["version"] for name, told in (snapshot.get("tools") or {}).items() if told},
+        "governor": "/".join(sorted(tuned.get("governor") or {})) or None,
+        "smt": tuned.get("smt"),
+        "aspm_policy": tuned.get("aspm_policy"),
+    }
+
+
+def _cpu(host: Host) -> dict[str, t.Any]:
+    info = host.get("/proc/cpuinfo") or ""
+    seen = cpus.topology(host)
+    online = host.get(CPU_DIR + "/online")
+    cores = set(seen.core_of.values())
+    return {
+        "model": _field(info, "model name"),
+        "vendor": _field(info, "vendor_id"),
+        "microcode": _field(info, "microcode"),
+        "sockets": len({package for package, _core in cores}) or None,
+        "cores": len(cores) or None,
+        "cpus": len(seen.online) or None,
+        "online": online,
+        "max_khz": number(host, CPU_DIR + "/cpu0/cpufreq/cpuinfo_max_freq"),
+        "base_khz": number(host, CPU_DIR + "/cpu0/cpufreq/base_frequency"),
+        "cache": host.get(CPU_DIR + "/cpu0/cache/index3/size"),
+        "architecture": platform.machine(),
+    }
+
+
+def _field(text: str, name: str) -> str | None:
+    match = re.search(r"^{0}\s*:\s*(\S.*)$".format(re.escape(name)), text, re.MULTILINE)
+    return match.group(1).strip() if match else None
+
+
+def _memory(host: Host) -> dict[str, t.Any]:
+    text = host.get("/proc/meminfo") or ""
+    return {
+        "total_bytes": _kib(text, "MemTotal"),
+        "available_bytes": _kib(text, "MemAvailable"),
+        "swap_bytes": _kib(text, "SwapTotal"),
+        "modules": _modules(host),
+    }
+
+
+def _kib(text: str, name: str) -> int | None:
+    match = re.search(r"^(?:Node [0-9]+ )?{0}:\s+([0-9]+) kB".format(name), text, re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else None
+
+
+def _modules(host: Host) -> dict[str, int] | None:
+    """How many memory modules of each kind there are, by dmidecode: {"32 GB DDR4 3200 MT/s": 8}."""
+    result = host.run(["dmidecode", "--type", "17"], timeout_s=20)
+    if result.rc:
+        return None
+    found: dict[str, int] = {}
+    for block in result.stdout.split("\n\n"):
+        fields = dict(line.strip().partition(": ")[::2] for line in block.splitlines() if ": " in line)
+        if re.match(r"[0-9]", fields.get("Size", "")):
+            speed = fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed") or fields.get("Speed", "")
+            kind = " ".join(text for text in (fields["Size"], fields.get("Type", ""), speed) if text)
+            found[kind] = found.get(kind, 0) + 1
+    return found
+
+
+def _kernel(host: Host) -> dict[str, t.Any]:
+    pairs = (line.partition("=")[::2] for line in (host.get("/etc/os-release") or "").splitlines())
+    told = {key: value.strip("\"'") for key, value in pairs}
+    return {
+        "release": host.get("/proc/sys/kernel/osrelease"),
+        "version": host.get("/proc/sys/kernel/version"),
+        "os": told.get("PRETTY_NAME"),
+        "os_id": told.get("ID"),
+        "os_version": told.get("VERSION_ID"),
+    }
+
+
+def _pcie(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
+    """{drives: {kernel name: address}, devices: {address: pcie.read, and above: the bridges on its way up}} of functions with a link."""
+    above = pcie.topology(host)
+    devices = {}
+    for address, bridges in above.items():
+        seen = pcie.read(host, address)
+        if seen["max_width"] is not None or any(address in others for others in above.values()):
+            devices[address] = dict(seen, above=bridges)
+    return {"drives": {name: pcie.address_of(host, name) for name in names}, "devices": devices}
+
+
+def _numa(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
+    """{nodes: {node: {cpus, memory_bytes, distances}}, drives: {kernel name: node}}; a drive's node is None where nobody tells it."""
+    nodes = {}
+    for node in cpus.node_numbers(host):
+        base = "{0}/node{1}/".format(NODE_DIR, node)
+        nodes[str(node)] = {
+            "cpus": host.get(base + "cpulist"),
+            "memory_bytes": _kib(host.get(base + "meminfo") or "", "MemTotal"),
+            "distances": [int(word) for word in (host.get(base + "distance") or "").split() if word.isdigit()],
+        }
+    return {"nodes": nodes, "drives": {name: identity.identity(host, name)["numa_node"] for name in names}}
+
+
+def tunables(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
+    """The values in force of all that the role `tune` can set. Of every CPU: {value: the CPUs that have it}."""
+    found: dict[str, t.Any] = {key: _by_value(host, file) for key, file in PER_CPU.items()}
+    found.update({key: _in_force(host, path) for key, path in SINGLE.items()})
+    found["governors"] = (host.get(CPU_DIR + "/cpu0/cpufreq/scaling_available_governors") or "").split()
+    found["idle_states"] = _idle_states(host)
+    found["vm"] = {key: host.get("/proc/sys/vm/" + key) for key in VM}
+    found["queue"] = {name: {key: _in_force(host, "/sys/block/{0}/queue/{1}".format(name, key)) for key in QUEUE} for name in names}
+    found["services"] = systemd.states(host, systemd.REWRITERS)
+    return found
+
+
+def _in_force(host: Host, path: str) -> str | None:
+    shown = host.get(path)
+    return shown and effective(shown)
+
+
+def _by_value(host: Host, file: str) -> dict[str, str]:
+    found: dict[str, list[int]] = {}
+    for cpu in cpus.online(host):
+        value = host.get("{0}/cpu{1}/{2}".format(CPU_DIR, cpu, file))
+        if value is not None:
+            found.setdefault(value, []).append(cpu)
+    return {value: cpus.text(held) for value, held in found.items()}
+
+
+def _idle_states(host: Host) -> list[dict[str, t.Any]]:
+    """The idle states of the first CPU: [{name, latency_us, disabled}]."""
+    folders = host.glob(CPU_DIR + "/cpu0/cpuidle/state[0-9]*")
+    return [
+        {"name": host.get(path + "/name"), "latency_us": number(host, path + "/latency"), "disabled": host.get(path + "/disable") == "1"}
+        for path in sorted(folders, key=lambda path: int(path.rpartition("state")[2]))
+    ]
+
+
+def _drivers(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
+    """{modules: {name: version; None: it states none}, drives: {kernel name: driver}} of loaded modules."""
+    loaded = [name for name in DRIVERS if host.exists("/sys/module/" + name)]
+    used = {}
+    for name in names:
+        address = pcie.address_of(host, name)
+        link = host.readlink("{0}/{1}/driver".format(pcie.DEVICES, address)) if address else None
+        used[name] = os.path.basename(link) if link else None
+    return {"modules": {name: host.get("/sys/module/{0}/version".format(name)) for name in loaded}, "drives": used}

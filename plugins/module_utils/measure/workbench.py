@@ -1,0 +1,192 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fio on one held drive: cells, fills and the check that this fio can write under our hold. Keeps all raw output."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import time
+import typing as t
+
+from ..core.host import Host
+from ..guard.held import HeldDrive
+from ..run.folder import now
+from ..tuning.placement import NOWHERE
+from . import fio
+from .rounds import cell_s
+
+# Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
+PROBE_JOB = """[probe]
+filename=@ssd_device@
+rw=write
+bs=@ssd_block_bytes@
+size=@ssd_block_bytes@
+direct=1
+thread=1
+allow_file_create=0
+"""
+
+
+# What reading a result of another form than fio's raises.
+UNKNOWN_FORM = (KeyError, TypeError, AttributeError, IndexError)
+# How much longer than asked a cell may take before fio, or the drive, counts as hanging.
+CELL_GRACE_S = 30.0
+# A fill that writes nothing for so long is stuck.
+STUCK_S = 600.0
+
+
+def seed(*parts: t.Any) -> int:
+    """A seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash of its names."""
+    digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+class Workbench:
+    """Runs fio jobs on a held drive. `raw_dir`: where jobs and results are kept."""
+
+    def __init__(self, host: Host, held: HeldDrive, runner: fio.Runner, raw_dir: str) -> None:
+        self._host = host
+        self._held = held
+        self._runner = runner
+        self._raw_dir = raw_dir
+        self._last_end: float | None = None
+        # Where fio runs; the campaign sets it once the drive has one.
+        self.place = NOWHERE
+
+    def placeholders(self, **more: t.Any) -> dict[str, t.Any]:
+        """Values of the job placeholders on this host, after the last identity check."""
+        identity = self._held.identity
+        return dict(
+            {
+                "device": self._held.path,
+                "block_bytes": identity["logical_block_size_bytes"],
+                "numa_node": self.place.node,
+                "cpus_allowed": self.place.cpus,
+                "max_queue_depth": identity.get("queue_depth") or 1,
+            },
+            **more
+        )
+
+    def check_fio(self) -> None:
+        """Prove that fio writes under our exclusive open. Raises FioError."""
+        size = self._held.identity["logical_block_size_bytes"]
+        try:
+            self._checked("probe", PROBE_JOB, self.placeholders(), directions=["write"], size_bytes=size)
+        except fio.FioError as error:
+            raise fio.FioError("this fio cannot write to a drive that the job holds open exclusively: {0}".format(error)) from None
+
+    def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
+        """Run one cell: {started, seconds, gap_s, read, write, raw}; gap_s: time without I/O since the cell before. Raises FioError."""
+        directions = [d for d, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
+        values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
+        started, began = now(), time.monotonic()
+        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=cell_s(cell))
+        ended = time.monotonic()
+        gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
+        self._last_end = ended
+        try:
+            read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
+        except UNKNOWN_FORM as error:
+            raise fio.FioError("fio's result {0} has an unknown form ({1}: {2})".format(raw, type(error).__name__, error)) from None
+        return {
+            "started": started,
+            "seconds": round(ended - began, 3),
+            "gap_s": None if gap_s is None else round(gap_s, 3),
+            "read": read,
+            "write": write,
+            "raw": raw,
+        }
+
+    def fill(
+        self, name: str, spec: t.Mapping[str, t.Any], size_bytes: int, seed_value: int, tick: t.Callable[[float], None]
+    ) -> dict[str, t.Any]:
+        """Write the ActiveRange in sequence, `passes` times; the fields of the journal's precondition record. Raises FioError.
+
+        fio writes whole blocks only, so the remainder below the block size is a job of its own: usual capacities leave
+        90,112 bytes, and a test may read the last LBA. `tick`: the share done, about once a second.
+        """
+        self._last_end = None
+        before, began = self._held.bytes_written(), time.monotonic()
+        total = size_bytes * spec["passes"]
+        remainder = size_bytes % spec["block_size_bytes"]
+        parts = (("fill", spec["job"], size_bytes - remainder), ("remainder", spec["remainder_job"], remainder))
+        values = self.placeholders(
+            seed=seed_value,
+            size_bytes=size_bytes - remainder,
+            remainder_offset=size_bytes - remainder,
+            remainder_bytes=remainder,
+        )
+
+        progress = {"bytes": before, "time": began}
+
+        def share_done() -> None:
+            written, now_s = self._held.bytes_written(), time.monotonic()
+            if written != progress["bytes"]:
+                progress.update(bytes=written, time=now_s)
+            elif now_s - progress["time"] > STUCK_S:
+                raise fio.FioError("{0}: nothing was written for {1:g} s: the drive hangs".format(name, STUCK_S))
+            tick(min(1.0, (written - before) / total))
+
+        for part, job, length in parts:
+            if length:
+                self._checked(name + "-" + part, job, values, ["write"], size_bytes=length * spec["passes"], tick=share_done)
+        seconds = time.monotonic() - began
+        return {
+            "passes": spec["passes"],
+            "bytes_written": total,
+            "seconds": round(seconds, 3),
+            "bandwidth_bytes_per_s": total / seconds,
+            "remainder_bytes": remainder,
+        }
+
+    def _checked(
+        self,
+        name: str,
+        job: str,
+        values: dict[str, t.Any],
+        directions: t.Collection[str],
+        runtime_s: float | None = None,
+        size_bytes: int | None = None,
+        tick: t.Callable[[], None] | None = None,
+        length_s: float | None = None,
+    ) -> tuple[dict[str, t.Any], str]:
+        """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError.
+
+        runtime_s: that fio is to tell of a time-based job; length_s: how long that takes, with its ramp.
+        """
+        base = os.path.join(self._raw_dir, name)
+        with open(base + ".fio", "w") as out:
+            out.write(fio.fill(job, values))
+        deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
+        self._host.note(self._runner.argv(base + ".fio", base + ".json"))
+        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
+        text = _take_in(base + ".json")
+        if stderr:
+            with open(base + ".err", "w") as out:
+                out.write(stderr)
+        try:
+            result = fio.parse(text)
+            found = fio.problems(rc, result, self._held.path, directions, runtime_s, size_bytes)
+        except fio.FioError as error:
+            found = ["fio ended with exit code {0}".format(rc), str(error)]
+        except UNKNOWN_FORM as error:
+            found = ["fio's result has an unknown form ({0}: {1})".format(type(error).__name__, error)]
+        if found:
+            raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + " (kept in {0}.*)".format(base))
+        return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
+
+
+def _take_in(path: str) -> str:
+    """The text of fio's output file, which is kept compressed."""
+    try:
+        with open(path, "rb") as source:
+            data = source.read()
+    except FileNotFoundError:
+        return ""
+    with gzip.open(path + ".gz", "wb", compresslevel=6) as out:
+        out.write(data)
+    os.unlink(path)
+    return data.decode(errors="replace")

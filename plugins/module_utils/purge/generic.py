@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ways to empty any drive: deallocate and overwrite. Neither is a purge as the SNIA PTS means it (`not_pts`)."""
+
+from __future__ import annotations
+
+import fcntl
+import struct
+import typing as t
+
+from ..core.host import Host
+from .method import NOT_PTS, Capabilities, Command, Method, Options, PurgeError, Work
+
+FAMILY = "any"
+BLKDISCARD = 0x1277  # include/uapi/linux/fs.h
+# A discard of the whole drive in one call can't be interrupted or show progress.
+DISCARD_STEP_BYTES = 1 << 30
+
+
+def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Whether the kernel takes discards for the drive, in bytes at a time."""
+    del host
+    return {key: identity.get(key) for key in ("path", "size_bytes", "max_discard_bytes")}
+
+
+def _can_discard(found: Capabilities) -> str:
+    return "" if found.get("max_discard_bytes") else "the kernel reports no discard limit for it"
+
+
+def _discard_command(found: Capabilities, _options: Options) -> list[Command]:
+    return [["ioctl", "BLKDISCARD", str(found["path"]), "0", str(found["size_bytes"])]]
+
+
+def _deallocate(work: Work) -> dict[str, t.Any]:
+    """Discard the whole drive through the descriptor that we hold (blkdiscard would get EBUSY)."""
+    handle, size = work.handle, work.identity["size_bytes"]
+    work.host.note_ioctl("BLKDISCARD", work.identity["path"], 0, size)
+    for start in range(0, size, DISCARD_STEP_BYTES):
+        length = min(DISCARD_STEP_BYTES, size - start)
+        try:
+            fcntl.ioctl(handle, BLKDISCARD, struct.pack("=QQ", start, length))
+        except OSError as error:
+            raise PurgeError("the drive refused to deallocate at byte {0}: {1}".format(start, error.strerror)) from None
+        work.tick((start + length) / size)
+    return {}
+
+
+def _fill_command(_found: Capabilities, options: Options) -> list[Command]:
+    """The job text stands in the plan; the host gives the job's file the name of its test."""
+    return [["fio", "--output-format=json", "purge-fill.fio"]] if options.get("job") else []
+
+
+def _overwrite(work: Work) -> dict[str, t.Any]:
+    return {"bytes_written": work.fill(work.tick)["bytes_written"]}
+
+
+METHODS = (
+    Method("deallocate", FAMILY, NOT_PTS, 20, _can_discard, _discard_command, _deallocate),
+    Method("overwrite", FAMILY, NOT_PTS, 10, lambda _found: "", _fill_command, _overwrite),
+)

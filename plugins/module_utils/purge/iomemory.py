@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Format a Fusion-io ioMemory card: detach, fio-format, attach. Source: ioMemory VSL Peak Performance Guide, "Testing" and appendix C.
+
+Detaching takes the block device away, so the drive is closed for that while its lock is kept (Work.lend), and identified again afterwards. A stop
+waits until the card is attached again: a card that was left half-way needs another format.
+"""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ..core.host import Host
+from ..drive.vendor import is_iomemory
+from ..tools import iomemory
+from ..tools.iomemory import Card, IomemoryError
+from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
+
+FAMILY = "iomemory"
+# What a format may change of the identity; the serial number and the model stay.
+MAY_CHANGE = ("size_bytes", "logical_block_size_bytes", "physical_block_size_bytes", "diskseq")
+APPEAR_S = 60.0
+FULL_PCT = 100
+
+
+def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The card behind the block device, as fio-status shows it. Raises PurgeError where that is not certain."""
+    if not is_iomemory(str(identity.get("kernel_name"))):
+        return {}
+    try:
+        card = iomemory.find(iomemory.cards(host), str(identity.get("serial") or ""))
+    except IomemoryError as error:
+        raise PurgeError(str(error)) from None
+    if card.block != identity["kernel_name"]:
+        raise PurgeError("fio-status says that {0} is {1}, the kernel has it as {2}: nothing is formatted".format(
+            card.serial, card.block, identity["kernel_name"]))
+    return iomemory.facts(card)
+
+
+def _supported(found: Capabilities) -> str:
+    if found.get("trouble"):
+        return "fio-status says: {0}".format(found["trouble"])
+    if found.get("sector_bytes") not in iomemory.SECTOR_BYTES:
+        return "fio-status does not show how it is formatted; format it once with fio-format -b"
+    return ""
+
+
+def _shape(found: Capabilities, options: Options) -> tuple[int, int]:
+    """(sector bytes, per cent of the advertised capacity): as the test says, else as it is."""
+    sector_bytes = options.get("iomemory_sector_bytes") or options.get("lba_size_bytes") or found["sector_bytes"]
+    return sector_bytes, options.get("iomemory_size_pct") or min(found.get("size_pct") or FULL_PCT, FULL_PCT)
+
+
+def commands(found: Capabilities, options: Options) -> list[Command]:
+    """Exactly what a format runs. Raises PurgeError for options that it refuses."""
+    return _commands(found["control"], *_shape(found, options))
+
+
+def _commands(control: str, sector_bytes: int, size_pct: int) -> list[Command]:
+    try:
+        formatting = iomemory.format_arguments(control, sector_bytes, size_pct)
+    except IomemoryError as error:
+        raise PurgeError(str(error)) from None
+    return [iomemory.detach_arguments(control), formatting, iomemory.attach_arguments(control)]
+
+
+def reformat(host: Host, card: Card, sector_bytes: int, size_pct: int, limit_s: float, sleep: t.Callable[[float], None] = time.sleep) -> Card:
+    """ERASES the card: detach, format, attach, and look at it again. The caller holds the drive's lock and has closed the block device.
+
+    Raises PurgeError; the card is then attached again where that is still possible.
+    """
+    detach, formatting, attach = _commands(card.control, sector_bytes, size_pct)
+    _same(host, card)
+    _run(host, detach, limit_s)
+    try:
+        if _same(host, card).state != iomemory.DETACHED:
+            raise PurgeError("{0} did not detach; nothing is formatted".format(card.control))
+        _run(host, formatting, limit_s)
+    except BaseException:
+        host.run(attach, timeout_s=limit_s)
+        raise
+    _run(host, attach, limit_s)
+    after = _appeared(host, card, sleep)
+    if after.sector_bytes != sector_bytes:
+        raise PurgeError("{0} has sectors of {1} bytes after a format to {2}".format(card.control, after.sector_bytes, sector_bytes))
+    return after
+
+
+def _run(host: Host, argv: Command, limit_s: float) -> None:
+    result = host.run(argv, timeout_s=limit_s)
+    if result.rc != 0:
+        raise PurgeError(iomemory.said(result))
+
+
+def _same(host: Host, card: Card) -> Card:
+    """The card by its serial number now, at the control device where it was."""
+    try:
+        now = iomemory.find(iomemory.cards(host), card.serial)
+    except IomemoryError as error:
+        raise PurgeError(str(error)) from None
+    if now.control != card.control:
+        text = "{0} was {1} and is {2} now: nothing is formatted; start over with preflight".format(card.serial, card.control, now.control)
+        raise PurgeError(text, "identity_changed")
+    return now
+
+
+def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
+    deadline = time.monotonic() + APPEAR_S
+    while True:
+        now = _same(host, card)
+        if now.state == iomemory.ATTACHED and now.block and host.exists("/sys/block/" + now.block):
+            return now
+        if time.monotonic() > deadline:
+            raise PurgeError("{0} is not back {1:g} s after it was attached; look at fio-status -a and the kernel log".format(card.control, APPEAR_S))
+        sleep(0.5)
+
+
+def _format(work: Work) -> dict[str, t.Any]:
+    sector_bytes, size_pct = _shape(work.capabilities, work.options)
+    try:
+        card = iomemory.find(iomemory.cards(work.host), work.identity["serial"])
+    except IomemoryError as error:
+        raise PurgeError(str(error)) from None
+    if card.control != work.capabilities["control"] or card.block != work.identity["kernel_name"]:
+        raise PurgeError("fio-status no longer shows {0} as it was; nothing was formatted".format(card.serial), "identity_changed")
+    work.tick(None)
+    limit_s = timeout_s(work.identity["size_bytes"], work.options)
+    with work.lend(MAY_CHANGE):
+        after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
+    return {"lba_format_before": shape(card), "lba_format_after": shape(after)}
+
+
+def shape(card: Card) -> dict[str, t.Any]:
+    """How a card is formatted."""
+    return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}
+
+
+METHODS = (
+    Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),
+)

@@ -1,0 +1,195 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a purge method is, and what it gets to work with. A family of methods is a file `purge_<family>.py` (purge/methods.py)."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+import typing as t
+from types import MappingProxyType
+
+from ..core.host import Host, Result
+from ..guard.held import HeldDrive
+from .watch import Progress
+
+PTS, NOT_PTS = "pts", "not_pts"
+Capabilities = t.Mapping[str, t.Any]
+Options = t.Mapping[str, t.Any]
+Command = t.List[str]
+
+# Without a figure of the drive's own: what the slowest purge may take, and how long its progress may stand still.
+_LEAST_TIMEOUT_S = 1800.0
+_SLOWEST_BYTES_PER_S = 50e6
+_LEAST_STUCK_S = 900.0
+_STUCK_S_PER_TB = 120.0
+TICK_S = 1.0
+
+
+class PurgeError(Exception):
+    """The purge could not be done; the message says what to do. `code`: one of the guard's, where it could not even begin."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def timeout_s(size_bytes: int, options: Options, bytes_per_s: float = _SLOWEST_BYTES_PER_S) -> float:
+    """How long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that is right."""
+    return float(options.get("timeout_s") or round(_LEAST_TIMEOUT_S + size_bytes / bytes_per_s))
+
+
+def stuck_s(size_bytes: int, options: Options) -> float:
+    """How long the progress may stand still: the option `stuck_s`, else by the capacity."""
+    return float(options.get("stuck_s") or round(_LEAST_STUCK_S + _STUCK_S_PER_TB * size_bytes / 1e12))
+
+
+def _nobody(_capabilities: Capabilities) -> str:
+    return ""
+
+
+def _nothing(_work: Work) -> dict[str, t.Any]:
+    return {}
+
+
+def _by_capacity(capabilities: Capabilities, options: Options) -> float:
+    return timeout_s(capabilities.get("size_bytes") or 0, options)
+
+
+class Method(t.NamedTuple):
+    """One way to purge. All but `run` and `progress` are pure: the controller calls them with what the host reported.
+
+    strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
+    commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record; raises
+    PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far such a purge
+    is that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again:
+    further fields of the record of one that was left behind, by what the drive tells now; work.capabilities are those before
+    it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may raise PurgeError for options that the drive can't do.
+    """
+
+    name: str
+    family: str
+    purge_class: str
+    strength: int
+    supported: t.Callable[[Capabilities], str]
+    commands: t.Callable[[Capabilities, Options], t.List[Command]]
+    run: t.Callable[["Work"], t.Dict[str, t.Any]]
+    hits_others: t.Callable[[Capabilities], str] = _nobody
+    timeout_s: t.Callable[[Capabilities, Options], float] = _by_capacity
+    progress: t.Optional[t.Callable[["Work"], Progress]] = None
+    read_again: t.Callable[["Work"], t.Dict[str, t.Any]] = _nothing
+    sets_lba_size: bool = False
+
+
+class Work:
+    """What a method works with. capabilities: of its family, read right before the purge.
+
+    options: the test's `purge` of plan.json. tick(share or None): shows progress and raises fio.Interrupted on a stop.
+    note(event, **fields): into the journal. history: this drive's earlier records in this run. fill(tick): overwrites the
+    drive once through fio, and returns its figures.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: Host,
+        held: HeldDrive,
+        options: Options,
+        tick: t.Callable[[t.Optional[float]], None],
+        note: t.Callable[..., None],
+        fill: t.Callable[[t.Callable[[float], None]], t.Dict[str, t.Any]],
+        history: t.Sequence[t.Mapping[str, t.Any]] = (),
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+        capabilities: Capabilities = MappingProxyType({}),
+    ) -> None:
+        self.host = host
+        self.held = held
+        self.capabilities = capabilities
+        self.options = options
+        self.tick = tick
+        self.note = note
+        self.fill = fill
+        self.history = history
+        self.clock = clock
+        self.sleep = sleep
+
+    @property
+    def identity(self) -> dict[str, t.Any]:
+        """The drive's identity as the guard last saw it."""
+        return self.held.identity
+
+    @property
+    def handle(self) -> int:
+        """The descriptor that we hold. It is another one after `lend`, so never keep it. Raises Refused when nothing is held."""
+        return self.held.descriptor()
+
+    def lend(self, may_change: t.Collection[str] = ()) -> t.ContextManager[None]:
+        """While inside, the drive is closed for a tool that needs it itself, and its lock is kept; then it is opened and
+        identified again. may_change: keys of the identity that the tool changes. Raises Refused when it is another drive."""
+        return self.held.lend(may_change)
+
+    def command(
+        self, argv: t.Sequence[str], timeout: float, stdin: str | None = None, share: t.Callable[[], float | None] | None = None
+    ) -> Result:
+        """Run a command that takes its time, ticking once a second. `share`: asked for the progress while it runs.
+
+        Raises fio.Interrupted on a stop. The command is ended first, since it may not have begun yet (nvme format waits for
+        10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
+        """
+        self.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
+        processes: list[subprocess.Popen] = []
+
+        def kill() -> None:
+            for process in processes:
+                process.kill()
+
+        return wait_for(
+            lambda: self.host.run(argv, timeout_s=timeout, stdin=stdin, started=processes.append),
+            lambda: self.tick(share() if share else None),
+            kill,
+        )
+
+
+def wait_for(function: t.Callable[[], Result], tick: t.Callable[[], None], end: t.Callable[[], None] | None = None) -> Result:
+    """What `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is to end it."""
+    thread = _Answer(function)
+    thread.start()
+    try:
+        while not thread.wait(TICK_S):
+            tick()
+    except BaseException:
+        if end is not None:
+            end()
+            thread.wait(TICK_S)
+        raise
+    return thread.result()
+
+
+class _Answer(threading.Thread):
+    """Calls a function in a thread of its own, which ends with the process."""
+
+    def __init__(self, function: t.Callable[[], Result]) -> None:
+        super().__init__(daemon=True)
+        self._function = function
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._result = self._function()
+        except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
+            self._error = error
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is done within that time."""
+        self.join(seconds)
+        return not self.is_alive()
+
+    def result(self) -> Result:
+        """What the function returned or raised."""
+        if self._error is not None:
+            raise self._error
+        return t.cast(Result, self._result)

@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Purge SAS drives through sg3_utils: SANITIZE (cryptographic, block erase, overwrite) and FORMAT UNIT.
+
+Every command is started with IMMED (`--early`) and then watched by REQUEST SENSE: a drive may take hours, and a command
+that waits so long is aborted by a time-out on its way. The tools open the node without O_EXCL (sg_pt_linux.c,
+scsi_pt_open_device), so they work under our hold; nothing is lent, except to read a block size anew that a format changed.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..core.host import Host
+from ..tools import sg3
+from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s
+from .watch import RUNNING, Progress, Stuck, Unreadable, watch
+
+FAMILY = "scsi"
+# --quick: no 15 s for second thoughts; the guard has done the thinking.
+_START = ("--quick", "--early")
+_START_S = 300
+_MOST_PASSES = 31
+
+
+class _Kind(t.NamedTuple):
+    """One command. action: the service action, None without; argv: between the tool and the device; full: it writes all of the medium."""
+
+    strength: int
+    opcode: int
+    action: t.Optional[int]
+    title: str
+    argv: t.Callable[[Capabilities, Options], t.List[str]]
+    full: bool = False
+
+
+def _sanitize(option: str) -> t.Callable[[Capabilities, Options], t.List[str]]:
+    return lambda _found, _options: ["sg_sanitize", option, *_START, "--timeout={0}".format(_START_S)]
+
+
+def _passes(options: Options) -> int:
+    return max(1, min(_MOST_PASSES, int(options.get("passes") or 1)))
+
+
+def _overwrite(_found: Capabilities, options: Options) -> list[str]:
+    return ["sg_sanitize", "--overwrite", "--zero", "--count={0}".format(_passes(options)), *_START, "--timeout={0}".format(_START_S)]
+
+
+# Protection type (SBC-3, 4.22.2) -> FMTPINFO and PROTECTION FIELD USAGE that ask for it again.
+_PROTECTION = {0: [], 1: ["--fmtpinfo=2"], 2: ["--fmtpinfo=3"], 3: ["--fmtpinfo=3", "--pfu=1"]}
+
+
+def _format(found: Capabilities, options: Options) -> list[str]:
+    """Block size and protection type are always said: a bare format may fall back to the drive's default. Never --ffmt: it erases nothing."""
+    size = options.get("lba_size_bytes") or found["lba_size_bytes"]
+    return ["sg_format", "--format", "--size={0}".format(size), *_PROTECTION[found["protection_type"]], *_START, "--timeout={0}".format(_START_S)]
+
+
+# SANITIZE and its service actions: SBC-3, 5.30; FORMAT UNIT: 5.3.
+_KINDS = {
+    "scsi_sanitize_crypto": _Kind(90, 0x48, 3, "SANITIZE, cryptographic erase", _sanitize("--crypto")),
+    "scsi_sanitize_block": _Kind(80, 0x48, 2, "SANITIZE, block erase", _sanitize("--block")),
+    "scsi_sanitize_overwrite": _Kind(70, 0x48, 1, "SANITIZE, overwrite", _overwrite, True),
+    "scsi_format_unit": _Kind(60, 0x04, None, "FORMAT UNIT", _format, True),
+}
+
+
+def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What a SAS drive offers; {} for another. Raises PurgeError when it can't be asked."""
+    if identity.get("transport") != "sas":
+        return {}
+    path = identity["path"]
+    return {
+        "path": path,
+        "size_bytes": identity.get("size_bytes"),
+        "lba_size_bytes": identity.get("logical_block_size_bytes"),
+        "protection_type": _protection_type(host, identity["kernel_name"]),
+        "commands": [name for name, kind in _KINDS.items() if _has(host, path, kind)],
+    }
+
+
+def _has(host: Host, path: str, kind: _Kind) -> bool:
+    asked = "{0:#04x}".format(kind.opcode) + ("" if kind.action is None else ",{0:#x}".format(kind.action))
+    result = sg3.run(host, ["sg_opcodes", "--opcode=" + asked, "--hex", path])
+    if result.rc != 0:
+        more = ": it does not tell which commands it has" if result.rc in (5, 9) else ""
+        raise PurgeError("the drive could not be asked for {0}{1}; {2}".format(kind.title, more, sg3.explain(result)))
+    try:
+        return sg3.has_command(sg3.hex_bytes(result.stdout), kind.opcode, kind.action)
+    except ValueError as error:
+        raise PurgeError("{0}: {1}".format(" ".join(result.argv), error)) from None
+
+
+def _protection_type(host: Host, name: str) -> int | None:
+    """The kernel's reading of READ CAPACITY (16); None when it is unknown."""
+    found = {host.get(path) for path in host.glob("/sys/block/{0}/device/scsi_disk/*/protection_type".format(name))}
+    text = found.pop() if len(found) == 1 else None
+    return int(text) if text in ("0", "1", "2", "3") else None
+
+
+def _supported(method: str) -> t.Callable[[Capabilities], str]:
+    def supported(found: Capabilities) -> str:
+        if method not in found["commands"]:
+            has = ", ".join(_KINDS[name].title for name in found["commands"]) or "none of those that purge"
+            return "the drive does not have {0}; it has: {1}".format(_KINDS[method].title, has)
+        if method == "scsi_format_unit" and found["protection_type"] is None:
+            return "its protection type is unknown (scsi_disk/*/protection_type in sysfs), and a format would change it"
+        return ""
+
+    return supported
+
+
+def _commands(method: str) -> t.Callable[[Capabilities, Options], t.List[Command]]:
+    return lambda found, options: [[*_KINDS[method].argv(found, options), str(found["path"])]]
+
+
+def _timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
+    return lambda found, options: timeout_s((found.get("size_bytes") or 0) * (_passes(options) if _KINDS[method].full else 1), options)
+
+
+def progress(work: Work) -> Progress:
+    """How far a sanitize or format is that goes on in the drive. A sanitize goes on after a power loss (SBC-3, 4.11); a format
+    does not, and then the drive reports a corrupted format. Raises Unreadable."""
+    return sg3.progress(work.host, work.identity["path"])
+
+
+def _watch(work: Work, method: str) -> None:
+    limit_s = _timeout_s(method)(work.capabilities, work.options)
+    try:
+        watch(lambda: progress(work), limit_s, stuck_s(work.identity["size_bytes"], work.options), work.tick, work.clock, work.sleep)
+    except Stuck as error:
+        raise PurgeError(str(error)) from None
+
+
+def _run(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
+    def run(work: Work) -> dict[str, t.Any]:
+        wanted = work.options.get("lba_size_bytes")
+        changes = bool(wanted) and wanted != work.capabilities["lba_size_bytes"]
+        waited = _wait_for_another(work, method)
+        (argv,) = _commands(method)(work.capabilities, work.options)
+        result = work.command(argv, _START_S + 60)
+        if result.rc != 0:
+            raise PurgeError("the drive did not start {0}: {1}".format(_KINDS[method].title, sg3.explain(result)))
+        _watch(work, method)
+        if changes:
+            with work.lend(("logical_block_size_bytes", "physical_block_size_bytes", "size_bytes")):
+                work.host.write("/sys/block/{0}/device/rescan".format(work.identity["kernel_name"]), "1")
+        return {"waited_for_another": waited}
+
+    return run
+
+
+def _wait_for_another(work: Work, method: str) -> bool:
+    """Let a sanitize or format end that runs already: the drive takes no other command meanwhile."""
+    try:
+        running = progress(work).state == RUNNING
+    except Unreadable:
+        return False  # the command itself will say what is wrong
+    if running:
+        _watch(work, method)
+    return running
+
+
+METHODS = tuple(
+    Method(
+        name,
+        FAMILY,
+        PTS,
+        kind.strength,
+        _supported(name),
+        _commands(name),
+        _run(name),
+        timeout_s=_timeout_s(name),
+        progress=progress,
+        sets_lba_size=name == "scsi_format_unit",
+    )
+    for name, kind in _KINDS.items()
+)

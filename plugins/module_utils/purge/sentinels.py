@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sentinels: random blocks on a drive that a purge must make unreadable. Zeros alone would prove nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import typing as t
+
+from .method import PurgeError
+
+SENTINELS = 32
+
+
+class Count(t.NamedTuple):
+    """What became of the sentinels: how many can still be read, and at how many the drive gave an error."""
+
+    survived: int
+    unreadable: int
+
+
+def sentinel_offsets(size_bytes: int, block_bytes: int, count: int = SENTINELS) -> list[int]:
+    """Byte offsets of sampled blocks, spread evenly, the first and the last block of the drive among them."""
+    last = size_bytes // block_bytes - 1
+    return sorted({last * index // (count - 1) * block_bytes for index in range(count)})
+
+
+class Sentinels:
+    """Blocks of random data at sampled places. `seed`: of an earlier set, to look for that one again after a restart."""
+
+    def __init__(self, size_bytes: int, block_bytes: int, seed: str | None = None) -> None:
+        self.seed = seed or os.urandom(16).hex()
+        self._size_bytes, self._block_bytes = size_bytes, block_bytes
+        self._expected = {offset: self._data(offset) for offset in sentinel_offsets(size_bytes, block_bytes)}
+
+    def __len__(self) -> int:
+        return len(self._expected)
+
+    def record(self) -> dict[str, t.Any]:
+        """What a later job needs to look for them: the arguments of this class."""
+        return {"size_bytes": self._size_bytes, "block_bytes": self._block_bytes, "seed": self.seed}
+
+    def _data(self, offset: int) -> bytes:
+        return hashlib.shake_256("{0}/{1}".format(self.seed, offset).encode()).digest(self._block_bytes)
+
+    def plant(self, handle: int) -> None:
+        """Write them through a descriptor opened with O_DIRECT, and read each back. Raises PurgeError when the drive did not keep one."""
+        try:
+            with _aligned(self._block_bytes) as buffer:
+                for offset, data in self._expected.items():
+                    buffer[:] = data
+                    os.pwritev(handle, [buffer], offset)
+            os.fsync(handle)
+        except OSError as error:
+            text = "the drive takes no writes before the purge ({0}), so that it could not be verified; look at its health and its last sanitize"
+            raise PurgeError(text.format(error.strerror)) from None
+        if self.count(handle, self._block_bytes).survived != len(self):
+            raise PurgeError("the drive did not keep the sentinels written before the purge: it cannot be verified")
+
+    def count(self, handle: int, block_bytes: int) -> Count:
+        """Look for each. block_bytes: the drive's logical block now, which a purge may have changed.
+
+        A read that fails is not a sentinel that survived: drives may refuse blocks after a crypto erase until they are written.
+        """
+        survived = unreadable = 0
+        for offset, data in self._expected.items():
+            start = offset // block_bytes * block_bytes
+            length = -(-(offset + len(data) - start) // block_bytes) * block_bytes
+            try:
+                survived += data in _read(handle, start, length)
+            except OSError:
+                unreadable += 1
+        return Count(survived, unreadable)
+
+
+def check_alive(handle: int, block_bytes: int) -> None:
+    """A drive that answers no read at all proves nothing: it must take a block and give it back. Raises PurgeError."""
+    data = os.urandom(block_bytes)
+    try:
+        with _aligned(block_bytes) as buffer:
+            buffer[:] = data
+            os.pwritev(handle, [buffer], 0)
+        os.fsync(handle)
+        alive = _read(handle, 0, block_bytes) == data
+    except OSError as error:
+        raise PurgeError("the drive neither reads nor writes after the purge ({0}); look at its health".format(error.strerror)) from None
+    if not alive:
+        raise PurgeError("the drive does not keep what is written to it after the purge; look at its health")
+
+
+def _read(handle: int, offset: int, length: int) -> bytes:
+    with _aligned(length) as buffer:
+        read = os.preadv(handle, [buffer], offset)
+        return buffer[:read]
+
+
+def _aligned(size: int) -> mmap.mmap:
+    """A page-aligned buffer, as O_DIRECT asks for."""
+    return mmap.mmap(-1, size)

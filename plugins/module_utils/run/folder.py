@@ -1,0 +1,217 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder of one run on a host: its paths, the journal and the status file (shapes: docs/internals.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import re
+import tempfile
+import threading
+import typing as t
+
+from ..core.host import append_line
+from ..drive.identity import slug
+
+SCHEMA_VERSION = 1
+RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+LIVE_STATES = ("starting", "running")
+# "dead" is no state that is written: its job is gone (run/liveness.py).
+UNFINISHED_STATES = LIVE_STATES + ("dead",)
+FINAL_STATES = ("finished", "stopped", "failed")
+
+
+def now() -> str:
+    """The time in UTC with milliseconds, as every record carries it: 2026-11-21T13:00:00.123Z."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def write_atomic(path: str, text: str) -> None:
+    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part."""
+    folder = os.path.dirname(path)
+    handle, aside = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
+    try:
+        with os.fdopen(handle, "w") as out:
+            out.write(text)
+            out.flush()
+            os.fchmod(out.fileno(), 0o644)
+            os.fsync(out.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Make a rename in this folder survive a power loss."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class RunDir:
+    """Paths below <state_dir>/runs/<run id>."""
+
+    def __init__(self, state_dir: str, run_id: str) -> None:
+        if not RUN_ID_PATTERN.fullmatch(run_id):
+            raise ValueError(
+                "run id {0!r}: use up to 100 of A-Z a-z 0-9 . _ - and start with a letter or a digit".format(run_id)
+            )
+        self.state_dir = state_dir
+        self.run_id = run_id
+        self.path = os.path.join(state_dir, "runs", run_id)
+        self.plan = os.path.join(self.path, "plan.json")
+        self.status = os.path.join(self.path, "status.json")
+        self.journal = os.path.join(self.path, "journal.jsonl")
+        self.tuning = os.path.join(self.path, "tuning.json")
+        self.log = os.path.join(self.path, "job.log")
+        self.commands = os.path.join(self.path, "commands.jsonl")
+        # Packed for a collect, which removes it; beside the folder, as it holds the folder.
+        self.archive = os.path.join(state_dir, run_id + ".tar.gz")
+
+    @classmethod
+    def at(cls, path: str) -> RunDir:
+        """The run folder with this path."""
+        runs, run_id = os.path.split(os.path.normpath(path))
+        return cls(os.path.dirname(runs), run_id)
+
+    def raw(self, drive: str) -> str:
+        """The folder of a drive's fio jobs and results, made if need be."""
+        path = os.path.join(self.path, "raw", slug(drive))
+        os.makedirs(path, mode=0o755, exist_ok=True)
+        return path
+
+    def note_command(self, argv: t.Sequence[str]) -> None:
+        """Keep a command that is about to start: what the job did to the host can be read afterwards."""
+        with contextlib.suppress(OSError):  # a full disk must not keep the job from putting the host back
+            append_line(self.commands, json.dumps({"time": now(), "argv": list(argv)}))
+
+    def read_status(self) -> dict[str, t.Any] | None:
+        """status.json, or None when the run never got that far or the file is damaged: then no job writes it any more."""
+        try:
+            return read_json(self.status)
+        except ValueError:
+            return None
+
+
+def run_ids(state_dir: str) -> list[str]:
+    """The ids of the runs that a host knows, oldest name first."""
+    try:
+        names = os.listdir(os.path.join(state_dir, "runs"))
+    except FileNotFoundError:
+        return []
+    return sorted(name for name in names if RUN_ID_PATTERN.fullmatch(name))
+
+
+def read_json(path: str) -> dict[str, t.Any] | None:
+    """A JSON file with a mapping, or None when it is not there. Raises ValueError, naming the file, for anything else."""
+    try:
+        with open(path) as source:
+            data = json.load(source)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError("{0} is damaged ({1}); mend it or move it away".format(path, error)) from None
+    if not isinstance(data, dict):
+        raise ValueError("{0} is damaged (no mapping); mend it or move it away".format(path))
+    return data
+
+
+def read_journal(path: str) -> list[dict[str, t.Any]]:
+    """All records in order; a line torn by a power loss is left out."""
+    records = []
+    try:
+        with open(path, errors="replace") as source:
+            for line in source:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue
+                if isinstance(record, dict):
+                    records.append(record)
+    except FileNotFoundError:
+        return []
+    return records
+
+
+class Journal:
+    """Append-only records, each on the disk before `add` returns."""
+
+    def __init__(self, path: str, **common: t.Any) -> None:
+        self._lock = threading.Lock()
+        self._common = dict(common, schema_version=SCHEMA_VERSION)
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._end_torn_line()
+
+    def _end_torn_line(self) -> None:
+        size = os.fstat(self._handle).st_size
+        if size and os.pread(self._handle, 1, size - 1) != b"\n":
+            os.write(self._handle, b"\n")
+
+    def add(self, event: str, **fields: t.Any) -> dict[str, t.Any]:
+        """Write one record and return it."""
+        record = dict(self._common, time=now(), event=event, **fields)
+        rest = (json.dumps(record, sort_keys=True) + "\n").encode()
+        with self._lock:
+            while rest:
+                # A disk that is nearly full takes a part; the next write says why.
+                rest = rest[os.write(self._handle, rest) :]
+            os.fsync(self._handle)
+        return record
+
+    def close(self) -> None:
+        """No more records."""
+        os.close(self._handle)
+
+
+class Status:
+    """status.json: the job's fields and one entry for each drive, rewritten as a whole at each change."""
+
+    def __init__(self, path: str, fields: dict[str, t.Any]) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._fields = dict(fields, schema_version=SCHEMA_VERSION)
+
+    def set(self, **fields: t.Any) -> None:
+        """Change fields of the job."""
+        with self._lock:
+            self._fields.update(fields)
+            self._write()
+
+    def set_drive(self, drive: str, **fields: t.Any) -> None:
+        """Change fields of one drive's entry."""
+        with self._lock:
+            for entry in self._fields["drives"]:
+                if entry["drive"] == drive:
+                    entry.update(fields)
+            self._write()
+
+    def _write(self) -> None:
+        self._fields["updated"] = now()
+        write_atomic(self._path, json.dumps(self._fields, indent=1) + "\n")
+
+
+def queued(drive: str) -> dict[str, t.Any]:
+    """The entry of a drive that waits for its turn."""
+    return {
+        "drive": drive,
+        "path": None,
+        "phase": "queued",
+        "outcome": None,
+        "test": None,
+        "test_index": 0,
+        "tests": 0,
+        "round": 0,
+        "round_max": None,
+        "cell": None,
+        "last": None,
+        "time_left_s": None,
+        "message": "",
+    }

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the process that a status.json names still is the one that wrote it."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..core.host import Host
+from .folder import FINAL_STATES, LIVE_STATES, RunDir
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def pid_start(host: Host, pid: int) -> str | None:
+    """When a process started, in clock ticks since boot (proc(5), stat, field 22); None when there is no such process."""
+    stat = host.get("/proc/{0}/stat".format(pid))
+    if stat is None:
+        return None
+    # The second field, the command's name, may hold blanks and brackets: count from its end.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:
+    """The state that status.json gives, or `dead` when its job ended without saying so."""
+    if status is None:
+        return "dead"
+    if status["state"] in FINAL_STATES:
+        return status["state"]
+    alive = (
+        status.get("boot_id") == host.get(BOOT_ID)
+        and status.get("pid_start") is not None
+        and pid_start(host, status["pid"]) == status["pid_start"]
+    )
+    return status["state"] if alive else "dead"
+
+
+def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None]:
+    """A run's state and its status; the state of a run without a status is `dead`.
+
+    A job that ended while we looked had written its last status by then, so look again.
+    """
+    status = run_dir.read_status()
+    if state_of(host, status) == "dead":
+        status = run_dir.read_status()
+    return state_of(host, status), status
+
+
+def is_live(host: Host, status: t.Mapping[str, t.Any] | None) -> bool:
+    """Whether a host job works on this run now."""
+    return state_of(host, status) in LIVE_STATES

@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host tells about its runs: a line for each, and the `drive` and `test` records of one (shapes: docs/internals.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+
+from ..core.host import Host
+from ..machine.snapshot import brief
+from .folder import LIVE_STATES, SCHEMA_VERSION, UNFINISHED_STATES, RunDir, read_journal, read_json, run_ids
+from .liveness import run_state
+
+ABSENT = "absent"
+ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
+
+Record = t.Dict[str, t.Any]
+
+
+class Run(t.NamedTuple):
+    """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, or `absent`."""
+
+    run_id: str
+    state: str
+    status: Record
+    journal: t.List[Record]
+    plan: Record
+
+    @property
+    def live(self) -> bool:
+        """Whether a host job works on it now."""
+        return self.state in LIVE_STATES
+
+
+def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of: str | None = None) -> list[Record]:
+    """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives: how many.
+
+    definitions: see `definitions`; of unfinished runs and of the run `definitions_of`, {} for others: they are many.
+    """
+    found = [_brief(host, RunDir(state_dir, run_id), definitions_of) for run_id in run_ids(state_dir)]
+    return [run for run in found if run_name is None or run["run_name"] == run_name]
+
+
+def definitions(plan: Record) -> Record:
+    """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do count too."""
+    tests: t.Dict[str, t.List[Record]] = {}
+    for drive in plan.get("drives", []):
+        for test in drive["tests"]:
+            tests.setdefault(test["name"], []).append(test)
+    return {name: {key: _digest(value) for key, value in _definition(rendered).items()} for name, rendered in tests.items()}
+
+
+def _definition(rendered: list[Record]) -> Record:
+    """One test, from its renderings for the drives of a host."""
+    test = rendered[0]
+    fill = test.get("precondition")
+    cells = [cell for each in rendered for cell in each.get("cells", [])]
+    left_out = [cell for each in rendered for cell in each.get("not_applicable", [])]
+    return {
+        "purge": (test.get("purge") or {}).get("method"),
+        "precondition": fill and [fill.get("passes"), fill.get("block_size_bytes")],
+        "active_range_pct": test.get("active_range_pct"),
+        "rounds": test.get("rounds"),
+        "steady_state": test.get("steady_state"),
+        "after_steady_rounds": test.get("after_steady_rounds"),
+        "cells": sorted({cell["id"] for cell in cells + left_out}),
+        "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
+    }
+
+
+def _digest(value: t.Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
+    state, status = run_state(host, run_dir)
+    known: Record = status or {}
+    told = state in UNFINISHED_STATES or run_dir.run_id == definitions_of
+    plan = (read_json(run_dir.plan) or {}) if told or not known.get("run_name") else {}
+    name = known.get("run_name") or (plan.get("run") or {}).get("name")
+    return {
+        "run_id": run_dir.run_id,
+        "run_name": name,
+        "state": state,
+        "drives": len(known.get("drives") or []),
+        "updated": known.get("updated"),
+        "definitions": definitions(plan) if told else {},
+    }
+
+
+def read(host: Host, run_dir: RunDir) -> Run:
+    """One run, with empty parts where its folder lacks them."""
+    if run_dir.run_id not in run_ids(run_dir.state_dir):
+        return Run(run_dir.run_id, ABSENT, {}, [], {})
+    # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
+    state, status = run_state(host, run_dir)
+    return Run(run_dir.run_id, state, status or {}, read_journal(run_dir.journal), read_json(run_dir.plan) or {})
+
+
+def unfinished(run: Run) -> list[str]:
+    """The drives that a live job has yet to finish."""
+    return [entry["drive"] for entry in run.status.get("drives", []) if run.live and entry["outcome"] is None]
+
+
+def records(run: Run) -> list[Record]:
+    """The records of what is finished; in a run that no job works on any more, of what was cut short too.
+
+    They depend on the run's folder alone: reading it twice gives the same records.
+    """
+    found = []
+    for entry in run.status.get("drives", []):
+        history = [record for record in run.journal if record.get("drive") == entry["drive"]]
+        found += [_test(run, entry, events) for events in _latest_attempts(history) if _tellable(run, entry, events)]
+        if entry["outcome"] is not None or not run.live:
+            found.append(_drive(run, entry, history))
+    return found
+
+
+def host_snapshot(run: Run) -> Record | None:
+    """What the host was when the run's newest job began, in short (snapshot.brief); None before there was one."""
+    taken = _last(run.journal, "snapshot")
+    return brief(taken) if taken else None
+
+
+def _latest_attempts(history: t.Iterable[Record]) -> list[list[Record]]:
+    """For each test, the journal records of its newest attempt."""
+    tests: t.Dict[str, t.List[Record]] = {}
+    for record in history:
+        if record["event"] == "test_started":
+            tests[record["test"]] = [record]
+        elif record.get("test") in tests:
+            tests[record["test"]].append(record)
+    return list(tests.values())
+
+
+def _tellable(run: Run, entry: Record, events: t.Iterable[Record]) -> bool:
+    """Whether a test's result stands: a live job goes on with one that has none, or takes up again one that was interrupted."""
+    end = _last(events, "test_finished")
+    waits = end is None or (end["outcome"] == "interrupted" and entry["outcome"] is None)
+    return not (run.live and waits)
+
+
+def _last(history: t.Iterable[Record], *events: str) -> Record | None:
+    found = [record for record in history if record["event"] in events]
+    return found[-1] if found else None
+
+
+def _record(run: Run, kind: str, drive: str, time: str | None, **fields: t.Any) -> Record:
+    common = {"schema_version": SCHEMA_VERSION, "kind": kind, "time": time, "run_id": run.run_id}
+    return dict(common, host=run.status["host"], drive=drive, **fields)
+
+
+def _details(record: Record | None) -> Record | None:
+    """What an event says beside what every record carries."""
+    return record and {key: value for key, value in record.items() if key not in ENVELOPE}
+
+
+def _test(run: Run, entry: Record, events: list[Record]) -> Record:
+    start, end = events[0], _last(events, "test_finished")
+    result: Record = {
+        "outcome": "interrupted",
+        "reasons": ["interrupted: the host job ended before this test did"],
+        "rounds": sum(record["event"] == "round" for record in events),
+        "steady_state": [],
+        "metrics": {},
+    }
+    if end:
+        result = {key: end[key] for key in result}
+    return _record(
+        run,
+        "test",
+        entry["drive"],
+        events[-1]["time"],
+        test=start["test"],
+        attempt=start["attempt"],
+        title=start.get("title", ""),
+        started=start["time"],
+        finished=end["time"] if end else None,
+        purge=_details(_last(events, "purge")),
+        precondition=_details(_last(events, "precondition")),
+        not_applicable=_planned(run, entry["drive"], start["test"]).get("not_applicable", []),
+        **result
+    )
+
+
+def _planned(run: Run, drive: str, test: str) -> Record:
+    """The test as the plan has it."""
+    drives = [item for item in run.plan.get("drives", []) if item["drive"] == drive]
+    return next((item for plan in drives for item in plan["tests"] if item["name"] == test), {})
+
+
+def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
+    guard = _last(history, "guard") or {}
+    seen = [record for record in history if record.get("identity")]
+    outcome, message = entry["outcome"], entry["message"]
+    if outcome is None:
+        outcome = "interrupted"
+        message = message or run.status.get("message") or "the host job ended before this drive {0}".format(
+            "had its turn" if entry["phase"] == "queued" else "was done"
+        )
+    return _record(
+        run,
+        "drive",
+        entry["drive"],
+        history[-1]["time"] if history else run.status["updated"],
+        path=entry["path"],
+        identity=seen[-1]["identity"] if seen else None,
+        outcome=outcome,
+        message=message,
+        refusals=guard.get("refusals", []) if outcome == "refused" else [],
+        # Once the run has written to the drive, nothing of this is found any more.
+        overridden=next((record["overridden"] for record in reversed(history) if record["event"] == "guard" and record.get("overridden")), []),
+    )

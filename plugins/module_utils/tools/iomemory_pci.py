@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`fio-pci-check` as findings: an over-subscribed bus, PCIe errors, a narrow link. Source: ioMemory VSL Peak Performance Guide, appendix D.
+
+A finding is {check, drive | null, level, message, remedy}, as in the preflight checks. Pure, but for `check`.
+"""
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..core.host import COMMAND_NOT_FOUND, Host
+from .iomemory import TIMEOUT_S, Card, IomemoryError, said
+
+Finding = Dict[str, Any]
+# Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
+COMMAND = ("fio-pci-check", "-n")
+_NODE = re.compile(r"(Root Bridge|Bridge|io\w+|SX\w*|PX\w*)\b\s*(?:([0-9a-fA-F]{2}[:L][0-9a-fA-F]{2}\.[0-9a-fA-F]{1,2}))?(.*)")
+_ERROR = re.compile(r"(.+?)\(s\):\s*(\w+)")
+LEAST_LANES = 4  # of any ioMemory card
+BRIDGES = ("Bridge", "Root Bridge")
+RESEAT = "Reseat all risers and cards, drive traffic to the card and look again; then swap the riser, then the card, then the board (guide, appendix D)."
+RESEAT_CARD = RESEAT + " fio-beacon lights its LEDs (beacon: true in vendor_iomemory)."
+
+
+class Node(NamedTuple):
+    """A bridge or a card of the tree. Rates in MB/s as printed; `marked`: lines with an asterisk that were not understood; `buses`: those behind it."""
+
+    kind: str
+    address: str
+    needed: Optional[int]
+    available: Optional[int]
+    lanes: Optional[int]
+    lanes_max: Optional[int]
+    errors: List[str]
+    marked: List[str]
+    bandwidth_marked: bool
+    buses: Optional[Tuple[int, int]]
+
+
+def parse(text: str) -> List[Node]:
+    """The nodes of a report, root first, in its order."""
+    nodes: List[Node] = []
+    for raw in text.splitlines():
+        marked = raw.strip().startswith("*")
+        line = raw.strip().lstrip("* ").strip()
+        match = _NODE.match(line)
+        if match and (match.group(2) or match.group(1) == "Root Bridge"):
+            # "00L04.00" is how the guide prints one address; the colon is meant.
+            nodes.append(Node(match.group(1), (match.group(2) or "").replace("L", ":").lower(), None, None, None, None, [], [], False, _buses(match.group(3))))
+        elif nodes and line:
+            nodes[-1] = _add(nodes[-1], line, marked)
+    return nodes
+
+
+def _buses(text: str) -> Optional[Tuple[int, int]]:
+    match = re.search(r"\(([0-9a-fA-F]{2})-([0-9a-fA-F]{2})\)", text)
+    return (int(match.group(1), 16), int(match.group(2), 16)) if match else None
+
+
+def _add(node: Node, line: str, marked: bool) -> Node:
+    rate = re.match(r"Needed ([0-9]{1,9}) MB/sec Avail ([0-9]{1,9}) MB/sec", line)
+    if rate:
+        return node._replace(needed=int(rate.group(1)), available=int(rate.group(2)), bandwidth_marked=marked)
+    lanes = re.match(r"(Maximum l|L)ink width(?::| is)\s*([0-9]{1,3}) lanes?", line)
+    if lanes:
+        return node._replace(lanes_max=int(lanes.group(2))) if lanes.group(1) == "Maximum l" else node._replace(lanes=int(lanes.group(2)))
+    error = _ERROR.match(line)
+    if error and error.group(2).lower() == "detected":
+        return node._replace(errors=[*node.errors, error.group(1).strip()])
+    return node._replace(marked=[*node.marked, line]) if marked else node
+
+
+def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: Optional[int] = None) -> List[Finding]:
+    """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is; `parallel`: how many are measured at a time."""
+    serials = {_short(card.pci_address): card.serial for card in cards if card.pci_address}
+    found: List[Finding] = []
+    for node in nodes:
+        where = ("%s %s" % (node.kind, node.address)).strip()
+        drive = serials.get(_short(node.address)) if node.address else None
+        rate = _bandwidth(node, where, _relief(nodes, node, parallel))
+        found += [dict(finding, drive=drive) for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))]
+    return found
+
+
+def card_findings(cards: Sequence[Card], lanes: Optional[int] = None) -> List[Finding]:
+    """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo; not given: than any card's)."""
+    found = []
+    for card in cards:
+        if card.bus_errors:
+            text = "%s (%s): PCIe errors: %s" % (card.serial, card.control, card.bus_errors)
+            found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
+        if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
+            text = "%s (%s): the link has %d of %d lanes" % (card.serial, card.control, card.link_lanes, lanes or LEAST_LANES)
+            found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
+        if card.trouble:
+            found.append(_finding("iomemory_state", "blocks", "%s (%s): %s" % (card.serial, card.control, card.trouble),
+                                  "Look at fio-status -a; firmware and driver must fit each other.", card.serial))
+    return found
+
+
+def _relief(nodes: Sequence[Node], node: Node, parallel: Optional[int]) -> bool:
+    """Whether a bridge is wide enough for those of its cards that are measured at a time, though not for all."""
+    low, high = node.buses or (1, 0)
+    cards = sum(1 for other in nodes if other.kind not in BRIDGES and low <= int(other.address[:2], 16) <= high)
+    return bool(parallel and node.needed and node.available and node.needed * parallel <= node.available * cards)
+
+
+def _bandwidth(node: Node, where: str, relief: bool) -> List[Finding]:
+    if node.needed is None or node.available is None:
+        return []
+    if node.needed > node.available:
+        text = "%s is over-subscribed: the devices behind it need %d MB/s, it has %d MB/s" % (where, node.needed, node.available)
+        if relief:
+            text += "; fewer are measured at a time (ssd_parallel_drives), for which it is enough"
+        remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
+        return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
+    if node.bandwidth_marked:
+        text = "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be over-subscribed" % (where, node.needed)
+        return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
+    return []
+
+
+def _errors(node: Node, where: str) -> List[Finding]:
+    if not node.errors:
+        return []
+    text = "%s reports PCIe errors: %s" % (where, ", ".join(node.errors))
+    if node.kind in BRIDGES:
+        return [_finding("pcie_errors", "warning", text, "Bridges may report errors that are none: without traffic, or when asked often. Drive traffic and "
+                         "look again; if they come back: " + RESEAT)]
+    return [_finding("pcie_errors", "blocks", text, RESEAT_CARD)]
+
+
+def _width(node: Node, where: str) -> List[Finding]:
+    if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
+        return []
+    level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
+    text = "%s: the link has %d of the %d lanes that it could have" % (where, node.lanes, node.lanes_max)
+    return [_finding("pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT)]
+
+
+def _marked(node: Node, where: str) -> List[Finding]:
+    return [_finding("pcie_other", "warning", "%s: fio-pci-check marks: %.160s" % (where, line), "See the vendor's user guide.") for line in node.marked]
+
+
+def _finding(check: str, level: str, message: str, remedy: str, drive: Optional[str] = None) -> Finding:
+    return {"check": check, "drive": drive, "level": level, "message": message, "remedy": remedy}
+
+
+def _short(address: Optional[str]) -> str:
+    """bb:dd.f, whether the function is written with one digit or two."""
+    match = re.fullmatch(r"([0-9a-f]{2}:[0-9a-f]{2})\.0?([0-9a-f])", (address or "").lower())
+    return "%s.%s" % match.groups() if match else ""
+
+
+def check(host: Host, cards: Sequence[Card], parallel: Optional[int] = None) -> List[Finding]:
+    """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises IomemoryError."""
+    result = host.run(list(COMMAND), timeout_s=TIMEOUT_S)
+    if result.rc == COMMAND_NOT_FOUND:
+        raise IomemoryError("fio-pci-check is not installed or not in PATH: install Fusion-io's fio-util")
+    nodes = parse(result.stdout)
+    if result.rc != 0 or not nodes:
+        raise IomemoryError(said(result))
+    return findings(nodes, cards, parallel) + card_findings(cards)

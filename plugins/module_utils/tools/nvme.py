@@ -1,0 +1,243 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What nvme-cli says of a controller and a namespace, from its JSON. What is missing or odd is an NvmeError, never a guess.
+
+Read by 1.16, 2.3, 2.8, 2.11 and 2.16. Fields: NVM Express Base Specification 2.0, Identify (figures 275 and 97 of the NVM
+Command Set Specification) and the Sanitize Status log page (figure 271).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import typing as t
+
+from ..core.host import COMMAND_NOT_FOUND, Host, Result
+from ..drive import attributes
+from ..purge.watch import DONE, FAILED, IDLE, RUNNING, Progress
+
+ASK_S = 60.0
+_BYTE, _WORD, _DWORD = 0xFF, 0xFFFF, 0xFFFFFFFF
+_SHARE_OF = 65536.0
+# Sanitize Status (SSTAT), bits 2:0
+_STATES = {0: IDLE, 1: DONE, 2: RUNNING, 3: FAILED, 4: DONE}
+_STATUS = re.compile(r"\(([0-9]+)\)")
+_CONTROLLER = re.compile(r"nvme[0-9]+")
+_SHOWN = 160
+
+
+class NvmeError(Exception):
+    """nvme-cli did not answer, or its answer is not understood; the message says which command."""
+
+
+class Controller(t.NamedTuple):
+    """Identify Controller: cmic, oacs, fna and sanicap are the bit fields of the specification."""
+
+    serial: str
+    cmic: int
+    oacs: int
+    fna: int
+    sanicap: int
+
+    @property
+    def can_format(self) -> bool:
+        """Whether it has the Format NVM command."""
+        return bool(self.oacs & 0x2)
+
+    @property
+    def manages_namespaces(self) -> bool:
+        """Whether there may be namespaces that no controller has attached."""
+        return bool(self.oacs & 0x8)
+
+
+class LbaFormat(t.NamedTuple):
+    """One way to divide a namespace into blocks. performance: 0 is the best."""
+
+    index: int
+    data_bytes: int
+    metadata_bytes: int
+    performance: int
+
+
+class Namespace(t.NamedTuple):
+    """Identify Namespace. lba_format: the index in use; flbas and dps as they are; format_left_pct: None: no format goes on."""
+
+    size_bytes: int
+    flbas: int
+    dps: int
+    nmic: int
+    lba_format: int
+    lba_formats: t.List[LbaFormat]
+    eui64: str
+    nguid: str
+    format_left_pct: t.Optional[int]
+
+
+def query(host: Host, words: t.Sequence[str]) -> dict[str, t.Any]:
+    """The JSON object that `nvme <words> --output-format=json` prints. Raises NvmeError."""
+    result = host.run(["nvme", *words, "--output-format=json"], timeout_s=ASK_S)
+    return parse(result)
+
+
+def parse(result: Result) -> dict[str, t.Any]:
+    """The JSON object in a command's output; warnings may stand before it. Raises NvmeError."""
+    name = " ".join(result.argv[:3])
+    if result.rc == COMMAND_NOT_FOUND:
+        raise NvmeError("nvme-cli is not installed")
+    if result.rc != 0:
+        raise NvmeError("{0} ended with {1}: {2}".format(name, result.rc, said(result)))
+    for start in (0, result.stdout.find("{")):
+        try:
+            data = json.loads(result.stdout[start:]) if start >= 0 else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data, dict):
+            return data
+    raise NvmeError("{0} gave no JSON: {1}".format(name, said(result)))
+
+
+def said(result: Result) -> str:
+    """The first words of a command, for a message."""
+    return " ".join((result.stderr.strip() or result.stdout.strip() or "nothing").split())[:_SHOWN]
+
+
+def number(data: t.Mapping[str, t.Any], key: str, most: int) -> int:
+    """A whole number from 0 to `most`, also from a text, as nvme-cli writes large ones. Raises NvmeError."""
+    value = data.get(key)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,40}|0x[0-9a-fA-F]{1,32}", value):
+        value = int(value, 0) if value.startswith("0x") else int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise NvmeError("nvme-cli gives {0!r} for {1}".format(data.get(key), key))
+    return value
+
+
+def _text(data: t.Mapping[str, t.Any], key: str) -> str:
+    value = data.get(key)
+    if not isinstance(value, str):
+        raise NvmeError("nvme-cli gives {0!r} for {1}".format(value, key))
+    return value.strip()
+
+
+def _listed(data: t.Mapping[str, t.Any], key: str) -> list[t.Mapping[str, t.Any]]:
+    value = data.get(key)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise NvmeError("nvme-cli gives no list {0}".format(key))
+    return value
+
+
+def controller(host: Host, node: str) -> Controller:
+    """Identify Controller. Raises NvmeError."""
+    data = query(host, ["id-ctrl", node])
+    return Controller(
+        serial=_text(data, "sn"),
+        cmic=number(data, "cmic", _BYTE),
+        oacs=number(data, "oacs", _WORD),
+        fna=number(data, "fna", _BYTE),
+        sanicap=number(data, "sanicap", _DWORD),
+    )
+
+
+def namespace(host: Host, node: str, namespace_id: int) -> Namespace:
+    """Identify Namespace, asked of a controller. Raises NvmeError."""
+    return parse_namespace(query(host, ["id-ns", node, "--namespace-id={0}".format(namespace_id)]))
+
+
+def parse_namespace(data: t.Mapping[str, t.Any]) -> Namespace:
+    """From the JSON of id-ns. Raises NvmeError."""
+    formats = [_lba_format(index, item) for index, item in enumerate(_listed(data, "lbafs"))]
+    flbas, fpi = number(data, "flbas", _BYTE), number(data, "fpi", _BYTE)
+    # Bits 6:5 extend the index where there are more than 16 formats (NVM Command Set Specification, FLBAS).
+    index = flbas & 0xF | ((flbas >> 5 & 0x3) << 4 if len(formats) > 16 else 0)
+    if index >= len(formats):
+        raise NvmeError("LBA format {0} is in use, but there are {1}".format(index, len(formats)))
+    return Namespace(
+        size_bytes=number(data, "nsze", (1 << 64) - 1) * formats[index].data_bytes,
+        flbas=flbas,
+        dps=number(data, "dps", _BYTE),
+        nmic=number(data, "nmic", _BYTE),
+        lba_format=index,
+        lba_formats=[item for item in formats if item.data_bytes],
+        eui64=hexadecimal(_text(data, "eui64")),
+        nguid=hexadecimal(_text(data, "nguid")),
+        format_left_pct=fpi & 0x7F if fpi & 0x80 and fpi & 0x7F else None,
+    )
+
+
+def _lba_format(index: int, data: t.Mapping[str, t.Any]) -> LbaFormat:
+    """A data size below 512 bytes is an entry that is not there."""
+    shift = number(data, "ds", 63)
+    return LbaFormat(index, 1 << shift if shift >= 9 else 0, number(data, "ms", _WORD), number(data, "rp", _BYTE) & 0x3)
+
+
+def hexadecimal(text: str | None) -> str:
+    """The hexadecimal digits of a name, however it is written; "" for none or only zeros. Raises NvmeError."""
+    digits = re.sub(r"[ :-]", "", (text or "").lower())
+    if not re.fullmatch(r"[0-9a-f]*", digits):
+        raise NvmeError("{0!r} is not a hexadecimal name".format(text))
+    return digits if digits.strip("0") else ""
+
+
+def descriptors(host: Host, node: str, namespace_id: int) -> set[str]:
+    """The hexadecimal names in a namespace's identification descriptors (EUI64, NGUID, UUID). Raises NvmeError."""
+    return set(_names(query(host, ["ns-descs", node, "--namespace-id={0}".format(namespace_id)])))
+
+
+def _names(data: t.Any) -> t.Iterator[str]:
+    if isinstance(data, dict):
+        data = list(data.values())
+    if isinstance(data, list):
+        for item in data:
+            yield from _names(item)
+    elif isinstance(data, str) and re.fullmatch(r"[0-9a-fA-F-]{16,36}", data):
+        yield hexadecimal(data)
+
+
+def namespace_ids(host: Host, node: str, allocated: bool) -> list[int]:
+    """The active namespaces of a controller, or with `allocated` all of its subsystem, attached or not. Raises NvmeError."""
+    data = query(host, ["list-ns", node, *(["--all"] if allocated else [])])
+    return sorted(number(item, "nsid", _DWORD) for item in _listed(data, "nsid_list"))
+
+
+def controller_ids(host: Host, node: str) -> list[int]:
+    """The controllers of the subsystem, those of other hosts too. Raises NvmeError."""
+    return sorted(number(item, "ctrl_id", _WORD) for item in _listed(query(host, ["list-ctrl", node]), "ctrl_list"))
+
+
+def sanitize_log(host: Host, node: str) -> Progress:
+    """How far a sanitize is: idle (never one), running, done, failed. Raises NvmeError."""
+    return parse_sanitize_log(query(host, ["sanitize-log", node]))
+
+
+def parse_sanitize_log(data: t.Mapping[str, t.Any]) -> Progress:
+    """From the JSON of sanitize-log: {controller: {sprog, sstat: {…: "(2) Sanitize in Progress."}}}. Raises NvmeError.
+
+    The text stands under `status`; nvme-cli 2.7 and 2.8 have the words of the status for a key instead.
+    """
+    logs = [log for log in data.values() if isinstance(log, dict) and "sprog" in log]
+    if len(logs) != 1 or not isinstance(logs[0].get("sstat"), dict):
+        raise NvmeError("sanitize-log has no sstat")
+    texts = [text for text in logs[0]["sstat"].values() if isinstance(text, str)]
+    matches = [match for match in map(_STATUS.match, texts) if match]
+    if len(matches) != 1 or int(matches[0].group(1)) not in _STATES:
+        raise NvmeError("sanitize-log says {0!r}".format(texts))
+    share = number(logs[0], "sprog", _WORD)
+    state = _STATES[int(matches[0].group(1))]
+    # FFFFh: nothing is in progress (Base Specification, SPROG).
+    return Progress(state, share / _SHARE_OF if state == RUNNING and share != _WORD else None, matches[0].string)
+
+
+def controllers(host: Host, name: str) -> list[str]:
+    """The nodes of the controllers that lead to a namespace, through sysfs: never by its number, which may be another drive's."""
+    found = {os.path.basename(host.realpath(path)) for path in attributes.nvme_controllers(host, name)}
+    return ["/dev/" + item for item in sorted(found) if _CONTROLLER.fullmatch(item)]
+
+
+def siblings(host: Host, node: str) -> list[str]:
+    """The nodes of all controllers of this host that are in a controller's subsystem, itself among them."""
+    for subsystem in host.glob("/sys/class/nvme-subsystem/nvme-subsys*"):
+        names = [name for name in host.listdir(subsystem) if _CONTROLLER.fullmatch(name)]
+        if os.path.basename(node) in names:
+            return ["/dev/" + name for name in names]
+    return [node]

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A device's interrupts: which there are, and on which CPUs each may be delivered.
+
+A managed interrupt (one for each queue of an NVMe drive) is placed by the kernel alone: it refuses a new affinity with EIO, newer
+kernels with EPERM. That is no failure: it is delivered where the command was issued, and its effective affinity is what counts.
+"""
+
+from __future__ import annotations
+
+import errno
+import typing as t
+
+from ..core.host import Host
+from ..machine import cpus, pcie
+
+MANAGED_ERRNOS = (errno.EIO, errno.EPERM)
+
+
+def path(number: int) -> str:
+    """The file that holds an interrupt's affinity."""
+    return "/proc/irq/{0}/smp_affinity_list".format(number)
+
+
+def number_of(affinity_path: str) -> int:
+    """The interrupt that an affinity file belongs to."""
+    return int(affinity_path.split("/")[-2])
+
+
+def of_function(host: Host, address: str | None) -> list[int]:
+    """The interrupts of a PCI function: its MSI and MSI-X vectors, else its one line; empty where it has none."""
+    if address is None:
+        return []
+    base = "{0}/{1}/".format(pcie.DEVICES, address)
+    vectors = sorted(int(name) for name in host.listdir(base + "msi_irqs") if name.isdigit())
+    line = host.get(base + "irq") or "0"
+    return vectors or [int(line)] * (line.isdigit() and line != "0")
+
+
+def allowed(host: Host, number: int) -> str | None:
+    """The CPUs that an interrupt may be delivered on, as a list; None where there is no such interrupt."""
+    shown = host.get(path(number))
+    return None if shown is None else cpus.canonical(shown)
+
+
+def effective(host: Host, number: int) -> str | None:
+    """The CPUs that it is delivered on now; None where the kernel does not tell, or the interrupt is not in use."""
+    return host.get("/proc/irq/{0}/effective_affinity_list".format(number))
+
+
+def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
+    """Allow an interrupt on these CPUs only: (outcome, message); the outcome is `managed`, `failed`, or empty when the kernel took it."""
+    try:
+        host.write(path(number), wanted)
+    except OSError as error:
+        if error.errno in MANAGED_ERRNOS:
+            return "managed", "the kernel places this interrupt itself; it is delivered on CPU {0}".format(effective(host, number) or "?")
+        hint = ": none of the CPUs {0} is on".format(wanted) if error.errno == errno.EINVAL else ""
+        return "failed", "{0}: {1}{2}".format(path(number), error.strerror, hint)
+    return "", ""
+
+
+def check(host: Host, wanted: str) -> str:
+    """A CPU list in the kernel's spelling. Raises ValueError for a wrong list, an empty one, and a CPU that is not on."""
+    listed = cpus.parse(wanted)
+    if not listed:
+        raise ValueError("the list of CPUs is empty")
+    online = cpus.online(host)
+    absent = cpus.missing(listed, online)
+    if absent:
+        raise ValueError("CPU {0} is not there, or not on; this host has the CPUs {1}".format(absent, cpus.text(online)))
+    return cpus.text(listed)
+
+
+def named(host: Host, device: str | None, address: str | None, numbers: t.Sequence[int] | None) -> list[int]:
+    """The interrupts of a block device (kernel name or path), of a PCI function, or these. Raises ValueError where there are none."""
+    if numbers is not None:
+        return list(numbers)
+    if device is not None:
+        name = host.realpath(device if device.startswith("/") else "/dev/" + device)[len("/dev/"):].replace("/", "!")
+        if not host.exists("/sys/block/" + name):
+            raise ValueError("there is no block device {0} (a whole one, not a partition)".format(device))
+        address = pcie.address_of(host, name)
+        if address is None:
+            raise ValueError("{0} hangs on no PCI function, or on several".format(device))
+    if not host.exists("{0}/{1}".format(pcie.DEVICES, address)):
+        raise ValueError("there is no PCI function {0}".format(address))
+    found = of_function(host, address)
+    if not found:
+        raise ValueError("the PCI function {0} has no interrupts in use".format(address))
+    return found
+
+
+def pin(host: Host, numbers: t.Iterable[int], wanted: str, dry: bool = False) -> list[dict[str, t.Any]]:
+    """Allow these interrupts on the CPUs `wanted` (as `check` returns it): [{irq, before, wanted, effective, outcome, message}].
+
+    outcome: changed, unchanged, managed, failed, not_applicable (no such interrupt). `dry`: say what would be tried, change nothing.
+    """
+    return [_pin_one(host, number, wanted, dry) for number in numbers]
+
+
+def _pin_one(host: Host, number: int, wanted: str, dry: bool) -> dict[str, t.Any]:
+    before = allowed(host, number)
+    item = {"irq": number, "before": before, "wanted": wanted, "effective": effective(host, number), "outcome": "unchanged", "message": ""}
+    if before is None:
+        return dict(item, outcome="not_applicable", message="there is no interrupt {0}".format(number))
+    if before == wanted:
+        return item
+    if dry:
+        return dict(item, outcome="changed")
+    outcome, message = change(host, number, wanted)
+    now = allowed(host, number)
+    if not outcome and now != wanted:
+        outcome, message = "failed", "interrupt {0} is allowed on {1} after writing {2}".format(number, now, wanted)
+    return dict(item, effective=effective(host, number), outcome=outcome or "changed", message=message)

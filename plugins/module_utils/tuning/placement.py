@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which CPUs and which memory node fio gets for a drive, and which CPUs are kept for the drives' interrupts. Pure.
+
+fio runs on the drive's own NUMA node; interrupts go to other cores of that node where there are enough (Micron TN-FD-15, System
+Settings; ioMemory guide, Set the Interrupt Handler Affinity). Drives that run at the same time never share a CPU while there are enough.
+"""
+
+from __future__ import annotations
+
+import threading
+import typing as t
+
+from ..machine import cpus as lists
+from ..machine.cpus import Topology
+
+# From so many cores of a node on, one of eight is kept for interrupts, unless the inventory says how many.
+FEWEST_CORES, CORES_PER_INTERRUPT_CORE = 4, 8
+AUTO = "auto"
+
+
+class Want(t.NamedTuple):
+    """What is known and asked of a drive. node: its NUMA node, None is unknown; cpus: assigned by hand; most: CPUs at most."""
+
+    drive: str
+    node: t.Optional[int] = None
+    cpus: t.Optional[str] = None
+    most: t.Optional[int] = None
+
+
+class Place(t.NamedTuple):
+    """Where fio runs. cpus: a list as the kernel writes it, node: where its memory is; None: not bound. note: what to know of it."""
+
+    cpus: t.Optional[str]
+    node: t.Optional[int]
+    interrupt_cpus: t.Optional[str]
+    note: str
+
+
+NOWHERE = Place(None, None, None, "")
+
+
+class Placements:
+    """Places for the drives of a host job, `parallel` at a time; `interrupt_cores`: kept free on each node, a number or `auto`."""
+
+    def __init__(self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: t.Union[int, str] = AUTO) -> None:
+        self._topology = topology
+        self._lock = threading.Lock()
+        self._wants = {want.drive: want for want in wants}
+        self._nodes = {want.drive: self._node_of(want) for want in wants}
+        self._by_hand = {cpu for want in wants for cpu in self._asked(want)}
+        self._shares: dict[t.Optional[int], list[list[int]]] = {}
+        for node in topology.nodes or [None]:
+            self._shares[node] = self._share_out(node, parallel, interrupt_cores)
+        self._taken: dict[str, dict[t.Optional[int], int]] = {}
+        self._running: dict[str, list[int]] = {}
+
+    def _asked(self, want: Want) -> list[int]:
+        """The CPUs given by hand, as far as they are on."""
+        return [cpu for cpu in lists.parse(want.cpus or "") if cpu in self._topology.core_of]
+
+    def _node_of(self, want: Want) -> int | None:
+        """The node; the only one of a host that has no other, whatever the drive says."""
+        nodes = self._topology.nodes
+        if want.node in nodes:
+            return want.node
+        return nodes[0] if len(nodes) == 1 else None
+
+    def _cpus_of(self, node: int | None) -> list[int]:
+        return self._topology.online if node is None else self._topology.of_node(node)
+
+    def _share_out(self, node: int | None, parallel: int, interrupt_cores: int | str) -> list[list[int]]:
+        """Equal parts of a node's cores: as many as drives may use it at the same time."""
+        users = [want for want in self._wants.values() if not self._asked(want) and self._nodes[want.drive] in (node, None)]
+        count = max(1, min(parallel, len(users)))
+        free = [cpu for cpu in self._cpus_of(node) if cpu not in self._by_hand] or self._cpus_of(node)
+        cores = self._topology.cores(free)
+        reserved = _reserved(len(cores), interrupt_cores, count)
+        shares = _split(cores[: len(cores) - reserved], count)
+        limits = [want.most for want in users]
+        most = max(t.cast("list[int]", limits)) if users and all(limits) else None
+        return [self._trim(share, most) for share in shares]
+
+    def _trim(self, share: list[int], most: int | None) -> list[int]:
+        """At most so many CPUs: a thread of each core before the second thread of any."""
+        if most is None or len(share) <= most:
+            return share
+        ranked = sorted((rank, cpu) for core in self._topology.cores(share) for rank, cpu in enumerate(core))
+        return sorted(cpu for _rank, cpu in ranked[:most])
+
+    def interrupt_cpus(self, drive: str) -> str:
+        """The CPUs for a drive's interrupts: those of its node that no fio of ours gets, all of the node's where none is left."""
+        node = self._nodes[drive]
+        used = self._by_hand.union(*(share for shares in self._shares.values() for share in shares))
+        own = self._cpus_of(node)
+        return lists.text([cpu for cpu in own if cpu not in used] or own)
+
+    def take(self, drive: str) -> Place:
+        """A place for a drive that is about to run; it is the drive's until `release`."""
+        want, node = self._wants[drive], self._nodes[drive]
+        with self._lock:
+            self._release(drive)
+            share = self._running[drive] = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
+            overlap = self._overlap_note(drive, share)
+        note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), overlap) if text)
+        # With one node there is nothing to choose, and containers forbid the choosing.
+        return Place(lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note)
+
+    def _take_shares(self, drive: str, node: int | None) -> list[int]:
+        """A share of the drive's node, and of every node where that is unknown."""
+        chosen = {}
+        for key in [node] if node is not None else list(self._shares):
+            used = [taken[key] for taken in self._taken.values() if key in taken]
+            free = [index for index in range(len(self._shares[key])) if index not in used]
+            chosen[key] = (free or [0])[0]
+        self._taken[drive] = chosen
+        return sorted({cpu for key, index in chosen.items() for cpu in self._shares[key][index]})
+
+    def release(self, drive: str) -> None:
+        """The drive is done."""
+        with self._lock:
+            self._release(drive)
+
+    def _release(self, drive: str) -> None:
+        self._taken.pop(drive, None)
+        self._running.pop(drive, None)
+
+    def _node_note(self, want: Want) -> str:
+        absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
+        if absent:
+            return "CPU {0} of its `cpus` is not there, not on, or not in the cpuset of the host job".format(absent)
+        if self._nodes[want.drive] is not None:
+            near = want.node in (None, self._nodes[want.drive])
+            return "" if near else "no CPU of its NUMA node {0} may be used: fio runs far from it".format(want.node)
+        if not self._topology.nodes:
+            return ""
+        said = "its NUMA node is unknown" if want.node is None else "there is no NUMA node {0} here".format(want.node)
+        return said + ": give the drive's entry a numa_node; fio may run far from it"
+
+    def _overlap_note(self, drive: str, share: list[int]) -> str:
+        others = [other for other, taken in self._running.items() if other != drive and set(taken) & set(share)]
+        return "too few CPUs: shares some with {0}".format(", ".join(sorted(others))) if others else ""
+
+
+def _most_note(want: Want, share: list[int]) -> str:
+    if want.most is None or len(share) <= want.most:
+        return ""
+    return "its `cpus` are {0}, more than the {1} that tune_cpu_limits says are best for it".format(len(share), want.most)
+
+
+def _reserved(cores: int, asked: int | str, shares: int) -> int:
+    """Cores to keep for interrupts, so that each share keeps at least one core."""
+    wanted = cores // CORES_PER_INTERRUPT_CORE or 1 if asked == AUTO else int(asked)
+    if asked == AUTO and cores < FEWEST_CORES:
+        wanted = 0
+    return max(0, min(wanted, cores - shares))
+
+
+def _split(cores: list[list[int]], count: int) -> list[list[int]]:
+    """Equal parts, so that drives side by side have equal conditions: whole cores, else threads, else all of them to everyone."""
+    threads = [cpu for core in cores for cpu in core]
+    units = cores if len(cores) >= count else [[cpu] for cpu in threads]
+    size = len(units) // count
+    if not size:
+        return [sorted(threads) for _part in range(count)]
+    return [sorted(cpu for unit in units[size * part:size * (part + 1)] for cpu in unit) for part in range(count)]

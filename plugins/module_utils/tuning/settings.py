@@ -1,0 +1,283 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting (tuning/kinds.py).
+
+A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person calls it;
+device is the kernel name of the drive that it belongs to, None for one of the whole host.
+The record (tuning.json) is on the disk before the first change, and goes once everything is back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import typing as t
+
+from ..core.host import Host
+from ..drive import identity
+from ..run.folder import now, read_json, write_atomic
+from ..run.liveness import BOOT_ID
+from . import kinds as tuning_kinds
+from .kinds import KINDS, Setting
+
+CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
+# Where the wanted value is not in force, and need not be.
+EXCUSED = ("not_applicable", "managed")
+
+
+def boot_id(host: Host) -> str:
+    """The kernel's id of this boot."""
+    return host.read(BOOT_ID)
+
+
+def current(host: Host, setting: Setting) -> str | None:
+    """The value in force, or None where the host has no such thing."""
+    return KINDS[setting["kind"]].read(host, setting)
+
+
+def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False) -> list[Setting]:
+    """Record, change and verify. Returns the settings with before, effective, outcome and message.
+
+    What a record of this boot already holds is not yet back: its values stay the ones to go back to.
+    `keep`: the record is for an explicit restore only.
+    """
+    recorded = [dict(setting, before=current(host, setting)) for setting in settings]
+    todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
+    touched = [effect for item in todo for effect in tuning_kinds.side_effects(host, item)]
+    todo += [dict(effect, before=current(host, effect)) for effect in touched]
+    old = read_json(record_path) or {}
+    if old.get("boot_id") == boot_id(host):
+        todo = old["settings"] + todo
+    todo = _first_of_each([item for item in todo if item["before"] is not None])
+    if todo:
+        made = old.get("made") or now()
+        write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "keep": keep, "made": made, "settings": todo}, indent=1) + "\n")
+    return [_apply_one(host, item) for item in recorded]
+
+
+def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
+    """Each path once: the first record of it has the value to go back to."""
+    found: dict[str, Setting] = {}
+    for item in settings:
+        found.setdefault(item["path"], item)
+    return list(found.values())
+
+
+def _apply_one(host: Host, item: Setting) -> Setting:
+    if item["before"] is None:
+        return dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
+    asked, item = item, tuning_kinds.resolve(host, item)
+    value = current(host, item)
+    if value == item["wanted"]:
+        return _made(item, value)
+    outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
+    value = current(host, item)
+    if not outcome and value != item["wanted"]:
+        if tuning_kinds.is_held_down(host, asked, value):
+            return _made(dict(item, wanted=value), value, "the highest while turbo is off")
+        outcome, message = "failed", "{0} is {1} after writing {2}".format(item["path"], value, item["wanted"])
+    return dict(item, effective=value, outcome=outcome or "changed", message=message)
+
+
+def _made(item: Setting, value: str | None, message: str = "") -> Setting:
+    """One that is as it was asked for; a setting before it may have made it too."""
+    return dict(item, effective=value, outcome="unchanged" if item["before"] == value else "changed", message=message)
+
+
+def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
+    """What `apply` would find: the settings with before and outcome (changed, unchanged or not_applicable). Changes nothing."""
+    found = []
+    for setting in settings:
+        before = current(host, setting)
+        item = setting if before is None else tuning_kinds.resolve(host, setting)
+        same = before is not None and (before == item["wanted"] or tuning_kinds.is_highest(host, setting, before))
+        outcome = "not_applicable" if before is None else "unchanged" if same else "changed"
+        found.append(dict(item, before=before, outcome=outcome))
+    return found
+
+
+def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = tuple(KINDS)) -> list[str]:
+    """What is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
+
+    device: the drive's kernel name. kinds: of settings to look at; some cost a process.
+    """
+    grouped: dict[tuple[str, str | None, str], list[Setting]] = {}
+    for item in _off(host, applied, device, kinds):
+        grouped.setdefault((item["name"], item["now"], item["wanted"]), []).append(item)
+    return [_sentence(items[0], len(items)) for items in grouped.values()]
+
+
+def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str]) -> list[Setting]:
+    looked_at = (item for item in applied if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds)
+    seen = (dict(item, now=current(host, item)) for item in looked_at)
+    return [item for item in seen if item["now"] != item["wanted"]]
+
+
+def _sentence(item: Setting, count: int) -> str:
+    """With the kernel's reason where it never took the value."""
+    refused = item["outcome"] == "failed" and not item["message"].startswith(item["path"])
+    reason = " ({0})".format(item["message"]) if refused else ""
+    return "{0}{1} is {2}, tuned to {3}{4}".format(item["path"], _more(count), item["now"], item["wanted"], reason)
+
+
+def _more(count: int) -> str:
+    return " (and {0} more like it)".format(count - 1) if count > 1 else ""
+
+
+def alike(settings: t.Iterable[Setting]) -> list[Setting]:
+    """Of settings that became the same in the same way, on each CPU or queue, the first with their `count`: a server may have thousands."""
+    found: dict[str, Setting] = {}
+    for item in settings:
+        key = tuple(item.get(part) for part in ("name", "before", "wanted", "effective", "outcome", "device", "selector"))
+        found.setdefault(json.dumps(key), dict(item, count=0))["count"] += 1
+    return list(found.values())
+
+
+def failures(settings: t.Iterable[Setting]) -> list[str]:
+    """A sentence for each kind of setting that could not be put back."""
+    failed = alike(item for item in settings if item["outcome"] == "failed")
+    return ["{0}: {1}".format(paths_of(item), item["message"] or item["effective"]) for item in failed]
+
+
+def paths_of(item: Setting) -> str:
+    """The path of one of `alike`, and how many more there are."""
+    return item["path"] + _more(item["count"])
+
+
+def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:
+    """Make again what no longer is as it was made, on the host or on this drive: a purge may give the drive a new queue.
+
+    Returns those settings, as they are now; what never worked is not tried again.
+    """
+    made = [item for item in applied if item["outcome"] in ("changed", "unchanged")]
+    lost = [item for item in _off(host, made, device, tuple(KINDS)) if item["now"] is not None]
+    return [_apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"])) for item in lost]
+
+
+def made_at(record_path: str) -> str:
+    """When a record was made; a text that sorts by time, empty where nobody tells."""
+    return (read_json(record_path) or {}).get("made") or ""
+
+
+def is_kept(record_path: str) -> bool:
+    """Whether a record waits for an explicit restore (tune.yml)."""
+    return bool((read_json(record_path) or {}).get("keep"))
+
+
+def restore(host: Host, record_path: str, let_go: bool = False) -> list[Setting]:
+    """Put back what the record holds, then remove it. Nothing to do, and an empty list, without a record.
+
+    After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now: what a drive itself keeps
+    is put back by the drive's stable name. One that left within this boot is let go of; one that a reboot did not find keeps the record, unless `let_go`.
+    """
+    record = read_json(record_path)
+    if record is None:
+        return []
+    same_boot = record["boot_id"] == boot_id(host)
+    hung: set[str] = set()
+    done = [_restore_any(host, item, hung, same_boot, let_go) for item in _restore_order(record["settings"])]
+    done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
+    if all(item["outcome"] != "failed" for item in done):
+        os.unlink(record_path)
+    return done
+
+
+def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
+    """The host before its drives, as one that hangs must not keep the rest from being put back; services last, as they set things anew.
+
+    In each of these first what resets other settings, then those, the last that was made first.
+    """
+    def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
+        index, item = numbered
+        resets = tuning_kinds.has_side_effects(item) and item["wanted"] is not None
+        return item["kind"] == "service", item.get("device") is not None, item["wanted"] is None, not resets, index if resets else -index
+
+    return [item for _index, item in sorted(enumerate(settings), key=rank)]
+
+
+def _restore_any(host: Host, item: Setting, hung: set[str], same_boot: bool, let_go: bool) -> Setting:
+    if KINDS[item["kind"]].survives_reboot:
+        names = identity.find(host, item["selector"])
+        if len(names) == 1:
+            return _restore_one(host, dict(item, device=names[0]), hung)
+        message = "the drive {0} is not there".format(identity.label(item["selector"]))
+        if not (same_boot or let_go):
+            return dict(item, effective=None, outcome="failed", message=message)
+        name = item["name"].replace("_", " ")
+        message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
+        return dict(item, effective=None, outcome="not_applicable", message=message)
+    return _restore_one(host, item, hung) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
+
+
+def _restore_one(host: Host, item: Setting, hung: set[str]) -> Setting:
+    """Put one back. `hung`: drives that gave no answer, which this adds to; waiting for each of their settings would take too long."""
+    if item.get("device") in hung:
+        return dict(item, effective=None, outcome="failed", message="{0} hangs".format(item["device"]))
+    value = current(host, item)
+    if value is None:
+        return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
+    message = ""
+    if value != item["before"]:
+        (_outcome, message), hangs = tuning_kinds.write_in_child(host, item, item["before"])
+        hung.update([item["device"]] if hangs else [])
+        value = current(host, item)
+    return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
+
+
+def _look_again(host: Host, item: Setting) -> Setting:
+    """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it with dirty_ratio."""
+    if KINDS[item["kind"]].survives_reboot:
+        return item
+    value = current(host, item)
+    return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
+
+
+class CpuDmaLatency:
+    """Holds /dev/cpu_dma_latency open, which is how long the kernel keeps to it."""
+
+    def __init__(self, host: Host, latency_us: int | None) -> None:
+        self._host = host
+        self._latency_us = latency_us
+        self._handle: int | None = None
+
+    def hold(self) -> list[Setting]:
+        """Open it and ask for the latency. Returns the setting's record, none when it was not asked for."""
+        if self._latency_us is None:
+            return []
+        item = {
+            "kind": "held",
+            "name": "cpu_dma_latency",
+            "path": CPU_DMA_LATENCY,
+            "before": None,
+            "wanted": str(self._latency_us),
+        }
+        try:
+            self._handle = os.open(self._host.path(CPU_DMA_LATENCY), os.O_RDWR)
+            before = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
+            os.write(self._handle, struct.pack("=i", self._latency_us))
+            limit = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
+        except (OSError, struct.error) as error:
+            return [dict(item, effective=None, outcome="not_applicable", message=str(error))]
+        # Another process may ask for a shorter one, which is as good.
+        outcome = "changed" if limit <= self._latency_us else "failed"
+        return [dict(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
+
+    def preview(self) -> list[Setting]:
+        """What `hold` would find, without holding it."""
+        if self._latency_us is None:
+            return []
+        try:
+            before = struct.unpack("=i", self._host.read_bytes(CPU_DMA_LATENCY)[:4])[0]
+        except (OSError, struct.error):
+            before = None
+        outcome = "not_applicable" if before is None else "unchanged" if before <= self._latency_us else "changed"
+        shown = None if before is None else str(before)
+        return [{"kind": "held", "name": "cpu_dma_latency", "path": CPU_DMA_LATENCY, "wanted": str(self._latency_us), "before": shown, "outcome": outcome}]
+
+    def release(self) -> None:
+        """Let the kernel sleep deeply again."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

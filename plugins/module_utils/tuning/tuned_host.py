@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host job's tuning from its plan: made once, looked at again by each campaign, made again after a purge; and the drives' places."""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+from ..core.host import Host
+from ..machine import cpus
+from . import plan as tuning_plan
+from . import settings as tuning
+from .kinds import CHEAP, KINDS, Setting
+from .placement import NOWHERE, Place
+
+
+class TunedHost:
+    """The tuning of one host job. `record_path`: tuning.json."""
+
+    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], record_path: str) -> None:
+        self._host = host
+        self._plan = plan
+        self._record_path = record_path
+        self._applied: list[Setting] = []
+        self._places: tuning_plan.Places | None = None
+        self._latency = tuning.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
+
+    def apply(self) -> list[Setting]:
+        """Make all settings; returns them as the journal's `tuned` record has them. Which CPUs there are is settled first."""
+        tune = self._plan["tune"]
+        found = tuning_plan.targets(self._host, self._plan)
+        self._applied = self._make(tuning_plan.early(self._host, tune))
+        self._places = tuning_plan.Places(self._host, self._plan, found)
+        self._applied += self._make(tuning_plan.expand(self._host, tune, found, self._places))
+        return self._applied + self._latency.hold()
+
+    def _make(self, settings: t.Sequence[Setting]) -> list[Setting]:
+        return tuning.apply(self._host, settings, self._record_path, keep=bool(self._plan["tune"].get("keep")))
+
+    def drifted(self, device: str, cheap: bool = False) -> list[str]:
+        """What is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what starts no process."""
+        return tuning.drifted(self._host, self._applied, device, CHEAP if cheap else tuple(KINDS))
+
+    def reapply(self, device: str) -> list[Setting]:
+        """Make again what no longer is as it was made; those settings."""
+        return tuning.reapply(self._host, self._applied, device)
+
+    def take_place(self, name: str) -> Place:
+        """Where fio runs for this drive of the plan, until `leave_place`."""
+        return self._places.take(name) if self._places else NOWHERE
+
+    def leave_place(self, name: str) -> None:
+        """The drive is done."""
+        if self._places:
+            self._places.release(name)
+
+    def release(self) -> None:
+        """Let go of what only holds while the job lives. The rest is restored from the record."""
+        self._latency.release()
+
+
+def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
+    """The host as it is seen once SMT is off, where that is asked for: one CPU of each core."""
+    if all(item["outcome"] != "changed" for item in tuning.preview(host, early)):
+        return host
+    seen = cpus.topology(host)
+    online = cpus.text(threads[0] for threads in seen.cores(seen.online))
+    later = copy.copy(host)
+    setattr(later, "get", lambda path: online if path == cpus.ONLINE else host.get(path))
+    return later
+
+
+def preview(host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t.Any] | None = None) -> tuple[list[Setting], dict[str, Place]]:
+    """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing.
+
+    placement: `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only a part: they share out the CPUs together.
+    """
+    tune = plan["tune"]
+    whole = dict(tune, **(placement or {}))
+    now, host = host, _as_it_will_be(host, tuning_plan.early(host, whole))
+    found = tuning_plan.targets(host, plan)
+    places = tuning_plan.Places(host, dict(plan, tune=whole), found)
+    settings = [*tuning_plan.early(now, tune), *tuning_plan.expand(host, tune, found, places)]
+    held = tuning.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
+    shown = {}
+    for target in found:
+        shown[target.drive] = places.take(target.drive)
+        if len(shown) >= plan["parallel_drives"]:
+            # Another drive may only begin once one is done.
+            places.release(list(shown)[len(shown) - plan["parallel_drives"]])
+    return tuning.preview(host, settings) + held, {name: place for name, place in shown.items() if place != NOWHERE}

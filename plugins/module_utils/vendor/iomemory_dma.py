@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`iodrive_dma_delay`, a parameter of ioMemory's driver: kept by a modprobe options file of our own, in effect after the driver is loaded anew.
+
+Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for Writes": 0 to 31, 16 is the default (5 µs), 31 adds 10 µs, 0 none.
+"""
+from __future__ import annotations
+
+import os
+import re
+from typing import List, NamedTuple, Optional, Union
+
+from ..core.host import Host
+from ..run.folder import write_atomic
+from ..tools.iomemory import IomemoryError
+
+PARAMETER = "iodrive_dma_delay"
+DEFAULT, LARGEST = 16, 31
+FOLDER = "/etc/modprobe.d"
+FILE = FOLDER + "/ssdlab-fleet-iomemory.conf"
+_DRIVERS = ("iomemory_vsl", "iomemory_vsl4")
+_HEAD = "# Written by ssdlab.fleet.iomemory; its dma_delay: default removes this file.\n"
+
+
+class DmaDelay(NamedTuple):
+    """configured: by our file, None without it. effective: of the loaded driver, None where none is loaded. wanted: None: not asked."""
+
+    changed: bool
+    before: Optional[int]
+    configured: Optional[int]
+    effective: Optional[int]
+    driver_reload_required: bool
+
+
+def wanted_value(text: object) -> Union[int, str, None]:
+    """0 to 31 or `default`, out of the module's argument. Raises IomemoryError."""
+    if text is None or text == "default":
+        return "default" if text else None
+    if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
+        return int(str(text))
+    raise IomemoryError("dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), the word default gives %d (5 us)" % (text, LARGEST, DEFAULT))
+
+
+def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
+    """Write or remove the options file, and tell whether the driver has to be loaded anew. Raises IomemoryError, OSError."""
+    wanted = wanted_value(text)
+    driver = next((name for name in _DRIVERS if host.exists("/sys/module/" + name)), None)
+    before = _configured(host)
+    effective = _effective(host, driver)
+    if wanted is None:
+        return DmaDelay(False, before, before, effective, False)
+    others = _elsewhere(host)
+    if others:
+        raise IomemoryError("%s sets %s as well; remove it there first: which file counts is not sure" % (", ".join(others), PARAMETER))
+    line = None if wanted == "default" else "options %s %s=%d\n" % ((driver or _DRIVERS[0]).replace("_", "-"), PARAMETER, wanted)
+    changed = _text(host) != (_HEAD + line if line else None)
+    if changed and not check:
+        _write(host, _HEAD + line if line else None)
+    configured = None if wanted == "default" else int(wanted)
+    in_force = DEFAULT if configured is None else configured
+    return DmaDelay(changed, before, configured, effective, effective is not None and effective != in_force)
+
+
+def _text(host: Host) -> Optional[str]:
+    try:
+        with open(host.path(FILE), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _write(host: Host, text: Optional[str]) -> None:
+    if text is None:
+        os.unlink(host.path(FILE))
+        return
+    os.makedirs(host.path(FOLDER), mode=0o755, exist_ok=True)
+    write_atomic(host.path(FILE), text)
+
+
+def _configured(host: Host) -> Optional[int]:
+    match = re.search(r"^options\s.*\b%s=([0-9]{1,9})" % PARAMETER, _text(host) or "", re.MULTILINE)
+    return int(match.group(1)) if match else None
+
+
+def _effective(host: Host, driver: Optional[str]) -> Optional[int]:
+    text = host.get("/sys/module/%s/parameters/%s" % (driver, PARAMETER)) if driver else None
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
+def _elsewhere(host: Host) -> List[str]:
+    places = host.glob(FOLDER + "/*.conf") + host.glob("/etc/modprobe.conf")
+    setting = re.compile(r"^\s*options\s.*\b%s=" % PARAMETER, re.MULTILINE)
+    return [path for path in places if path != FILE and setting.search(host.get(path) or "")]

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format goes through the guard, like every other purge."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from ..core.host import Host
+from ..core.locks import Locked, drive_lock
+from ..guard import inspection
+from ..guard.held import HeldDrive, Refused
+from ..purge.iomemory import MAY_CHANGE, reformat, shape
+from ..purge.method import PurgeError, timeout_s
+from ..tools import iomemory
+from ..tools.iomemory import ATTACHED, DETACHED, UNKNOWN, Card, IomemoryError
+from .record import Record
+
+FORMATTED = "formatted"
+STATES = (ATTACHED, DETACHED, FORMATTED)
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+_OWNER = {"tool": "iomemory"}
+# Two roundings lie between the per cent asked for and the sectors that the card shows.
+_PCT_APART = 1
+
+
+class Outcome(NamedTuple):
+    """What was done to a card; in check mode, and to format in plan mode, what would be."""
+
+    changed: bool
+    before: Card
+    after: Card
+    commands: List[List[str]]
+    message: str
+
+
+def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check: bool) -> Outcome:
+    """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode. Raises IomemoryError."""
+    card = iomemory.find(iomemory.cards(host), serial)
+    if card.state == UNKNOWN:
+        raise IomemoryError("%s (%s) is neither attached nor detached; fio-status says: %s" % (card.serial, card.control, card.trouble))
+    if state == FORMATTED:
+        return _format(host, card, options, check)
+    if card.state == state:
+        return Outcome(False, card, card, [], "")
+    argv = iomemory.attach_arguments(card.control) if state == ATTACHED else iomemory.detach_arguments(card.control)
+    after = card._replace(state=state, block=None) if check else _switch(host, card, argv, state)
+    return Outcome(True, card, after, [argv], "")
+
+
+def _switch(host: Host, card: Card, argv: List[str], state: str) -> Card:
+    """Under the drive's lock: a card that a run works on stays as it is."""
+    try:
+        with drive_lock({"serial": card.serial}, dict(_OWNER)):
+            result = host.run(argv, timeout_s=iomemory.TIMEOUT_S * 10)  # an attach after a power loss scans the card
+            if result.rc != 0:
+                raise IomemoryError(iomemory.said(result))
+            after = iomemory.find(iomemory.cards(host), card.serial)
+    except Locked as error:
+        raise IomemoryError("%s is in use by a run: %s. Wait for it to end, or stop it" % (card.serial, error)) from None
+    if after.state != state:
+        raise IomemoryError("%s (%s) is %s after %s" % (card.serial, card.control, after.state, " ".join(argv)))
+    return after
+
+
+def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> Outcome:
+    sector_bytes = options.get("sector_bytes") or card.sector_bytes
+    size_pct = options.get("size_pct") or card.size_pct
+    if not sector_bytes or not size_pct:
+        raise IomemoryError("%s: fio-status does not show how it is formatted; give sector_bytes and size_pct" % card.serial)
+    formatting = iomemory.format_arguments(card.control, sector_bytes, size_pct)
+    commands = [iomemory.detach_arguments(card.control), formatting, iomemory.attach_arguments(card.control)]
+    if card.state != ATTACHED:
+        raise IomemoryError("%s (%s) is not attached: the guard can't look at what is on it. Attach it first (state: attached)" % (card.serial, card.control))
+    if card.size_pct is None and options.get("size_pct"):
+        raise IomemoryError("%s: its advertised capacity can't be read from its name, so whether it is at %s %% is not known; purge it by playbooks/purge.yml"
+                            % (card.serial, size_pct))
+    if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
+        return Outcome(False, card, card, [], "")
+    identity = _eligible(host, card)
+    planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
+    if check or options.get("mode") != "destructive":
+        asked = "" if check else "%s would be ERASED and formatted anew; nothing was done, since mode is not destructive" % card.serial
+        return Outcome(check, card, planned, commands, asked)
+    return Outcome(True, card, _erase(host, card, identity, sector_bytes, size_pct), commands, "")
+
+
+def _eligible(host: Host, card: Card) -> Dict[str, Any]:
+    """The drive's identity, if the guard lets it be erased. Raises IomemoryError with every reason why not."""
+    seen = inspection.inspect(host, [{"serial": card.serial}])[0]
+    if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
+        reasons = ["%s: %s" % (refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
+        raise IomemoryError("%s may not be formatted. %s" % (card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."))
+    return seen["identity"]
+
+
+def _erase(host: Host, card: Card, identity: Dict[str, Any], sector_bytes: int, size_pct: int) -> Card:
+    held = HeldDrive(host, {"selector": {"serial": card.serial}, "expected": identity}, dict(_OWNER), same_boot=True)
+    try:
+        held.take()
+        with held.lend(MAY_CHANGE):
+            return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
+    except (Refused, PurgeError) as error:
+        raise IomemoryError("%s: %s" % (card.serial, error)) from None
+    finally:
+        held.release()
+
+
+def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> bool:
+    """Light the card's LEDs or put them out; whether that is a change by our own record, since the card does not tell. Raises IomemoryError."""
+    card = iomemory.find(iomemory.cards(host), serial)
+    record = Record(state_dir, "iomemory", serial.strip())
+    boot = host.get(BOOT_ID) or ""
+    kept = record.read()
+    changed = (kept.get("beacon") is True and kept.get("boot_id") == boot) != lit
+    if check:
+        return changed
+    result = host.run(iomemory.beacon_arguments(card.control, lit), timeout_s=iomemory.TIMEOUT_S)  # sent in any case: somebody may have pressed it out
+    if result.rc != 0:
+        raise IomemoryError(iomemory.said(result))
+    if changed:
+        record.write(beacon=lit, boot_id=boot)
+    return changed
+
+
+def shown(card: Optional[Card]) -> Dict[str, Any]:
+    """What of a card stands in the diff."""
+    return dict(shape(card), state=card.state) if card else {}

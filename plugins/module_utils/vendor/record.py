@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a vendor's tool was told and a drive does not tell back: one small JSON file a drive, `<state_dir>/<tool>/<slug of serial>.json`."""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict
+
+from ..drive.identity import slug
+from ..run.folder import write_atomic
+
+SCHEMA_VERSION = 1
+
+
+class Record:
+    """The record of one drive for one tool; a file that cannot be read as a mapping counts as empty."""
+
+    def __init__(self, state_dir: str, tool: str, serial: str) -> None:
+        self.path = os.path.join(state_dir, tool, slug(serial) + ".json")
+
+    def read(self) -> Dict[str, Any]:
+        """What was kept; {} where nothing was."""
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                kept = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+    def write(self, **fields: Any) -> None:
+        """Replace it. Raises OSError."""
+        os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
+        write_atomic(self.path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION), indent=1, sort_keys=True) + "\n")
+
+    def remove(self) -> None:
+        """Forget it; harmless when there is none."""
+        try:
+            os.unlink(self.path)
+        except FileNotFoundError:
+            pass

@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring the settings of a P320h or P420m to what is wanted. They take effect at a power cycle, which no software can tell from a reboot.
+
+So what was set is recorded with the boot id: a value is pending until another boot shows it, and a second run sends nothing again.
+"""
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from ..core.host import Host
+from ..core.locks import Locked, drive_lock
+from ..tools import rssdm
+from ..tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, Drive, RssdmError
+from .record import Record
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
+# The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.
+_CACHE_FLAG = re.compile(r"-[a-z]|--[a-z][a-z-]+")
+_OTHER_FLAGS = ("-n", "-p", "-i")
+POWER_CYCLE = "Power-cycle the host (a reboot is not enough), then run this again: it checks the new values by rssdm -L -d."
+
+
+class Outcome(NamedTuple):
+    """What the module returns. current: as `rssdm -L -d` shows; pending: set, not in effect before a power cycle."""
+
+    drive: Drive
+    changed: bool
+    before: Dict[str, Any]
+    current: Dict[str, Any]
+    pending: Dict[str, Any]
+    commands: List[List[str]]
+    message: str
+
+
+def wanted(parameters: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the module's arguments ask for: {setting: value}; a setting that is left alone is not in it. Raises RssdmError."""
+    asked: Dict[str, Any] = {}
+    if parameters.get("power_limiting") is not None:
+        asked[POWER_LIMITING] = bool(parameters["power_limiting"])
+    if parameters.get("interrupt_coalescing") is not None:
+        asked[INTERRUPT_COALESCING] = rssdm.coalescing_value(parameters["interrupt_coalescing"])
+    depth = parameters.get("queue_depth")
+    if depth is not None:
+        if depth < 1:
+            raise RssdmError("queue_depth %s is refused: it is the workload's threads times depth, at least 1" % depth)
+        value = rssdm.coalescing_for_depth(depth)
+        if value is not None:
+            asked[INTERRUPT_COALESCING] = value
+    if parameters.get("write_cache") is not None:
+        flag = parameters.get("write_cache_flag") or ""
+        if not _CACHE_FLAG.fullmatch(flag) or flag in _OTHER_FLAGS:
+            raise RssdmError("write_cache needs write_cache_flag, one lower-case option such as -w, and not %r: TN-FD-15 says that rssdm sets the P320h's "
+                             "write cache, but prints no option for it; take it from the help of the rssdm that is installed" % flag)
+        asked[WRITE_CACHE] = bool(parameters["write_cache"])
+    return asked
+
+
+def apply(host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False) -> Outcome:
+    """Set what differs, read back, and record what is pending. `check`: change nothing. Raises RssdmError."""
+    drive, seen = rssdm.read(host, serial)
+    _refuse(drive, asked)
+    record = Record(state_dir, "rssdm", serial.strip())
+    boot = host.get(BOOT_ID) or ""
+    kept = _pending(record.read(), seen, boot)
+    commands = _commands(drive, asked, seen, kept, write_cache_flag)
+    before = dict(seen, **kept)
+    new = {setting: asked[setting] for setting in commands}
+    current = seen
+    if not check:
+        sent: List[str] = []
+        try:
+            if new:
+                drive, current = _send(host, drive, commands, sent)
+        finally:  # also what was sent before one of them failed
+            _remember(record, {**kept, **{setting: asked[setting] for setting in sent}}, boot)
+    pending = {**kept, **new}
+    message = _message(drive, pending, record.read(), boot)
+    return Outcome(drive, bool(new), before, current, pending, list(commands.values()), message)
+
+
+def _refuse(drive: Drive, asked: Mapping[str, Any]) -> None:
+    problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in asked) if problem]
+    if problems:
+        raise RssdmError("drive %s (rssdm id %s): %s" % (drive.serial, drive.drive_id, "; ".join(dict.fromkeys(problems))))
+
+
+def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> Dict[str, Any]:
+    """What an earlier run set and no power cycle can have brought into effect yet, or has not."""
+    values = kept.get("pending")
+    if not isinstance(values, Mapping):
+        return {}
+    same_boot = bool(boot) and kept.get("boot_id") == boot
+    return {setting: value for setting, value in values.items() if setting in SETTINGS and (same_boot or seen.get(setting) != value)}
+
+
+def _commands(drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str) -> Dict[str, List[str]]:
+    commands = {}
+    for setting, value in asked.items():
+        if seen.get(setting) is None:
+            raise RssdmError("drive %s: rssdm -L -d does not show its %s, so it could not be verified; it shows: %s. Install the latest support pack"
+                             % (drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing"))
+        if kept.get(setting, seen[setting]) != value:
+            commands[setting] = rssdm.set_arguments(setting, value, drive.drive_id, flag)
+    return commands
+
+
+def _send(host: Host, drive: Drive, commands: Mapping[str, List[str]], sent: List[str]) -> Tuple[Drive, Dict[str, Any]]:
+    """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that were set."""
+    try:
+        with drive_lock({"serial": drive.serial}, {"tool": rssdm.TOOL}):
+            for setting, argv in commands.items():
+                _same_id(rssdm.find(rssdm.drives(host), drive.serial), drive)
+                problem = rssdm.parse_status(host.run(argv, timeout_s=rssdm.TIMEOUT_S))
+                if problem:
+                    raise RssdmError("drive %s: %s was not set: %s" % (drive.serial, setting.replace("_", " "), problem))
+                sent.append(setting)
+            return rssdm.read(host, drive.serial)
+    except Locked as error:
+        raise RssdmError("drive %s is in use by a run: %s. Wait for it to end, or stop it" % (drive.serial, error)) from None
+
+
+def _same_id(now: Drive, then: Drive) -> None:
+    if now.drive_id != then.drive_id:
+        raise RssdmError("drive %s had the rssdm id %s and has %s now; run this again" % (then.serial, then.drive_id, now.drive_id))
+
+
+def _remember(record: Record, pending: Mapping[str, Any], boot: str) -> None:
+    if not pending:
+        record.remove()
+        return
+    kept = record.read()
+    if kept.get("pending") != pending:
+        record.write(pending=dict(pending), boot_id=boot)
+
+
+def _message(drive: Drive, pending: Mapping[str, Any], kept: Mapping[str, Any], boot: str) -> str:
+    if not pending:
+        return ""
+    names = ", ".join("%s = %s" % (setting, shown(setting, value)) for setting, value in sorted(pending.items()))
+    booted = " The host has booted since without it taking effect: that was a reboot, not a power cycle." if kept and kept.get("boot_id") != boot else ""
+    return "drive %s: %s is set and waits for a power cycle.%s %s" % (drive.serial, names, booted, POWER_CYCLE)
+
+
+def shown(setting: str, value: Optional[Any]) -> Any:
+    """A value as people and playbooks write it: coalescing in hexadecimal."""
+    return "0x%X" % value if setting == INTERRUPT_COALESCING and isinstance(value, int) else value
+
+
+def show(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """All of `shown`."""
+    return {setting: shown(setting, value) for setting, value in values.items()}

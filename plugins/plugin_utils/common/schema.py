@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check data against a JSON Schema with messages for the person who wrote the YAML, and fill in the schema's defaults."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import functools
+import json
+import typing as t
+from pathlib import Path
+
+import yaml
+
+try:
+    import jsonschema
+except ImportError:  # preflight says how to install it
+    jsonschema = None  # type: ignore[assignment]
+
+COLLECTION = Path(__file__).resolve().parents[3]
+SCHEMA_DIR = COLLECTION / "docs" / "schema"
+Schema = t.Dict[str, t.Any]
+# What YAML authors call JSON Schema's types.
+YAML_TYPES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+def load(name: str) -> Schema:
+    """The schema of docs/schema/<name>.schema.json, which the collection's tarball contains."""
+    return json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+def plain(value: t.Any) -> t.Any:
+    """Ansible's tagged texts, numbers and lazy containers as what they stand for."""
+    if isinstance(value, t.Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
+
+
+def problems(data: t.Any, schema: Schema, partial: bool = False) -> list[str]:
+    """What is wrong with `data`, as "key.path: message"; in the order of the data. `partial`: keys may be missing."""
+    if partial:
+        schema = _without_required(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
+    return [line for error in errors for line in _explain(error)]
+
+
+def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.Any:
+    """A copy of valid `data` with the schema's defaults; where an object may be a boolean, true is {} and false None."""
+    root = root or schema
+    schema = _resolved(schema, root)
+    if isinstance(data, bool) and "object" in _types(schema):
+        data = {} if data else None
+    if isinstance(data, dict):
+        properties = schema.get("properties", {})
+        missing = {key: copy.deepcopy(_resolved(part, root)["default"]) for key, part in properties.items() if "default" in _resolved(part, root)}
+        filled = {**missing, **data}
+        return {key: with_defaults(item, properties.get(key, {}), root) for key, item in filled.items()}
+    if isinstance(data, list):
+        return [with_defaults(item, schema.get("items", {}), root) for item in data]
+    return data
+
+
+@functools.lru_cache(maxsize=None)
+def role_default(variable: str) -> t.Any:
+    """A variable's default in the role that its prefix names, for code that runs outside of that role. Raises KeyError."""
+    path = COLLECTION / "roles" / variable.split("_", 1)[0] / "defaults" / "main.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))[variable]
+
+
+def suggestion(word: str, known: t.Iterable[str]) -> str:
+    """The question that a misspelt word gets: "; did you mean x?", or nothing."""
+    close = difflib.get_close_matches(str(word), list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def join_path(parts: t.Iterable[t.Any]) -> str:
+    """A key path as people write it: steady_state.tracked[0].metric."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _types(schema: Schema) -> list[str]:
+    kinds = schema.get("type", [])
+    return [kinds] if isinstance(kinds, str) else kinds
+
+
+def _resolved(schema: Schema, root: Schema) -> Schema:
+    """The schema behind a "$ref" into "$defs"; what stands beside the reference wins."""
+    if "$ref" not in schema:
+        return schema
+    target = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+    return {**_resolved(target, root), **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _without_required(schema: t.Any) -> t.Any:
+    if isinstance(schema, dict):
+        return {key: _without_required(value) for key, value in schema.items() if not (key == "required" and isinstance(value, list))}
+    return [_without_required(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _explain(error: t.Any) -> list[str]:
+    """One error of jsonschema as lines of "path: message"."""
+    path, value, limit, schema = list(error.absolute_path), error.instance, error.validator_value, error.schema
+    if error.validator == "additionalProperties":
+        known = sorted(schema.get("properties", {}))
+        unknown = [key for key in value if key not in known]
+        return [_line(path + [key], f"unknown key{suggestion(key, known)} (known: {', '.join(known)})") for key in unknown]
+    if error.validator == "required":
+        return [_line(path + [key], "is missing") for key in limit if key not in value and f"{key!r} is a required" in error.message]
+    if error.validator == "enum":
+        allowed = ", ".join(str(item) for item in limit)
+        return [_line(path, f"{value!r} must be one of: {allowed}{suggestion(value, map(str, limit))}")]
+    if error.validator == "type":
+        wanted = " or ".join(YAML_TYPES[kind] for kind in ([limit] if isinstance(limit, str) else limit))
+        return [_line(path, f"{_shown(value)} must be {wanted}")]
+    if error.validator == "pattern":
+        return [_line(path, f"{value!r} does not fit; {schema.get('description', limit)} (pattern {limit})")]
+    bounds = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than", "minItems": "a list of at least"}
+    if error.validator in bounds:
+        return [_line(path, f"{_shown(value)} must be {bounds[error.validator]} {limit}")]
+    return [_line(path, error.message)]
+
+
+def _shown(value: t.Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _line(path: t.Iterable[t.Any], message: str) -> str:
+    where = join_path(path)
+    return f"{where}: {message}" if where else message

@@ -1,0 +1,229 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests and plans as files: find them, lay them over their bases, check them. Reads files, changes nothing."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import yaml
+
+from ..common import schema as schemas
+from . import cells as celling
+
+SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
+Test = t.Dict[str, t.Any]
+
+
+class PlanError(ValueError):
+    """What is wrong with tests or a plan: `problems`, one line each with file (or ssd_plan[n]), key and what to do."""
+
+    def __init__(self, problems: t.Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = list(problems)
+
+
+class Source(t.NamedTuple):
+    """A test as someone wrote it. origin: its file, or ssd_plan[2]; shipped: part of this collection."""
+
+    origin: str
+    shipped: bool
+    data: t.Any
+    path: Path | None = None
+
+
+class Library:
+    """Where tests and plans are looked for: the site's folders in their order, then the collection's."""
+
+    def __init__(self, dirs: t.Sequence[str | Path] = ()) -> None:
+        """Raises PlanError for what is no list of folders."""
+        if isinstance(dirs, (str, t.Mapping)) or not isinstance(dirs, t.Sequence):
+            raise PlanError([f"ssd_tests_dirs: {dirs!r} is not a list of folders"])
+        self.dirs = [Path(str(folder)).expanduser() for folder in dirs] + [SHIPPED_DIR]
+        missing = [f"ssd_tests_dirs: there is no folder {folder.absolute()}" for folder in self.dirs if not folder.is_dir()]
+        if missing:
+            raise PlanError(missing)
+
+    def find(self, kind: str, name: str, skip: t.Collection[Path] = ()) -> Source | None:
+        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. Raises PlanError."""
+        for path in self._paths(kind):
+            if path.stem == name and path.resolve() not in skip:
+                return Source(str(path), SHIPPED_DIR in path.parents, _read(path), path.resolve())
+        return None
+
+    def names(self, kind: str) -> list[str]:
+        """The names of all tests or plans."""
+        return sorted({path.stem for path in self._paths(kind)})
+
+    def _paths(self, kind: str) -> list[Path]:
+        found = []
+        for folder in self.dirs:
+            places = [folder / kind] + ([folder] if kind == "tests" else [])
+            found += [path for place in places for ending in ("yml", "yaml") for path in sorted(place.glob(f"*.{ending}"))]
+        return found
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without a key that stands twice, of which one would silently be lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[t.Any, t.Any]:
+        keys = [self.construct_object(key, deep=deep) for key, _value in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _read(path: Path) -> t.Any:
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise PlanError([f"{path}: cannot be read: {' '.join(str(error).split())}"]) from None
+
+
+def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
+    """The checked tests of a plan, in order.
+
+    ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
+    A test: name, title, source, origin, own_cells (the site chose the cells), purge {method}, precondition {passes,
+    block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None, after_steady_rounds (docs/internals.md, "A
+    rendered test", without job texts). Raises PlanError with every problem at once.
+    """
+    library = Library(dirs)
+    sources = _plan_sources(schemas.plain(ssd_plan), library)
+    tests, problems = [], []
+    for source in sources:
+        try:
+            tests.append(_load_test(source, library))
+        except PlanError as error:
+            problems += error.problems
+    names = [test["name"] for test in tests]
+    for test in {test["name"]: test for test in tests if names.count(test["name"]) > 1}.values():
+        problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
+    if problems:
+        raise PlanError(problems)
+    return tests
+
+
+def _plan_sources(ssd_plan: t.Any, library: Library) -> list[Source]:
+    """The plan's entries, each with where it stands."""
+    origin, shipped, entries = "ssd_plan", False, ssd_plan
+    if isinstance(ssd_plan, str) and ssd_plan:
+        found = library.find("plans", ssd_plan)
+        if found is None:
+            raise PlanError([_no_plan(ssd_plan, library)])
+        origin, shipped, entries = found.origin, found.shipped, found.data
+    if not isinstance(entries, list) or not entries:
+        what = "has to be a list of tests (names or mappings), or the name of a plan file"
+        raise PlanError([f"{origin}: {what}; known tests: {', '.join(library.names('tests'))}; known plans: {', '.join(library.names('plans'))}"])
+    return [Source(f"{origin}[{index}]", shipped, entry) for index, entry in enumerate(entries)]
+
+
+def _no_plan(name: str, library: Library) -> str:
+    if name in library.names("tests"):
+        return f"ssd_plan: {name!r} is a test, not a plan; for a plan of this test alone write ssd_plan: [{name}]"
+    known = library.names("plans")
+    return f"ssd_plan: no plan file named {name!r}{schemas.suggestion(name, known)} (known plans: {', '.join(known)})"
+
+
+def _load_test(entry: Source, library: Library) -> Test:
+    """One entry of a plan as a checked test. Raises PlanError."""
+    source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
+    data, own_cells = _flatten(source, library, ())
+    schema = schemas.load("test")
+    _raise_for(source.origin, schemas.problems(data, schema) + ([] if "name" in data else ["name: is missing"]))
+    test = schemas.with_defaults({"title": data["name"], **data}, schema)
+    return _normalised(test, source.origin, own_cells)
+
+
+def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -> Source:
+    """A test file by its name. `visited`: files that already build on it. Raises PlanError."""
+    found = library.find("tests", name, skip=visited)
+    if found:
+        return found
+    if name in library.names("tests"):
+        chain = " -> ".join(str(path) for path in visited)
+        raise PlanError([f"{origin}: base: {name!r} leads back to itself ({chain}); one of these has to stand without it"])
+    known = library.names("tests")
+    raise PlanError([f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"])
+
+
+def _flatten(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
+    """A test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages name its file."""
+    if not isinstance(source.data, dict):
+        raise PlanError([f"{source.origin}: has to be a test name or a mapping of a test's keys"])
+    layer = dict(schemas.plain(source.data))
+    _raise_for(source.origin, schemas.problems(layer, schemas.load("test"), partial=True))
+    chooses = "cells" in layer or "block_size" in (layer.get("matrix") or {})
+    below: Test = {}
+    own = chooses and not source.shipped
+    if source.path:
+        visited += (source.path,)
+        layer.setdefault("name", source.path.stem)
+    base = layer.pop("base", None)
+    if base is not None:
+        below, own_below = _flatten(_named(base, source.origin, library, visited), library, visited)
+        own = own if chooses else own_below
+    if "cells" in layer and "matrix" not in layer:
+        below.pop("matrix", None)
+    return _merge(below, layer), own
+
+
+def _merge(below: t.Any, above: t.Any) -> t.Any:
+    """Mappings are merged key by key, everything else replaces."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: _merge(below.get(key), value) for key, value in above.items()}}
+    return above
+
+
+def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
+    """The internal form of a complete test (see load_plan). Raises PlanError."""
+    cells = celling.expand(test)
+    steady = test["steady_state"]
+    problems = celling.static_problems(cells)
+    if steady:
+        steady["tracked"], wrong = celling.track(steady["tracked"], cells)
+        problems += wrong
+    problems += _limit_problems(test, cells)
+    _raise_for(origin, problems)
+    precondition = test["precondition"]
+    if precondition:
+        zeros = {"data": "zeros"} if precondition["data"] == "zeros" else {}
+        precondition = {"passes": precondition["passes"], "block_size_bytes": celling.size_bytes(precondition["block_size"]), **zeros}
+    return {
+        "name": test["name"],
+        "title": test["title"],
+        "source": test["source"],
+        "origin": origin,
+        "own_cells": own_cells,
+        "purge": test["purge"] or {"method": "none"},
+        "precondition": precondition,
+        "active_range_pct": test["active_range_pct"],
+        "cells": cells,
+        "rounds": test["rounds"],
+        "steady_state": steady,
+        "after_steady_rounds": test["after_steady_rounds"],
+    }
+
+
+def _limit_problems(test: Test, cells: t.Sequence[celling.Cell]) -> list[str]:
+    """A test has to measure something and to end."""
+    if not cells:
+        return ["cells: the test has neither cells nor a matrix"]
+    rounds, steady = test["rounds"], test["steady_state"]
+    writes = any(cell["read_pct"] < 100 for cell in cells)
+    if not any(rounds.values()):
+        return ["rounds: nothing ends the test; give max, capacity_multiple or time_limit_s"]
+    if rounds["capacity_multiple"] and not writes:
+        return ["rounds.capacity_multiple: no cell of the test writes; use max or time_limit_s"]
+    if steady and rounds["max"] and rounds["max"] < steady["window"] * steady["sample_every"]:
+        least = steady["window"] * steady["sample_every"]
+        return [f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every {steady['sample_every']}); at least {least}"]
+    return []
+
+
+def _raise_for(origin: str, problems: t.Sequence[str]) -> None:
+    if problems:
+        raise PlanError([f"{origin}: {problem}" for problem in problems])

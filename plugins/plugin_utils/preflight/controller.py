@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's own preconditions (packages, callback, results folder) and the run's record there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import typing as t
+
+from ...module_utils.run.folder import read_json, write_atomic
+
+CALLBACK = "ssdlab.fleet.fleet"
+# (module, what pip calls it)
+PACKAGES = (("jsonschema", "jsonschema"), ("plotly", "plotly"))
+
+
+def missing_packages(packages: t.Iterable[tuple[str, str]] = PACKAGES) -> list[str]:
+    """What this Python lacks, with the command that installs it."""
+    missing = [name for module, name in packages if importlib.util.find_spec(module) is None]
+    if not missing:
+        return []
+    return [f"the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} -m pip install {' '.join(missing)}"]
+
+
+def callback_findings(enabled: t.Sequence[str] | None, config_file: str | None) -> list[str]:
+    """Whether the callback that collects the results is enabled; it never enables itself. Names the lines to add."""
+    names = [str(name).strip() for name in enabled or []]
+    if CALLBACK in names:
+        return []
+    place = config_file or os.path.join(os.getcwd(), "ansible.cfg")
+    wanted = ", ".join([*names, CALLBACK])
+    overruled = " (the environment variable ANSIBLE_CALLBACKS_ENABLED overrules that file)" if "ANSIBLE_CALLBACKS_ENABLED" in os.environ else ""
+    return [f"the callback {CALLBACK} is not enabled, so no result would be kept. In {place}{overruled} set:\n    [defaults]\n    callbacks_enabled = {wanted}"]
+
+
+def folder_problem(path: str, keep: bool) -> str:
+    """Why files can't be written below a folder; "" if they can. Really writes one. `keep`: leave a folder made for it."""
+    made: list[str] = []
+    try:
+        _make(path, made)
+        handle, name = tempfile.mkstemp(dir=path, prefix=".preflight-")
+        try:
+            os.write(handle, b"preflight\n")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+            os.unlink(name)
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+    finally:
+        if not keep:
+            for folder in reversed(made):
+                os.rmdir(folder)
+    return ""
+
+
+def _make(path: str, made: list[str]) -> None:
+    """Make a folder and its parents; `made` gets those that were not there."""
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        os.mkdir(folder)
+        made.append(folder)
+
+
+def read_run(folder: str) -> dict[str, t.Any] | None:
+    """run.json, None when there is none. Raises ValueError for a damaged one."""
+    try:
+        record = read_json(os.path.join(folder, "run.json"))
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    if record is not None and not (isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)):
+        raise ValueError("it is not a run's record")
+    return record
+
+
+def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
+    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed. Raises OSError."""
+    path = os.path.join(folder, "run.json")
+    merged = merge_run(read_json(path), record)
+    text = json.dumps(merged, indent=1, sort_keys=True) + "\n"
+    os.makedirs(folder, exist_ok=True)
+    if _read(path) == text:
+        return False
+    write_atomic(path, text)
+    return True
+
+
+def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not asked now stay."""
+    if not before:
+        return dict(now)
+    hosts = {entry["host"] for entry in now["asked"]}
+    kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
+    merged = {**now, "started": before["started"], "asked": kept + now["asked"], "tests": {**before["tests"], **now["tests"]}}
+    warned = list(before.get("warnings") or [])
+    warned += [item for item in now.get("warnings") or [] if item not in warned]
+    return {**merged, "warnings": warned} if warned else merged
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as source:
+            return source.read()
+    except FileNotFoundError:
+        return None

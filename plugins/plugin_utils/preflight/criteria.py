@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether criteria can decide anything in a run, told before hours are spent. Pure; the verdicts themselves are judge's."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.schema import suggestion
+from ..results import judge
+from .findings import Finding, View, host_list
+
+# What fio.metrics makes; percentiles are those of the job template, roles/workload/templates/job.fio.j2.
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999", "p99_9999")
+OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
+OF_ONE = (*OF_BOTH, *(f"{percentile}_latency_us" for percentile in PERCENTILES))
+METRICS = (*(f"{direction}_{name}" for direction in ("read", "write") for name in OF_ONE), *OF_BOTH)
+SHOWN_METRICS = "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us; " + ", ".join(OF_BOTH)
+Criterion = t.Mapping[str, t.Any]
+Mapping = t.Mapping[str, t.Any]
+
+
+def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
+    """The well-formed ones: findings.settings tells of the others."""
+    return [item for item in criteria if not judge.criterion_problems(item)] if isinstance(criteria, list) else []
+
+
+def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Mapping) -> list[Finding]:
+    """Criteria that no figure of the run can be held against.
+
+    tests: names of each host's tests, as far as they are right: {host: [name]}. plans: plan.json of each host, with its drives seen.
+    """
+    found = []
+    for criterion in usable(criteria):
+        wrong = _metric(criterion) or _names(criterion, tests) or _model(criterion, usable(criteria), views)
+        found += wrong or [finding for host, plan in plans.items() for finding in _on_host(criterion, host, plan["drives"])]
+    return found
+
+
+def _metric(criterion: Criterion) -> list[Finding]:
+    metric = criterion["metric"]
+    if metric in METRICS:
+        return []
+    return [_finding(criterion, f"{metric!r} is no metric{suggestion(metric, METRICS)} (known: {SHOWN_METRICS})")]
+
+
+def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
+    known = list(dict.fromkeys(name for names in tests.values() for name in names))
+    if not known or any(judge.is_for(criterion, name) for name in known):
+        return []
+    test = criterion["test"]
+    return [_finding(criterion, f"test {test!r} names no test of any plan{suggestion(test, known)} (tests: {', '.join(known)})")]
+
+
+def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[View]) -> list[Finding]:
+    """A model that fits no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of the fleet left out by --limit.
+
+    Told only where something is known of every host: the model may be that of a drive that was not seen.
+    """
+    seen = [[entry["identity"].get("model") or "" for entry in view.drives or () if entry.get("identity")] for view in views]
+    models = sorted({model for models in seen for model in models})
+    if not models or not all(seen) or any(judge.is_of_model(criterion, model) for model in models):
+        return []
+    if all(any(judge.is_of_model(other, model) for other in criteria) for model in models):
+        return []
+    named = host_list([model.strip() or "(none told)" for model in models])
+    return [_finding(criterion, f"model {criterion['model']!r} fits no drive (models: {named}); it is a shell pattern, such as MTFD*")]
+
+
+def _on_host(criterion: Criterion, host: str, drives: t.Sequence[Mapping]) -> list[Finding]:
+    """What judge would call an error once everything was measured, by drive; once for the host where it is the same for all."""
+    problems = {drive["drive"]: _problem(criterion, drive) for drive in drives}
+    texts = list(dict.fromkeys(filter(None, problems.values())))
+    if len(texts) == 1 and all(problems.values()):
+        return [_finding(criterion, texts[0], host)]
+    return [_finding(criterion, text, host, drive) for drive, text in problems.items() if text]
+
+
+def _problem(criterion: Criterion, drive: Mapping) -> str:
+    if not judge.is_of_model(criterion, drive["expected"].get("model") or ""):
+        return ""
+    wanted = [test for test in drive["tests"] if judge.is_for(criterion, test["name"])]
+    # None wanted: the criterion is about another host's plan, as `_names` has made sure.
+    lacking = [test["name"] for test in wanted if not _yields(test, criterion)]
+    if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
+        return ""
+    figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
+    advice = "a test tells the figures of its (first) tracked cell, and those of another one by the criterion's key cell"
+    return f"{', '.join(lacking)} will give no {figure}; {advice}"
+
+
+def _yields(test: Mapping, criterion: Criterion) -> bool:
+    """Whether the test has the figure: of the cell named, else of the first tracked one, else of the first (job/campaign.py)."""
+    tracked = [item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])]
+    name = criterion.get("cell") or next(iter(tracked), None) or next((cell["id"] for cell in test["cells"]), None)
+    cell = next((cell for cell in test["cells"] if cell["id"] == name), None)
+    if cell is None:
+        return False
+    absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
+    return not absent.get(criterion["metric"].split("_")[0], False)
+
+
+def applying(criteria: t.Any, drive: Mapping) -> list[str]:
+    """The criteria that a drive of a plan.json will be held to, each as one line."""
+    own = [item for item in usable(criteria) if judge.is_of_model(item, drive["expected"].get("model") or "")]
+    return [judge.describe(item) for item in own if any(judge.is_for(item, test["name"]) and _yields(test, item) for test in drive["tests"])]
+
+
+def _finding(criterion: Criterion, message: str, host: str = "", drive: str = "") -> Finding:
+    return Finding(f"ssd_criteria: {judge.describe(dict(criterion))}: {message}", host, drive)

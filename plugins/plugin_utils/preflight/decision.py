@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All of preflight's checks together, and what follows from them: the run, its record, the plan as text."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import platform
+import typing as t
+
+from ansible.release import __version__ as ansible_version
+
+from ...module_utils.drive import identity as drives_util
+from ..common import schema as schemas
+from ..common.version import collection_version
+from ..plan import hostplan
+from ..plan.testfiles import PlanError
+from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, values
+from . import plan_text as describe
+from .findings import Finding, Run, View
+
+SCHEMA_VERSION = 1
+
+
+class Decision(t.NamedTuple):
+    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them. warnings: lines."""
+
+    findings: list[str]
+    run: Run | None
+    shows_plan: bool
+    destructive: bool
+    plan_text: list[str]
+    run_folder: str
+    results_dir: str
+    record: dict[str, t.Any]
+    warnings: list[str]
+
+    def result(self) -> dict[str, t.Any]:
+        """What the action returns."""
+        run: dict[str, t.Any] = {}
+        if self.run:
+            run = {"id": self.run.id, "name": self.run.name, "results_dir": self.results_dir, "destructive": self.destructive}
+        return {"ssd_run": run, "attach": dict(self.run.attach) if self.run else {}, "plan_text": self.plan_text, "changed": False}
+
+
+def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) -> Decision:
+    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else."""
+    views = fleet_checks.added(views)
+    found = findings.settings(views)
+    destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
+    run: Run | None = None
+    if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
+        run, wrong = findings.choose_run(views, now)
+        found += wrong
+    for view in views:
+        found += [Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})] + host_checks.blocking(view, run)
+        found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
+        found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
+        found += findings.side_by_side(view, run)
+    found += findings.same_drives(views) + findings.same_machines(views)
+    plans, wrong = _plans(views, run)
+    found += wrong
+    results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
+    run_folder = os.path.join(results_dir, run.id) if run else ""
+    tests = _tests(views)
+    found += _definition_findings(views, run, run_folder, tests, plans)
+    found += criteria.findings(_criteria(views), views, tests, plans)
+    chosen = {}
+    for view in views:
+        chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
+        found += wrong
+    warned = host_checks.warnings(views, run)
+    problem = controller.folder_problem(results_dir, keep=destructive)
+    found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
+    return Decision(
+        findings=_lines(found),
+        run=run,
+        shows_plan=not destructive,
+        destructive=destructive,
+        plan_text=_plan_text(views, run, plans, chosen),
+        run_folder=run_folder,
+        results_dir=results_dir,
+        record={**_record(views, run, now, tests), "warnings": warned} if run and not found else {},
+        warnings=host_checks.lines(warned),
+    )
+
+
+def _lines(found: t.Sequence[Finding]) -> list[str]:
+    """The findings in their order; one that several hosts share is told once, with the hosts."""
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for finding in found:
+        hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
+    return [
+        Finding(message, findings.host_list(names), drive).text() if any(names) else Finding(message, "", drive).text()
+        for (drive, message), names in hosts.items()
+    ]
+
+
+def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
+    """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
+    plans, found = {}, []
+    for view in views:
+        if view.asked is None:
+            continue
+        drives = [entry for entry in view.drives or () if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")]
+        try:
+            plans[view.name] = hostplan.build(
+                host_variables(view.asked),
+                run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
+                host=view.name,
+                boot_id=(view.facts or {}).get("boot_id", ""),
+                drives=drives,
+                engine_version=collection_version(),
+            )
+        except PlanError as error:
+            found += [_plan_finding(problem, view.name) for problem in error.problems]
+    return plans, found
+
+
+def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
+    """What run.json tells about the tests of each host: {host: {name: …}}; without hosts whose tests are wrong (_plans says how)."""
+    tests = {}
+    for view in views:
+        if view.asked is not None:
+            with contextlib.suppress(PlanError):
+                tests[view.name] = {test["name"]: definitions.about(test) for test in hostplan.tests(host_variables(view.asked))}
+    return tests
+
+
+def _definition_findings(
+    views: t.Sequence[View],
+    run: Run | None,
+    run_folder: str,
+    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, t.Any],
+) -> list[Finding]:
+    """One name for two tests, within this play or against what the run was started with."""
+    # The name of a single step says what it is, not how: hosts may do it with different settings.
+    named = {view.name: tests[view.name] for view in views if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"}
+    if run is None:
+        return definitions.clashes(named, {})
+    try:
+        before = controller.read_run(run_folder) or {}
+    except ValueError as error:
+        return [Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); put it right, or use another ssd_run_id")]
+    return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
+
+
+def _plan_finding(problem: str, host: str) -> Finding:
+    own, prefix = problem.startswith(f"{host}: "), f"{host}: "
+    return Finding(problem[len(prefix):] if own else problem, host)
+
+
+def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for wrong ones (findings)."""
+    wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
+    given = {name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name] for name in hostplan.VARIABLES}
+    return {**given, **{name: asked[name] for name in hostplan.TAGS if name in asked}}
+
+
+def _plan_text(
+    views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]], chosen: t.Mapping[str, purges.Chosen]
+) -> list[str]:
+    if run is None:
+        return []
+    lines = [f"Run {run.id}"]
+    for view in views:
+        state = run.attach.get(view.name)
+        if view.unreachable:
+            lines.append(f"{view.name}: unreachable; its drives would count as not tested")
+        elif state in findings.DRIVES_SETTLED:
+            lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
+        elif view.name in plans and view.asked:
+            eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
+            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views), chosen[view.name])
+    return lines
+
+
+def _criteria(views: t.Sequence[View]) -> t.Any:
+    """The run's criteria; None for a single step, which measures nothing that one could be about."""
+    return (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else None
+
+
+def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
+    """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
+    given = findings.judge.number(asked.get("ssd_assumed_write_mib_s"))
+    return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
+
+
+def _record(
+    views: t.Sequence[View], run: Run, now: datetime.datetime, tests: t.Mapping[str, t.Mapping[str, t.Any]]
+) -> dict[str, t.Any]:
+    """run.json (docs/internals.md)."""
+    asked = [
+        {"host": view.name, "drive": drives_util.label(selector), "tests": list(tests[view.name])}
+        for view in views
+        if view.asked is not None
+        for selector in view.asked["ssd_drives"]
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {"id": run.id, "name": run.name},
+        "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
+        "asked": asked,
+        "criteria": _criteria(views) or [],
+        "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
+        "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
+    }

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drives of a fleet as an inventory to copy from: those that may be erased as entries, all others as comments."""
+from __future__ import annotations
+
+import re
+import textwrap
+import typing as t
+
+from ...module_utils.drive import identity as drives_util
+from ..common import units
+
+_HEAD = (
+    "The drives of the fleet, to copy from into an inventory. Keep only what shall be erased and qualified.",
+    "A drive that may not be erased stands as a comment with the reasons.",
+)
+_ENTRY_INDENT = " " * 8
+_WIDTH = 120
+# A YAML 1.1 reader takes some plain words for booleans or null, and anything like a number for one.
+_PLAIN_NAME = re.compile(r"(?!(?:yes|no|on|off|true|false|null|y|n)$)[A-Za-z][A-Za-z0-9_.-]*", re.IGNORECASE)
+
+
+def render(answers: t.Mapping[str, t.Any], group: str = "ssd_servers") -> str:
+    """`answers`: for each inventory name what `drive_facts` returned; one without `drives` gave no answer."""
+    lines = [*_comments("", _HEAD), f"{_name(group)}:", "  hosts:"]
+    for host, answer in answers.items():
+        lines += _host(host, answer)
+    return "\n".join(lines) + "\n"
+
+
+def failures(answers: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The hosts that gave no answer, with what they said instead."""
+    return {host: _message(answer) for host, answer in answers.items() if _drives(answer) is None}
+
+
+def _host(host: str, answer: t.Any) -> list[str]:
+    drives = _drives(answer)
+    lines = [f"    {_name(host)}:"]
+    if drives is None:
+        return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
+    chosen = [drive for drive in drives if drive.get("eligible") is True and drive.get("selector")]
+    rest = [drive for drive in drives if drive not in chosen]
+    lines.append("      ssd_drives:" if chosen else "      ssd_drives: []")
+    for drive in chosen:
+        lines.append(f"{_ENTRY_INDENT}{_entry(drive)}  # {_about(drive)}")
+    for drive in rest:
+        lines += _comments(_ENTRY_INDENT, [f"not eligible: {_about(drive)}", *_reasons(drive)])
+    if not drives:
+        lines += _comments(_ENTRY_INDENT, ["no drive found"])
+    return lines
+
+
+def _drives(answer: t.Any) -> list[t.Any] | None:
+    drives = answer.get("drives") if isinstance(answer, t.Mapping) else None
+    return drives if isinstance(drives, list) else None
+
+
+def _message(answer: t.Any) -> str:
+    if not isinstance(answer, t.Mapping):
+        return "nothing"
+    said = [str(answer.get("msg") or "nothing"), *str(answer.get("module_stderr") or "").splitlines()[:1]]
+    return "; ".join(said)
+
+
+def _entry(drive: t.Mapping[str, t.Any]) -> str:
+    """`- serial: "0123"`: always in quotes."""
+    key, value = drives_util.selector_item(drive["selector"])
+    return f"- {key}: {_quoted(str(value))}"
+
+
+def _about(drive: t.Mapping[str, t.Any]) -> str:
+    identity = drive.get("identity") or {}
+    size = identity.get("size_bytes")
+    parts = [identity.get("model"), units.data_size(size) if size else None, identity.get("transport"), drive.get("path")]
+    return _one_line(", ".join(str(part) for part in parts if part))
+
+
+def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
+    named = [_entry(drive)] if drive.get("selector") else []
+    return named + [f"  {refusal['code']}: {refusal['message']}" for refusal in drive.get("refusals", [])]
+
+
+def _comments(indent: str, texts: t.Iterable[str]) -> list[str]:
+    lines = []
+    for text in texts:
+        body = _one_line(text)
+        lead = body[: len(body) - len(body.lstrip())]
+        first, next_ones = f"{indent}# ", f"{indent}# {lead}  "
+        lines += textwrap.wrap(body, _WIDTH, initial_indent=first, subsequent_indent=next_ones, break_long_words=False, break_on_hyphens=False)
+    return lines
+
+
+def _one_line(text: str) -> str:
+    """No drive's text may end a comment and so become an entry: YAML breaks lines at more than a line feed."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted YAML text; JSON's would not do, since it writes rare letters as surrogate pairs."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in escaped) + '"'

@@ -1,0 +1,281 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What preflight decides over the whole fleet: the run, and everything that is wrong. Pure; each check returns all it finds."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import typing as t
+
+from ...module_utils.checks.base import version_key
+from ...module_utils.guard import inspection, own_data
+from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
+from ..common.schema import plain, suggestion
+from ..plan import tuning_values
+from ..results import judge
+from . import values
+
+MODES = ("plan", "destructive")
+# On these hosts the drives are the run's own: it holds them exclusively, or is done with them.
+DRIVES_SETTLED = (*LIVE_STATES, "finished")
+# What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our password of a security erase.
+HOST_SETTLES = ("sanitize_running", "ata_security")
+# Decided once for the fleet, so every host has to have the same value.
+FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria")
+RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+MOST_NAMED = 5
+
+
+class Finding(t.NamedTuple):
+    """Something that stops the run: what it is, and where."""
+
+    message: str
+    host: str = ""
+    drive: str = ""
+
+    def text(self) -> str:
+        """One line for people: host: drive X: message."""
+        return "".join([f"{self.host}: " if self.host else "", f"drive {self.drive}: " if self.drive else "", self.message])
+
+
+class View(t.NamedTuple):
+    """One host as preflight sees it; None: no such answer.
+
+    asked: its variables; runs: campaign_info's; facts: host_facts'; drives: drive_facts'. unreachable: why it did not answer.
+    failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
+    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
+    """
+
+    name: str
+    asked: t.Mapping[str, t.Any] | None
+    runs: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    facts: t.Mapping[str, t.Any] | None = None
+    drives: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    unreachable: str = ""
+    failures: t.Mapping[str, str] = {}
+    similar: t.Sequence[str] = ()
+    misplaced: t.Sequence[str] = ()
+    checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    snapshot: t.Mapping[str, t.Any] | None = None
+
+
+class Run(t.NamedTuple):
+    """The run to start or to go on with. attach: the state of the run on the hosts that know it."""
+
+    id: str
+    name: str
+    attach: t.Mapping[str, str]
+
+
+def shared_value(views: t.Sequence[View], name: str) -> t.Any:
+    """A variable's value where every host has to have the same; None when no host has one."""
+    return next((plain(view.asked[name]) for view in views if view.asked and view.asked.get(name) is not None), None)
+
+
+def settings(views: t.Sequence[View]) -> list[Finding]:
+    """Wrong values of variables, and different ones where the fleet needs the same."""
+    found = [finding for name in FLEET_WIDE for finding in _differing(views, name)]
+    name, run_id = (shared_value(views, key) for key in ("ssd_run_name", "ssd_run_id"))
+    found += [finding for view in views for finding in _mode(view)]
+    if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
+        found.append(Finding(f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"))
+    if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
+        found.append(Finding(f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"))
+    criteria = shared_value(views, "ssd_criteria") or []
+    if not isinstance(criteria, list):
+        found.append(Finding(f"ssd_criteria: {criteria!r} is not a list of mappings with metric and min or max"))
+    else:
+        found += [Finding(f"ssd_criteria: {problem}") for criterion in criteria for problem in judge.criterion_problems(criterion)]
+    found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
+    return found + [finding for view in views for finding in _host_settings(view)]
+
+
+def _differing(views: t.Sequence[View], name: str) -> list[Finding]:
+    by_value: dict[str, list[str]] = {}
+    for view in views:
+        if view.asked:
+            by_value.setdefault(repr(plain(view.asked.get(name))), []).append(view.name)
+    if len(by_value) < 2:
+        return []
+    shown = "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in by_value.items())
+    return [Finding(f"{name}: has to be the same for all hosts of a run, but is {shown}")]
+
+
+def _mode(view: View) -> list[Finding]:
+    mode = plain((view.asked or {}).get("ssd_mode", "plan"))
+    if mode in MODES:
+        return []
+    return [Finding(f"ssd_mode: {mode!r} must be one of the words: {', '.join(MODES)}{suggestion(mode, MODES)}", view.name)]
+
+
+def _host_settings(view: View) -> list[Finding]:
+    if view.asked is None:
+        if view.unreachable:
+            return []
+        return [Finding("could not even be checked, see its error above: a variable of its is wrong or undefined", view.name)]
+    return [Finding(problem, view.name) for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]]
+
+
+def named_drives(view: View) -> list[Finding]:
+    """Whether the host's ssd_drives is a list of selectors."""
+    if view.asked is None:
+        return []
+    given = plain(view.asked.get("ssd_drives"))
+    if given is None or given == []:
+        hint = f" ({view.similar[0]} is set; did you mean ssd_drives?)" if view.similar else ""
+        return [Finding(f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out of the group", view.name)]
+    if not isinstance(given, list):
+        return [Finding(f"ssd_drives: {given!r} is not a list; write - serial: \"…\" for each drive", view.name)]
+    problems = [(index, inspection.entry_problem(selector)) for index, selector in enumerate(given)]
+    return [Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem]
+
+
+def tools(view: View) -> list[Finding]:
+    """Missing tools, and a fio that is too old."""
+    if view.facts is None or view.asked is None:
+        return []
+    present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
+    found = [Finding(f"{name} is missing; install it with the system's packages", view.name) for name in sorted(present) if not present[name]]
+    fio = present.get("fio")
+    if fio and not fio.get("version"):
+        found.append(Finding(f"{fio['path']} does not tell its version; ssd_fio_min_version is {least}", view.name))
+    elif fio and version_key(str(fio["version"])) < version_key(least):
+        found.append(Finding(f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a newer one", view.name))
+    return found
+
+
+def answers(view: View, unreachable_counts: bool) -> list[Finding]:
+    """Modules that failed on the host; and with `unreachable_counts` (plan mode), that nothing is known of its drives."""
+    if view.unreachable:
+        message = f"is unreachable, so its drives could not be checked: {view.unreachable}"
+        return [Finding(message, view.name)] if unreachable_counts else []
+    return [Finding(f"{module} failed: {message}", view.name) for module, message in view.failures.items()]
+
+
+def refused(view: View, run: Run | None) -> list[Finding]:
+    """The drives that may not be erased. Those that the run itself holds, or has finished, are not asked again."""
+    if view.drives is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+        return []
+    malformed = {finding.message for finding in named_drives(view)}
+    return [
+        Finding(f"{refusal['code']}: {refusal['message']}", view.name, str(entry["drive"]))
+        for entry in view.drives
+        for refusal in standing(entry, run)
+        if not (malformed and refusal["code"] == "bad_selector")
+    ]
+
+
+def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
+    """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
+    known = entry.get("own_data")
+    ours = inspection.ours(known, run.id if run else None)
+    codes = {refusal["code"] for refusal in entry["refusals"]}
+    if ours and known["state"] == own_data.WRITING and codes & set(HOST_SETTLES):
+        # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then the guard looks there.
+        ours += (*HOST_SETTLES, "probe_failed")
+    return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
+
+
+def tuning(view: View, run: Run | None) -> list[Finding]:
+    """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not asked again."""
+    if view.asked is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+        return []
+    return [Finding(message, view.name, drive) for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.asked.get("ssd_drives"))]
+
+
+def other_live_runs(view: View, run: Run | None) -> list[Finding]:
+    """Another run that works on the host now."""
+    others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and not (run and entry["run_id"] == run.id)]
+    advice = "wait for it (watch.yml) or end it (stop.yml), each with -e ssd_run_id="
+    return [Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name) for entry in others]
+
+
+def same_drives(views: t.Sequence[View]) -> list[Finding]:
+    """Drives that two hosts name: one machine under two names, or a drive that two machines share."""
+    seen: dict[tuple[t.Any, ...], list[tuple[str, str]]] = {}
+    for view in views:
+        for entry in view.drives or ():
+            key = _drive_key(entry.get("identity"), view.facts or {})
+            if key:
+                seen.setdefault(key, []).append((view.name, str(entry["drive"])))
+    return [
+        Finding(f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; keep it under one host", *first)
+        for first, *rest in seen.values()
+        if len({host for host, _drive in [first, *rest]}) > 1
+    ]
+
+
+def side_by_side(view: View, run: Run | None) -> list[Finding]:
+    """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's lock."""
+    asked = view.asked or {}
+    one_by_one = (values.whole(asked.get("ssd_parallel_drives", 1)) or 1) < 2
+    if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+        return []
+    seen: dict[str, list[str]] = {}
+    for entry in view.drives or ():
+        serial = (entry.get("identity") or {}).get("serial")
+        if serial and "duplicate" not in [refusal["code"] for refusal in entry.get("refusals", ())]:
+            seen.setdefault(serial, []).append(str(entry["drive"]))
+    why = "and would disturb each other; set it to 1"
+    return [
+        Finding(f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) {why}", view.name)
+        for serial, names in seen.items()
+        if len(names) > 1
+    ]
+
+
+def same_machines(views: t.Sequence[View]) -> list[Finding]:
+    """Inventory names that are one machine: it has one host job, so the drives of the second name would not be tested.
+
+    Cloned machines share a machine id and containers a boot id, but neither of them both and the host name too.
+    """
+    seen: dict[tuple[t.Any, ...], list[str]] = {}
+    for view in views:
+        facts = view.facts or {}
+        if facts.get("boot_id") and facts.get("hostname"):
+            seen.setdefault((facts["boot_id"], facts.get("machine_id"), facts["hostname"]), []).append(view.name)
+    return [
+        Finding(f"same_machine: is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them", first)
+        for key, (first, *others) in seen.items()
+        if others
+    ]
+
+
+def _drive_key(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.Any]) -> tuple[t.Any, ...] | None:
+    """What two views of one drive have in common; None where that is unknown."""
+    if not identity:
+        return None
+    if identity.get("serial"):
+        return identity["serial"], identity.get("model"), identity.get("wwn")
+    if identity.get("wwn"):
+        return ("wwn", identity["wwn"])
+    place = identity.get("diskseq") or identity.get("major_minor")
+    return (facts["boot_id"], place) if facts.get("boot_id") and place else None
+
+
+def choose_run(views: t.Sequence[View], now: datetime.datetime) -> tuple[Run | None, list[Finding]]:
+    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has passed."""
+    name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
+    known = [(view.name, entry) for view in views for entry in view.runs or ()]
+    if not run_id:
+        open_ids = {entry["run_id"] for _host, entry in known if entry["run_name"] == name and entry["state"] in UNFINISHED_STATES}
+        if len(open_ids) > 1:
+            return None, [Finding(_several(name, sorted(open_ids), known))]
+        run_id = open_ids.pop() if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
+    attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
+    named = next((entry["run_name"] for _host, entry in known if entry["run_id"] == run_id and entry["run_name"]), name)
+    return Run(str(run_id), str(named), attach), []
+
+
+def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
+    where = [f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids]
+    listed = ", ".join(where)
+    return f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end those you do not want (stop.yml)"
+
+
+def host_list(names: t.Sequence[str]) -> str:
+    """Hosts for a message: all of a few, the first of many."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checks that no host can make alone: what differs between hosts changes results (Micron's brief on best practices). Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.checks.base import WARNING
+from ...module_utils.checks.table import FLEET_FIRMWARE, FLEET_HOSTS
+from .findings import View, host_list
+
+# What hosts should have alike: (name, where in a snapshot, whether only hosts of one make are compared).
+ALIKE: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("BIOS", ("bios", "version"), True),
+    ("microcode", ("cpu", "microcode"), True),
+    ("memory", ("memory", "total_bytes"), True),
+    ("kernel", ("kernel", "release"), False),
+    ("kernel command line", ("command_line",), True),
+    ("fio", ("tools", "fio", "version"), False),
+    ("nvme-cli", ("tools", "nvme", "version"), False),
+)
+# A command line names the root file system of its own host.
+OWN_WORDS = ("root=", "BOOT_IMAGE=", "initrd=", "resume=", "rd.lvm.lv=", "rd.luks.uuid=", "rd.md.uuid=", "ip=", "BOOTIF=")
+MEMORY_STEP = 1 << 30
+REMEDIES = {
+    FLEET_FIRMWARE: "bring the drives to one firmware (preflight_firmware holds them to it), or compare only within one",
+    FLEET_HOSTS: "bring the hosts to one state, or compare only within one",
+}
+
+Place = t.Tuple[str, str]
+
+
+def added(views: t.Sequence[View]) -> list[View]:
+    """The views, with what differs between them among their checks."""
+    found: dict[str, list[dict[str, t.Any]]] = {}
+    for check, message, hosts in [*_firmware(views), *_hosts(views)]:
+        for host in hosts:
+            found.setdefault(host, []).append({"check": check, "drive": None, "message": message, "remedy": REMEDIES[check]})
+    return [view if view.checks is None else view._replace(checks=[*view.checks, *_levelled(view, found.get(view.name, []))]) for view in views]
+
+
+def _levelled(view: View, found: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+    levels = (view.asked or {}).get("preflight_levels")
+    chosen = levels if isinstance(levels, dict) else {}
+    return [{**item, "level": chosen.get(item["check"], WARNING)} for item in found]
+
+
+def _firmware(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
+    """Drives of one model with different firmware: (check, message, hosts)."""
+    models: dict[str, dict[str, list[Place]]] = {}
+    for view in views:
+        for entry in view.drives or ():
+            identity = entry.get("identity") or {}
+            if identity.get("model") and identity.get("firmware"):
+                models.setdefault(identity["model"], {}).setdefault(identity["firmware"], []).append((view.name, str(entry["drive"])))
+    found = []
+    for model, versions in models.items():
+        if len(versions) > 1:
+            shown = "; ".join(f"{version} on {_drives(places)}" for version, places in sorted(versions.items()))
+            hosts = list(dict.fromkeys(host for places in versions.values() for host, _drive in places))
+            found.append((FLEET_FIRMWARE, f"drives of the model {model} have different firmware: {shown}", hosts))
+    return found
+
+
+def _drives(places: t.Sequence[Place]) -> str:
+    return host_list([f"{host} ({drive})" for host, drive in places])
+
+
+def _hosts(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
+    """Hosts that differ in what they should have alike; what a host does not tell is not compared."""
+    found = []
+    for name, keys, same_make in ALIKE:
+        makes: dict[str, dict[str, list[str]]] = {}
+        for view in views:
+            value, make = _value(view, keys), _make(view) if same_make else "every host"
+            if value is not None and make:
+                makes.setdefault(make, {}).setdefault(value, []).append(view.name)
+        for values in makes.values():
+            if len(values) > 1:
+                shown = "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in sorted(values.items()))
+                found.append((FLEET_HOSTS, f"the hosts differ in {name}: {shown}", [host for hosts in values.values() for host in hosts]))
+    return found
+
+
+def _value(view: View, keys: t.Sequence[str]) -> str | None:
+    value: t.Any = view.snapshot
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, int):
+        # The firmware takes some of it, on each host a little more or less.
+        return f"{round(value / MEMORY_STEP)} GiB"
+    if keys == ("command_line",) and value:
+        return " ".join(word for word in str(value).split() if not word.startswith(OWN_WORDS))
+    return str(value) if value else None
+
+
+def _make(view: View) -> str:
+    bios = (view.snapshot or {}).get("bios") or {}
+    return " ".join(bios[key] for key in ("system_vendor", "system") if bios.get(key))

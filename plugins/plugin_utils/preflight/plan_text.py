@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan would do and how long it should take, as text for plan mode. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure.rounds import cell_s
+from ..plan import cells as celling
+from . import criteria as judging
+from . import purges
+
+MIB = 1 << 20
+# Starting fio, its result and the journal, for each cell.
+CELL_OVERHEAD_S = 0.4
+IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
+
+
+def estimate(plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Chosen | None = None) -> list[dict[str, t.Any]]:
+    """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
+
+    write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s: every
+    limit is reached; a limit in bytes alone is turned into time by the assumed rate. chosen: the purges, where they are known.
+    """
+    estimates = []
+    for drive in plan["drives"]:
+        offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
+        tests = [_estimate_test(test, drive["expected"], write_mib_s * MIB, offer) for test, offer in zip(drive["tests"], offers)]
+        totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
+        estimates.append({"drive": drive["drive"], **totals, "tests": tests})
+    return estimates
+
+
+def _estimate_test(
+    test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], bytes_per_s: float, offer: purges.Offer | None
+) -> dict[str, t.Any]:
+    active = celling.active_range_bytes(test, identity)
+    purge_s = identity["size_bytes"] / bytes_per_s * purges.share_of_fill(test, offer)
+    fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
+    shortest, longest = _rounds_s(test, active / bytes_per_s) if test["cells"] else (0.0, 0.0)
+    before_s = purge_s + fill_s
+    return {"test": test["name"], "min_s": round(before_s + shortest, 1), "max_s": round(before_s + longest, 1)}
+
+
+def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, float]:
+    """Shortest and longest time of the rounds; `capacity_s`: to write the ActiveRange once at the assumed rate."""
+    rounds, steady = test["rounds"], test["steady_state"]
+    round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test["cells"])
+    bounds = []
+    if rounds["max"]:
+        bounds.append(rounds["max"] * round_s)
+    if rounds["time_limit_s"]:
+        bounds.append(rounds["time_limit_s"] + round_s)
+    by_bytes_s = rounds["capacity_multiple"] * capacity_s + round_s if rounds["capacity_multiple"] else None
+    longest = min(bounds) if bounds else by_bytes_s or 0.0
+    first = steady["window"] * steady["sample_every"] + test["after_steady_rounds"] if steady else None
+    chances = [longest, *([first * round_s] if first else []), *([by_bytes_s] if by_bytes_s else [])]
+    return min(chances), longest
+
+
+def describe(
+    plan: t.Mapping[str, t.Any],
+    paths: t.Mapping[str, str],
+    write_mib_s: float,
+    criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None,
+    chosen: purges.Chosen | None = None,
+) -> list[str]:
+    """The lines that plan mode prints for one host.
+
+    paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as it is known.
+    """
+    parallel = plan["parallel_drives"]
+    lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
+    for drive, times in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
+        lines.append(f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})")
+        for number, (test, took) in enumerate(zip(drive["tests"], times["tests"]), start=1):
+            lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
+            offer = (chosen or {}).get((drive["drive"], test["name"]))
+            lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
+            lines += [f"       not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test["not_applicable"]).items()]
+        if criteria is not None:
+            lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
+        lines.append(f"    in all {span(times['min_s'], times['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)")
+    return lines
+
+
+def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for item in not_applicable:
+        grouped.setdefault(item["reason"], []).append(item["id"])
+    return grouped
+
+
+def identity_text(identity: t.Mapping[str, t.Any]) -> str:
+    """Who a drive is, in one line: model, serial, wwn, firmware, size, logical block size."""
+    named = [str(identity[key]) if key == "model" else f"{key} {identity[key]}" for key in IDENTITY_SHOWN if identity.get(key)]
+    return ", ".join([*named, capacity(identity["size_bytes"]), f"{identity['logical_block_size_bytes']} B blocks"])
+
+
+def _verb(drive: t.Mapping[str, t.Any]) -> str:
+    erases = any(
+        test["purge"]["method"] != "none" or test["precondition"] or any(cell["read_pct"] < 100 for cell in test["cells"])
+        for test in drive["tests"]
+    )
+    return "would erase" if erases else "would use"
+
+
+def _steps(test: t.Mapping[str, t.Any]) -> str:
+    steps = []
+    purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
+    steps.append("no purge" if purge == "none" else f"purge ({purge})")
+    if fill:
+        with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
+        steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{with_zeros}")
+    if cells:
+        shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
+        steps.append(f"rounds of {shown} ({duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
+    return ", ".join(steps)
+
+
+def _until(test: t.Mapping[str, t.Any]) -> str:
+    rounds, steady = test["rounds"], test["steady_state"]
+    limits = [
+        f"{rounds['max']} rounds" if rounds["max"] else "",
+        f"{rounds['capacity_multiple']:g} x the ActiveRange written" if rounds["capacity_multiple"] else "",
+        duration(rounds["time_limit_s"]) if rounds["time_limit_s"] else "",
+    ]
+    ends = " or ".join(limit for limit in limits if limit)
+    if not steady:
+        return f"until {ends}"
+    every = f", one round in {steady['sample_every']}" if steady["sample_every"] > 1 else ""
+    tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
+    return f"until steady ({tracked}; window of {steady['window']}{every}), at most {ends}"
+
+
+def span(min_s: float, max_s: float) -> str:
+    """A span of time: 4 min to 2 h 10 min."""
+    low, high = duration(min_s), duration(max_s)
+    return low if low == high else f"{low} to {high}"
+
+
+def duration(seconds: float) -> str:
+    """Time in the two largest units that matter: 45 s, 4 min, 2 h 10 min, 3 d 4 h."""
+    rest = round(seconds)
+    if rest < 100:
+        return f"{rest} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h" + (f" {minutes} min" if minutes else "")
+    days, hours = divmod(hours, 24)
+    return f"{days} d" + (f" {hours} h" if hours else "")
+
+
+def capacity(size_bytes: int) -> str:
+    """A drive's capacity as its label has it, in powers of ten: 480.1 GB; small ones in MiB."""
+    if size_bytes < 10**9:
+        return f"{size_bytes / MIB:.4g} MiB"
+    divisor, unit = (1e12, "TB") if size_bytes >= 10**12 else (1e9, "GB")
+    return f"{size_bytes / divisor:.4g} {unit}"

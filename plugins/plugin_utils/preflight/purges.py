@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which purge each test of a plan gets on each drive, and what it would run; what a drive can't do is a finding. Pure."""
+
+from __future__ import annotations
+
+import shlex
+import typing as t
+
+from ...module_utils.guard import inspection
+from ...module_utils.purge import methods
+from ...module_utils.purge.method import NOT_PTS, PurgeError
+from ..plan.purge_values import identity_after
+from .findings import DRIVES_SETTLED, Finding, Run, View
+
+# Methods that write or erase block by block: as slow as a full overwrite, as far as anybody can tell before.
+_FULL = ("overwrite", "nvme_sanitize_overwrite", "scsi_sanitize_overwrite", "scsi_format_unit", "ata_security_erase")
+# A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
+_SHARE_OF_FILL = 0.1
+Offer = t.Mapping[str, t.Any]
+# {(drive, test): the offer taken}
+Chosen = t.Dict[t.Tuple[str, str], Offer]
+
+
+def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
+    """What each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with were asked then."""
+    chosen: Chosen = {}
+    found: dict[Finding, None] = {}
+    if plan is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+        return {}, []
+    seen = {str(entry["drive"]): entry for entry in view.drives or () if entry.get("purge_capabilities")}
+    for drive in plan["drives"]:
+        entry, identity, changed = seen.get(drive["drive"]), drive["expected"], {}
+        for test in drive["tests"] if entry else ():
+            if test["purge"]["method"] == "none":
+                continue
+            try:
+                offered = methods.offers_for(entry["purge_capabilities"], identity, {**test["purge"], **changed})
+                chosen[drive["drive"], test["name"]] = methods.choose(test["purge"]["method"], offered)
+            except PurgeError as error:
+                (refusal,) = inspection.refuse(error.code, entry["selector"], entry["path"], str(error))
+                found[Finding(f"{refusal['code']}: {refusal['message']}", view.name, drive["drive"])] = None
+            if test["purge"].get("lba_size_bytes"):
+                # What was read of the drive has the LBA size of before.
+                identity, changed = identity_after(identity, test["purge"]), {"lba_size_bytes": test["purge"]["lba_size_bytes"]}
+    return chosen, list(found)
+
+
+def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
+    """How long a purge takes as a share of the time to write the drive once."""
+    method = offer["method"] if offer else test["purge"]["method"]
+    return 0.0 if method == "none" else 1.0 if method in _FULL else _SHARE_OF_FILL
+
+
+def lines(offer: Offer) -> list[str]:
+    """What plan mode tells of a chosen purge: the method, why it, and exactly what it would run."""
+    flag = ", not a purge as the PTS means it (not_pts)" if offer["purge_class"] == NOT_PTS else ""
+    head = f"purge by {offer['method']} ({offer['why']}){flag}, within {offer['timeout_s']:g} s"
+    return [head, *(f"  {shlex.join(argv)}" for argv in offer["commands"])]

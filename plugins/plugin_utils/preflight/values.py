@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What single values of a host may be: its name, numbers, tuning. Pure; each function returns what is wrong, as "key: message"."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..common.schema import plain
+from ..plan import purge_values, tuning_values
+from ..results import judge
+
+# Variables that a host must not have, with where they belong.
+MISPLACED = {
+    "ssd_overwrite_data": "ssd_overwrite_data: gives up one drive's data, so no host or group can have it; "
+    'write it into the entry of that drive in ssd_drives: - {serial: "…", ssd_overwrite_data: true}',
+}
+LONGEST_NAME_BYTES = 200
+
+
+def whole(value: t.Any) -> int | None:
+    """A whole number, also from a text as AWX and -e give it; else None."""
+    if isinstance(value, str):
+        return int(value) if re.fullmatch(r"\s*[0-9]{1,9}\s*", value) else None
+    number = judge.number(value)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
+    return lambda value: judge.number(value) is not None and holds(float(value))
+
+
+# (variable, whether a value is right, what it has to be)
+NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
+    ("ssd_parallel_drives", lambda value: (whole(value) or 0) >= 1, "a whole number of at least 1"),
+    ("ssd_sample_interval_s", _number(lambda number: number == 0 or number >= 1), "0 (no samples) or a number of at least 1"),
+    ("ssd_assumed_write_mib_s", _number(lambda number: number >= 0.001), "a number of at least 0.001"),
+    ("ssd_watch_interval_s", _number(lambda number: number == 0 or number >= 0.5), "0 (automatic) or a number of at least 0.5"),
+    ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
+    ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
+)
+
+
+def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+    """Wrong numbers, tuning and purge among a host's variables."""
+    wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
+    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tuning_values.problems(asked) + purge_values.problems(asked)
+
+
+def name_problems(name: str) -> list[str]:
+    """Why a host of this name could not get a folder for its results."""
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if "/" not in name and name not in (".", "..") and name.isprintable() and size <= LONGEST_NAME_BYTES:
+        return []
+    limits = f"a name without / and control characters, not . or .., of at most {LONGEST_NAME_BYTES} bytes"
+    return [f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address into ansible_host"]

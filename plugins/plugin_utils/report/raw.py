@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host left in raw/<host>/ (journal.jsonl, plan.json), gathered for judging and drawing."""
+
+from __future__ import annotations
+
+import collections
+import os
+import typing as t
+
+from ...module_utils.machine import snapshot
+from ...module_utils.run import folder as rundir
+from ..common import units
+
+Mapping = t.Dict[str, t.Any]
+# From so many settings on that went alike, one line stands for all of them.
+MANY_ALIKE = 5
+# Of each cell of each round, what the charts over time show.
+CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
+
+
+class Measurement:
+    """One attempt at one test of one drive: series over rounds, and the averages of the window.
+
+    `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
+    figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause between
+    two cells. `samples`: the sample records, in order.
+    """
+
+    def __init__(self) -> None:
+        self.rounds: list[Mapping] = []
+        self.cells: dict[str, dict[int, Mapping]] = {}
+        self.averages: list[Mapping] = []
+        self.largest_gap_s: float | None = None
+        self.samples: list[Mapping] = []
+
+    def take(self, event: Mapping) -> None:
+        """Add one journal record of this attempt."""
+        if event["event"] == "round":
+            tracked = {(item.get("cell"), item.get("metric")): item.get("value") for item in event.get("tracked") or []}
+            self.rounds.append(
+                {
+                    "round": event["round"],
+                    "elapsed_s": event.get("elapsed_s"),
+                    "bytes_written": event.get("bytes_written"),
+                    "tracked": tracked,
+                }
+            )
+        elif event["event"] == "cell" and event.get("accepted"):
+            self.cells.setdefault(event["cell"], {})[event["round"]] = cell_figures(event.get("read"), event.get("write"))
+            if event.get("gap_s") is not None:
+                self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
+        elif event["event"] == "sample":
+            self.samples.append(event)
+        elif event["event"] == "test_finished":
+            self.averages = event.get("cells") or []
+
+
+class HostRaw(t.NamedTuple):
+    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective, outcome, restored}]."""
+
+    facts: Mapping
+    settings: list[Mapping]
+    tests: dict[str, dict[str, Mapping]]
+    measurements: dict[tuple[str, str, int], Measurement]
+
+
+def folder_of(run_dir: str, host: str) -> str | None:
+    """raw/<host>; None for a name that would lead out of the run's folder."""
+    if host in ("", ".", "..") or os.sep in host or "\0" in host:
+        return None
+    return os.path.join(run_dir, "raw", host)
+
+
+def read(run_dir: str, host: str) -> HostRaw:
+    """All of one host; what is missing is empty."""
+    folder = folder_of(run_dir, host)
+    if folder is None:
+        return HostRaw({}, [], {}, {})
+    facts: Mapping = {}
+    settings: dict[tuple[t.Any, t.Any], Mapping] = {}
+    measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
+    for event in rundir.read_journal(os.path.join(folder, "journal.jsonl")):
+        kind = event.get("event")
+        if kind == "job_started":
+            facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
+        elif kind == "snapshot":
+            facts = {**facts, **_host_facts(snapshot.brief(event))}
+        elif kind in ("tuned", "restored"):
+            _take_settings(settings, kind, event.get("settings") or [])
+        elif "drive" in event and "test" in event:
+            measurements[(event["drive"], event["test"], event.get("attempt", 1))].take(event)
+    return HostRaw(facts, _grouped(list(settings.values())), _tests(folder), dict(measurements))
+
+
+def _host_facts(short: Mapping) -> Mapping:
+    """What the host was, as texts by name."""
+    tools = ", ".join(f"{name} {version}" for name, version in short["tools"].items() if version and name != "fio")
+    memory = units.rounded(short["memory_bytes"] / 2**30) + " GiB" if short["memory_bytes"] else None
+    return {**{name: value for name, value in short.items() if name not in ("tools", "memory_bytes")}, "memory": memory, "tools": tools}
+
+
+def _grouped(settings: list[Mapping]) -> list[Mapping]:
+    """The settings, with those of many CPUs, drives or interrupts that went alike as one."""
+    groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
+    for item in settings:
+        value = None if item.get("outcome") == "managed" else item.get("effective")
+        after = (item.get("restored") or {}).get("outcome")
+        groups.setdefault((item.get("name"), item.get("before"), item.get("wanted"), value, item.get("outcome"), after), []).append(item)
+    return [
+        shown
+        for alike in groups.values()
+        for shown in (alike if len(alike) < MANY_ALIKE else [{**alike[0], "path": f"{alike[0].get('path')} and {len(alike) - 1} more"}])
+    ]
+
+
+def _tests(folder: str) -> dict[str, dict[str, Mapping]]:
+    try:
+        plan = rundir.read_json(os.path.join(folder, "plan.json")) or {}
+    except ValueError:
+        plan = {}
+    return {entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []}
+
+
+def _take_settings(settings: dict[tuple[t.Any, t.Any], Mapping], kind: str, items: list[Mapping]) -> None:
+    for item in items:
+        entry = settings.setdefault((item.get("name"), item.get("path")), {"restored": None})
+        if kind == "restored":
+            entry["restored"] = dict(item)
+            entry.setdefault("name", item.get("name"))
+            entry.setdefault("path", item.get("path"))
+        else:
+            # A job that was started again sees the tuned value as "before": the first record knows better.
+            entry.update({name: value for name, value in item.items() if name != "before" or "before" not in entry})
+
+
+def cell_figures(read_side: Mapping | None, write_side: Mapping | None) -> Mapping:
+    """One figure for each of CELL_SERIES over both directions; the percentile is the slower direction's."""
+    sides = [side for side in (read_side, write_side) if side]
+    iops = sum(side.get("iops") or 0 for side in sides)
+    if not sides or not iops:
+        return dict.fromkeys(CELL_SERIES)
+    tails = [tail for tail in ((side.get("percentiles_us") or {}).get("99.9") for side in sides) if tail is not None]
+    return {
+        "iops": iops,
+        "mean_latency_us": sum((side.get("mean_latency_us") or 0) * side.get("iops", 0) for side in sides) / iops,
+        "p99_9_latency_us": max(tails) if tails else None,
+        "max_latency_us": max(side.get("max_latency_us") or 0 for side in sides),
+    }

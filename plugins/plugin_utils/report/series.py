@@ -1,0 +1,199 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the page draws: the series of each test, as small as the charts allow. Pure; units are those of the axes."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..common import units
+from .curves import median_curve, phases, significant, thin
+from .raw import CELL_SERIES, Measurement
+
+Mapping = t.Dict[str, t.Any]
+
+FLEET_POINTS = 40_000  # in one overlay chart, over all drives: more makes a browser slow
+MEDIAN_POINTS = 300
+FEWEST_FOR_MEDIAN = 3
+_PERCENTILE = re.compile(r"(?:(read|write)_)?p(\d+(?:_\d+)?)_latency_us")
+
+
+def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None) -> Mapping:
+    """The drawable part of one test of one drive.
+
+    `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json.
+    Returns {test, from_fresh, rounds, elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
+    """
+    windows = record.get("steady_state") or []
+    tracked = [(window["cell"], window["metric"]) for window in windows]
+    rounds = measured.rounds if measured else []
+    if not tracked and rounds:
+        tracked = list(rounds[0]["tracked"])
+    curves = [_curve(cell, metric, rounds, len({cell for cell, _metric in tracked}) > 1) for cell, metric in tracked]
+    numbers = [entry["round"] for entry in rounds]
+    first = windows[0] if windows else {}
+    inside = [numbers.index(number) for number in first.get("window_rounds") or [] if number in numbers]
+    steady = inside if first.get("steady") else []
+    cells = measured.cells if measured else {}
+    values = curves[0]["values"] if curves else []
+    return {
+        "test": record["test"],
+        "from_fresh": bool(spec or "precondition" in record) and not (spec.get("precondition") or record.get("precondition")),
+        "rounds": numbers,
+        "elapsed_s": [significant(entry["elapsed_s"]) for entry in rounds],
+        "multiples": [significant((entry["bytes_written"] or 0) / size_bytes) for entry in rounds] if size_bytes else [],
+        "curves": curves,
+        "phases": phases(values, steady),
+        "latency": _latency(cells, tracked, numbers),
+        "windows": [_window(window, spec, about) for window in windows if window.get("window_values")],
+        "percentiles": percentiles(record.get("metrics") or {}),
+        "convergence": _convergence(cells, tracked, spec, numbers),
+    }
+
+
+def _curve(cell: str, metric: str, rounds: list[Mapping], with_cell: bool) -> Mapping:
+    unit, divisor = units.unit(metric)
+    values = [_scaled(entry["tracked"].get((cell, metric)), divisor) for entry in rounds]
+    return {"label": f"{cell} {metric}" if with_cell else metric, "cell": cell, "metric": metric, "unit": unit, "values": values}
+
+
+def _scaled(value: t.Any, divisor: float) -> float | int | None:
+    return significant(value / divisor) if isinstance(value, (int, float)) else None
+
+
+def _latency(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], rounds: list[int]) -> Mapping | None:
+    """Latency over the rounds, of a test with a single cell: of many cells it would mix unlike things."""
+    if len(cells) != 1 or not tracked:
+        return None
+    figures = next(iter(cells.values()))
+    names = [name for name in CELL_SERIES if name.endswith("_us")]
+    return {name: [significant(figures.get(number, {}).get(name), 4) for number in rounds] for name in names}
+
+
+def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
+    unit, divisor = units.unit(window["metric"])
+    rule = spec.get("steady_state") or about.get("steady_state") or {}
+    return {
+        "cell": window["cell"],
+        "metric": window["metric"],
+        "unit": unit,
+        "steady": bool(window.get("steady")),
+        "rounds": window.get("window_rounds") or list(range(1, len(window["window_values"]) + 1)),
+        "values": [_scaled(value, divisor) for value in window["window_values"]],
+        "average": _scaled(window.get("average"), divisor),
+        "slope": _scaled(window.get("slope"), divisor),
+        "range_ratio": significant(window.get("range_ratio"), 4),
+        "slope_ratio": significant(window.get("slope_ratio"), 4),
+        "range_limit": rule.get("range_limit"),
+        "slope_limit": rule.get("slope_limit"),
+    }
+
+
+def percentile_names(metrics: Mapping) -> list[str]:
+    """p50, p99, p99_9 … of either direction, in order."""
+    matches = [_PERCENTILE.fullmatch(name) for name in metrics]
+    return ["p" + name for name in sorted({match.group(2) for match in matches if match}, key=lambda name: float(name.replace("_", ".")))]
+
+
+def percentiles(metrics: Mapping) -> list[Mapping]:
+    """[{direction, points: [[label, nines, µs]]}] from metrics such as write_p99_9_latency_us; the maximum is last."""
+    found: dict[str, list[tuple[float, str, float | int]]] = {}
+    for name, value in metrics.items():
+        match = _PERCENTILE.fullmatch(name)
+        figure = significant(value)
+        if match and figure:
+            percent = match.group(2).replace("_", ".")
+            found.setdefault(match.group(1) or "", []).append((float(percent), percent, figure))
+    result = []
+    for direction, points in sorted(found.items(), reverse=True):
+        most = significant(metrics.get(f"{direction}_max_latency_us" if direction else "max_latency_us"))
+        ordered = [[label, figure] for _percent, label, figure in sorted(points)]
+        result.append({"direction": direction, "points": ordered + ([["max", most]] if most else [])})
+    return result
+
+
+def _convergence(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], spec: Mapping, rounds: list[int]) -> Mapping | None:
+    """IOPS over the rounds for every block size at the tracked cell's R/W mix (PTS: steady-state convergence plot)."""
+    specs = {cell["id"]: cell for cell in spec.get("cells") or []}
+    if len(cells) < 2 or not tracked or tracked[0][0] not in specs:
+        return None
+    mix = specs[tracked[0][0]]["read_pct"]
+    alike = [specs[name] for name in cells if name in specs and specs[name]["read_pct"] == mix]
+    if len(alike) < 2:
+        return None
+    lines = [
+        {
+            "label": block_size(cell["block_size_bytes"]),
+            "tracked": cell["id"] == tracked[0][0],
+            "values": [significant(cells[cell["id"]].get(number, {}).get("iops")) for number in rounds],
+        }
+        for cell in sorted(alike, key=lambda cell: -cell["block_size_bytes"])
+    ]
+    return {"mix": f"{mix}/{100 - mix}", "lines": lines}
+
+
+def block_size(size_bytes: int) -> str:
+    """As the PTS writes it: 0.5 KiB, 4 KiB, 1024 KiB."""
+    return f"{size_bytes / 1024:g} KiB"
+
+
+def fleet_charts(entries: list[Mapping]) -> list[Mapping]:
+    """One overlay for each test: every drive's tracked curve, thinned so that the chart stays quick.
+
+    `entries`: [{label, verdict, model, limit: {min, max}, title, series: test_series(…)}]. Returns [{test, title, metric, unit,
+    limits, from_fresh, thinned, curves: [{label, verdict, elapsed_s, multiples, rounds, values}]}].
+    """
+    charts: dict[str, Mapping] = {}
+    drawn = [entry for entry in entries if entry["series"]["curves"]]
+    for entry in drawn:
+        series = entry["series"]
+        first = series["curves"][0]
+        chart = charts.setdefault(
+            series["test"],
+            {
+                "test": series["test"],
+                "title": entry["title"],
+                "metric": first["metric"],
+                "unit": first["unit"],
+                "from_fresh": series["from_fresh"],
+                "limits": [],
+                "thinned": False,
+                "curves": [],
+            },
+        )
+        if first["metric"] != chart["metric"]:
+            continue
+        chart["limits"] += [limit for limit in entry["limits"] if limit not in chart["limits"]]
+        most = max(60, FLEET_POINTS // len(drawn))
+        chart["thinned"] = chart["thinned"] or len(first["values"]) > most
+        indexes, values = thin(list(range(len(first["values"]))), first["values"], most)
+        curve = {name: [series[name][int(i or 0)] for i in indexes] for name in ("elapsed_s", "multiples", "rounds") if series[name]}
+        chart["curves"].append(dict(curve, label=entry["label"], verdict=entry["verdict"], drive=entry["drive"], values=values))
+    # What must be seen is drawn last, on top.
+    for chart in charts.values():
+        chart["curves"].sort(key=lambda curve: curve["verdict"] != "pass")
+    return list(charts.values())
+
+
+def medians(entries: list[Mapping]) -> Mapping:
+    """{test: {model: {count, elapsed_s, multiples, rounds, values}}}: the median curve of the drives of a model, three at least."""
+    groups: dict[tuple[str, str], list[Mapping]] = {}
+    for entry in entries:
+        if entry["series"]["curves"] and entry["series"]["multiples"]:
+            groups.setdefault((entry["series"]["test"], entry["model"]), []).append(entry["series"])
+    result: Mapping = {}
+    for (test, model), members in groups.items():
+        if len(members) < FEWEST_FOR_MEDIAN:
+            continue
+        elapsed, multiples, values = median_curve([(s["elapsed_s"], s["multiples"], s["curves"][0]["values"]) for s in members])
+        step = max(1, len(values) // MEDIAN_POINTS)
+        result.setdefault(test, {})[model] = {
+            "count": len(members),
+            "elapsed_s": elapsed[::step],
+            "multiples": [significant(value) for value in multiples[::step]],
+            "rounds": list(range(1, len(values) + 1))[::step],
+            "values": [significant(value) for value in values[::step]],
+        }
+    return result

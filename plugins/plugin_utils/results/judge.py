@@ -1,0 +1,308 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts: what was asked for, what was measured, and which criteria hold. Pure; shapes in docs/internals.md."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import typing as t
+
+from ..common import units
+
+# Worst first: the verdict of a drive is the first of these that one of its findings has.
+VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
+NO_CRITERION = "no criterion applied"
+CRITERION_KEYS = ("test", "metric", "min", "max", "model", "cell")
+TEXT_KEYS = ("test", "metric", "model", "cell")
+
+Mapping = t.Dict[str, t.Any]
+
+
+class Finding(t.NamedTuple):
+    """One thing that decides a verdict, and the sentence that says why."""
+
+    verdict: str
+    reason: str
+
+
+def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
+    """Judge every drive that was asked for, and every other one that has records.
+
+    `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
+    ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
+    `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria}]}. Each of a test's
+    `criteria` is {criterion, metric, cell, value, min, max, met}.
+    """
+    facts = _Facts(run, list(records))
+    drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
+    counts = {verdict: sum(drive["verdict"] == verdict for drive in drives) for verdict in reversed(VERDICTS)}
+    return {"verdicts": counts, "all_passed": bool(drives) and counts["pass"] == len(drives), "drives": drives}
+
+
+def describe(criterion: Mapping) -> str:
+    """A criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
+    words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
+    words += [f"{limit} {units.plain(criterion[limit])}" for limit in ("min", "max") if criterion.get(limit) is not None]
+    text = " ".join(words)
+    return f"{text} (model {criterion['model']})" if (criterion.get("model") or "*") != "*" else text
+
+
+def criterion_problems(criterion: t.Any) -> list[str]:
+    """Why a criterion cannot be applied, as sentences; empty when it can."""
+    if not isinstance(criterion, dict):
+        return [f"criterion {criterion!r} is not a mapping with metric and min or max"]
+    name = describe(criterion)
+    problems = [
+        f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS
+    ]
+    problems += [
+        f"{name}: {word} is {criterion[word]!r}, not a text" + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
+        for word in TEXT_KEYS
+        if criterion.get(word) is not None and not isinstance(criterion[word], str)
+    ]
+    if not criterion.get("metric"):
+        problems.append(f"{name} names no metric")
+    given = [limit for limit in ("min", "max") if criterion.get(limit) is not None]
+    if not given:
+        problems.append(f"{name} has neither min nor max")
+    problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
+    return problems
+
+
+def number(value: t.Any) -> float | None:
+    """A finite number, also from a numeric text (an inventory's); else None."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        return None
+    return result if math.isfinite(result) and not isinstance(value, bool) else None
+
+
+def _finite(metrics: Mapping) -> Mapping:
+    """Metrics as JSON can carry them: what is not a finite number is None."""
+    return {name: value if number(value) is not None else None for name, value in metrics.items()}
+
+
+class _Facts:
+    """run.json and the records, found by host, drive and test."""
+
+    def __init__(self, run: Mapping, records: list[Mapping]) -> None:
+        self.tests: Mapping = run.get("tests") or {}
+        self.criteria = run.get("criteria") or []
+        self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
+        self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
+        self.drive_records = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
+        self.test_records: dict[tuple[str, str], dict[str, Mapping]] = {}
+        for record in records:
+            if record["kind"] == "test":
+                self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
+
+    def drives(self) -> list[tuple[str, str]]:
+        """(host, drive) of all that were asked for, then of those that only have records."""
+        return list(dict.fromkeys([*self.asked, *self.drive_records, *self.test_records]))
+
+    def tests_of(self, host: str, drive: str) -> list[str]:
+        """The tests asked of a drive, then those that only have records."""
+        asked = self.asked.get((host, drive))
+        names = list(asked.get("tests") or self.tests) if asked else []
+        return list(dict.fromkeys([*names, *self.test_records.get((host, drive), {})]))
+
+
+def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
+    record = facts.drive_records.get((host, drive), {})
+    identity = record.get("identity") or {}
+    model = identity.get("model") or ""
+    measured = facts.test_records.get((host, drive), {})
+    criteria = [c for c in facts.criteria if not criterion_problems(c) and is_of_model(c, model)]
+    tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
+    findings = _drive_findings(facts, host, drive, record, tests)
+    # What the whole campaign says, each test without a record would only repeat.
+    told = [test for test in tests if test["test"] in measured or not findings]
+    if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
+        findings = []  # The test says so already, and after how many rounds.
+    findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
+    findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
+    findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests, facts.tests)]
+    verdict = worst([finding.verdict for finding in findings])
+    # The worst first; what holds is only worth saying of a drive that passed.
+    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
+    return {
+        "host": host,
+        "drive": drive,
+        "serial": identity.get("serial"),
+        "model": identity.get("model"),
+        "firmware": identity.get("firmware"),
+        "verdict": verdict,
+        "reasons": list(dict.fromkeys(finding.reason for finding in shown)),
+        "tests": tests,
+    }
+
+
+def _pass_findings(tests: list[Mapping]) -> list[Finding]:
+    """The criteria that a drive met, or that there was none."""
+    met = [Finding("pass", f"{test['test']}: {comparison(check)}") for test in tests for check in test["criteria"]]
+    return met or [Finding("pass", NO_CRITERION)]
+
+
+def worst(verdicts: t.Iterable[str]) -> str:
+    """The verdict that decides: fail, error, invalid, not_tested, pass; nothing at all is not_tested."""
+    given = set(verdicts)
+    return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
+
+
+def _drive_findings(facts: _Facts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Finding]:
+    """What the campaign as a whole says: a drive passes only if its campaign was completed."""
+    outcome = record.get("outcome")
+    if outcome == "complete" and tests:
+        return []
+    if outcome == "complete":
+        return [Finding("not_tested", "no test was asked of this drive")]
+    verdict = {"error": "error", "interrupted": "invalid"}.get(str(outcome), "not_tested")
+    if verdict == "invalid" and not facts.test_records.get((host, drive)):
+        verdict = "not_tested"
+    return [Finding(verdict, _why_no_record(facts, host, drive, record))]
+
+
+def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str:
+    """The most telling reason why a drive's campaign left no result."""
+    message = record.get("message") or ""
+    outcome = record.get("outcome")
+    if record.get("refusals"):
+        refusals = "; ".join(f"{entry.get('code')} ({entry.get('message')})" for entry in record["refusals"])
+        return f"{drive} was refused on {host}: {refusals}"
+    if outcome == "refused":
+        return f"{drive} was refused on {host}" + _colon(message)
+    if outcome == "error":
+        return f"the campaign of {drive} on {host} ended with an error" + _colon(message)
+    if outcome == "interrupted":
+        return f"the campaign of {drive} on {host} was interrupted" + _colon(message)
+    host_record = facts.hosts.get(host)
+    if host_record is None:
+        return f"nothing was collected from {host}: run the playbook collect with this ssd_run_id"
+    state = host_record.get("state")
+    said = _colon(host_record.get("message") or message)
+    if state == "unfinished":
+        return f"{host} had not finished when its results were collected{said}; run the playbooks watch and collect with this ssd_run_id"
+    if state in ("unreachable", "failed"):
+        return f"{host} {'was unreachable' if state == 'unreachable' else 'failed'}{said}"
+    return f"{host} reported no result for {drive}" + _colon(message)
+
+
+def _colon(message: str) -> str:
+    return f": {message}" if message else ""
+
+
+def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]) -> Mapping:
+    about = facts.tests.get(name) or {}
+    result = {
+        "test": name,
+        "title": (record or {}).get("title") or about.get("title") or name,
+        "outcome": None,
+        "metrics": {},
+        "criteria": [],
+    }
+    if record is None:
+        campaign = facts.drive_records.get((host, drive), {})
+        return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
+    checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
+    result.update(
+        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
+    )
+    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
+    if trouble:
+        return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
+    missed = [check for check in result["criteria"] if not check["met"]]
+    if missed:
+        return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
+    reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
+    return dict(result, verdict="pass", reasons=reasons)
+
+
+def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
+    """Why a record is not a valid measurement, or None."""
+    outcome = record.get("outcome")
+    said = "; ".join(str(reason) for reason in record.get("reasons") or [])
+    windows = record.get("steady_state") or []
+    rounds = f" after {record['rounds']} rounds" if record.get("rounds") else ""
+    if outcome == "error":
+        return Finding("error", f"the test ended with an error{rounds}" + _colon(said))
+    if outcome == "interrupted":
+        return Finding("invalid", f"interrupted{rounds}" + _colon(said.replace("interrupted: ", "", 1)))
+    if outcome == "invalid":
+        return Finding("invalid", said or "the measurement is not valid and the host gave no reason")
+    # "steady" is believed only when every tracked variable's own figures say so too.
+    attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
+    if outcome == "not_steady" or (steady_asked and outcome in ("complete", "steady") and not attained):
+        return Finding("invalid", f"steady state was not attained{rounds}" + _colon(said or _unsteady(windows)))
+    if outcome in ("steady", "complete"):
+        return None
+    return Finding("not_tested", f"the test has not finished (outcome {outcome!r})")
+
+
+def _unsteady(windows: list[Mapping]) -> str:
+    return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
+
+
+def is_of_model(criterion: t.Mapping[str, t.Any], model: str) -> bool:
+    """Whether a criterion is about drives of a model."""
+    return fnmatch.fnmatchcase(model, criterion.get("model") or "*")
+
+
+def is_for(criterion: t.Mapping[str, t.Any], test: str) -> bool:
+    """Whether a criterion is about a test."""
+    return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
+
+
+def _check(criterion: Mapping, record: Mapping) -> Mapping | None:
+    """The criterion against the record's figure; None when the record has no such figure."""
+    metrics = record.get("metrics") or {}
+    if criterion.get("cell"):
+        metrics = next((cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]), {})
+    value = number(metrics.get(criterion["metric"]))
+    if value is None:
+        return None
+    low, high = number(criterion.get("min")), number(criterion.get("max"))
+    met = (low is None or value >= low) and (high is None or value <= high)
+    cell = criterion.get("cell")
+    return {
+        "criterion": describe(criterion),
+        "metric": criterion["metric"],
+        "cell": cell,
+        "value": value,
+        "min": low,
+        "max": high,
+        "met": met,
+    }
+
+
+def comparison(check: Mapping) -> str:
+    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min 500)"."""
+    value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
+    if low is not None and (value < low or high is None or value <= high):
+        sign, limit = ("<" if value < low else ">="), low
+    else:
+        sign, limit = (">" if value > high else "<="), high
+    figure, bound = units.apart(metric, value, limit)
+    return f"{metric} {figure} {sign} {bound} ({check['criterion']})"
+
+
+def _without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
+    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about another drive's plan is not."""
+    wanted = [test for test in tests if is_for(criterion, test["test"])]
+    name = describe(criterion)
+    if not wanted and any(is_for(criterion, test) for test in of_run):
+        return []
+    if not wanted:
+        return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]
+    measured = [test for test in wanted if test["verdict"] in ("pass", "fail")]
+    if len(measured) < len(wanted):
+        return []
+    lacking = [test["test"] for test in wanted if name not in {check["criterion"] for check in test["criteria"]}]
+    # With no test named, the criterion is for every test that has the metric: one is enough.
+    if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
+        return []
+    figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
+    return [f"{name} has no figure to be held against: {', '.join(lacking)} gave no {figure}"]

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Keeps a run's results.jsonl: adds what is new at once, and holds what comes before the run's folder is known."""
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import SCHEMA_VERSION, now
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+
+Record = t.Dict[str, t.Any]
+MOST_MESSAGE = 1000
+
+
+def host_record(host: str, state: str, message: str) -> Record:
+    """A host's record without the run, which `Ledger` fills in. state: ok, unreachable, failed or unfinished."""
+    common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": None}
+    return dict(common, host=host, state=state, message=message[:MOST_MESSAGE])
+
+
+class Ledger:
+    """The results of one run. Until `open` told where they belong, and after a failed write, records wait in memory."""
+
+    def __init__(self) -> None:
+        self.folder = ""
+        self._run_id = ""
+        self._waiting: list[Record] = []
+        self._newest: dict[t.Any, Record] | None = None
+
+    @property
+    def path(self) -> str:
+        """results.jsonl, "" before the run is known."""
+        return os.path.join(self.folder, "results.jsonl") if self.folder else ""
+
+    def open(self, results_dir: str, run_id: str) -> None:
+        """Say which run the records belong to; another run than before starts afresh."""
+        folder = os.path.join(os.path.abspath(results_dir), run_id)
+        if folder != self.folder:
+            self.folder, self._run_id, self._newest = folder, run_id, None
+
+    def add(self, records: t.Iterable[Record]) -> None:
+        """Append those that say something new. Raises OSError or ValueError when that fails; they are kept for the next time."""
+        self._waiting += records
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, where a run's folder is there for it. Raises as `add`."""
+        # Without its folder the run was only planned; `collect` and `preflight` make it.
+        if not self._waiting or not self.folder or not os.path.isdir(self.folder):
+            return
+        if self._newest is None:
+            self._newest = {store.key(record): record for record in store.load(self.path)}
+        fresh = []
+        for record in self._waiting:
+            record = dict(record, run_id=record["run_id"] or self._run_id)
+            if not _same(record, self._newest.get(store.key(record))):
+                self._newest[store.key(record)] = record
+                fresh.append(record)
+        try:
+            store.append(self.path, fresh)
+        except BaseException:
+            self._newest = None
+            raise
+        self._waiting = []
+
+
+def _same(record: Record, other: Record | None) -> bool:
+    """Whether two records differ in nothing but the time at which they were made."""
+    return other is not None and dict(record, time=None) == dict(other, time=None)

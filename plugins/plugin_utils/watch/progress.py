@@ -1,0 +1,190 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What `watch` prints about a fleet, as plain lines: every drive of a small one, of a large one the sum and what needs attention. Pure."""
+from __future__ import annotations
+
+import math
+import re
+import typing as t
+
+from ...module_utils.run.folder import LIVE_STATES
+from ..common import units
+
+MOST_HOSTS_IN_FULL = 20
+MOST_LINES = 50
+ENDED_STATES = ("finished", "stopped", "failed", "dead", "absent")
+# How a drive is counted in the summary, in this order. "lost": its host job is gone.
+_COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
+_PHASES = {"measure": "measuring"}
+_HOST_STATES = {
+    "dead": "the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host and goes on",
+    "failed": "the host job failed",
+    "stopped": "the run was stopped",
+    "absent": "no such run on this host: it was not started",
+    "starting": "not yet started",
+}
+
+
+class HostView(t.NamedTuple):
+    """A host as last seen. `state`: of its run, "" before its first answer; `silent_s`: None when it answers; `problem`: why it does not."""
+
+    host: str
+    state: str = ""
+    status: t.Mapping[str, t.Any] = {}
+    silent_s: float | None = None
+    problem: str = ""
+
+    @property
+    def drives(self) -> list[t.Mapping[str, t.Any]]:
+        """The drives of status.json."""
+        return self.status.get("drives", [])
+
+
+def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:
+    """The text of one look at the fleet. clock: the time to show, such as 14:02:11."""
+    if len(hosts) > MOST_HOSTS_IN_FULL:
+        return _headline(hosts, clock, slowest=True) + _cut(columns(_attention(hosts)))
+    return _headline(hosts, clock) + columns([row for host in hosts for row in _rows(host)])
+
+
+def columns(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
+    """Rows of texts as lines with aligned columns; the last column of a row may be of any length."""
+    widths: list[int] = []
+    for row in rows:
+        for index, cell in enumerate(row[:-1]):
+            widths[index:index + 1] = [max(len(cell), *widths[index:index + 1], 0)]
+    return [(indent + "  ".join([cell.ljust(width) for cell, width in zip(row[:-1], widths)] + [row[-1]])).rstrip() for row in rows]
+
+
+def time_left(seconds: float | None) -> str:
+    """An upper bound, rounded up to what people plan by: ≤ 40 s, ≤ 7 min, ≤ 1 h 12 min."""
+    if seconds is None:
+        return ""
+    if seconds <= 90:
+        return f"≤ {math.ceil(seconds)} s"
+    minutes = math.ceil(seconds / 60)
+    return f"≤ {minutes} min" if minutes < 60 else f"≤ {minutes // 60} h {minutes % 60} min"
+
+
+def figure(last: t.Mapping[str, t.Any] | None) -> str:
+    """The last figure of a drive: `write 41,201 IOPS, 775.1 µs`, or how far a purge or precondition is."""
+    if not last:
+        return ""
+    if last.get("progress") is not None:
+        return f"{100 * last['progress']:.0f} %"
+    words = []
+    if last.get("value") is not None and last.get("metric"):
+        words.append(metric(last["metric"], last["value"]))
+    if last.get("mean_latency_us") is not None and not str(last.get("metric")).endswith("_us"):
+        words.append(units.show("mean_latency_us", last["mean_latency_us"]))
+    return ", ".join(words)
+
+
+def short_name(drive: str, all_drives: t.Iterable[str]) -> str:
+    """A drive as people tell it apart: of a path the last part, where no other drive has the same."""
+    last = drive.rpartition("/")[2]
+    others = {other.rpartition("/")[2] for other in all_drives if other != drive}
+    return last if last and last not in others else drive
+
+
+def metric(name: str, value: float) -> str:
+    """A metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read p99 89.1 µs."""
+    for end in ("_bandwidth", "_latency_us", "_iops"):
+        if name.endswith(end):
+            words = re.sub(r"(p\d+)_(\d+)", r"\1.\2", name[: -len(end)]).replace("_", " ")
+            return f"{words} {units.show(name, value)}"
+    return units.show(name, value)
+
+
+def _headline(hosts: t.Sequence[HostView], clock: str, slowest: bool = False) -> list[str]:
+    """`14:02:11  312 drives on 20 hosts: 40 queued, 12 purge, 250 measuring, 10 done; slowest ≤ 3 h 10 min`."""
+    kinds = [_kind(host, drive) for host in hosts for drive in host.drives]
+    counts = [f"{kinds.count(kind)} {kind}" for kind in _COUNTED if kind in kinds]
+    silent = sum(host.silent_s is not None for host in hosts)
+    unasked = sum(_is_unasked(host) for host in hosts)
+    counts += [f"{_number(number, 'host')} {what}" for number, what in ((silent, "without an answer"), (unasked, "not asked yet")) if number]
+    text = f"{clock}  {_number(len(kinds), 'drive')} on {_number(len(hosts), 'host')}"
+    text += f": {', '.join(counts)}" if counts else ""
+    left = [_host_left_s(host) for host in hosts if host.state in LIVE_STATES]
+    if slowest and any(left):
+        text += f"; slowest {time_left(max(seconds or 0 for seconds in left))}"
+    return [text]
+
+
+def _is_unasked(host: HostView) -> bool:
+    return not host.state and host.silent_s is None
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")
+
+
+def _host_left_s(host: HostView) -> float | None:
+    """Of the drive under way that takes longest; what is still queued has no bound of its own yet."""
+    return max((drive.get("time_left_s") or 0 for drive in host.drives if drive["outcome"] is None), default=None)
+
+
+def _kind(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
+    if drive["outcome"] is not None:
+        return "done" if drive["outcome"] == "complete" else drive["outcome"]
+    return "lost" if host.state in ENDED_STATES else _PHASES.get(drive["phase"], drive["phase"])
+
+
+def _rows(host: HostView) -> list[list[str]]:
+    """Every drive of a host; first what is to say of the host itself."""
+    note = _host_note(host)
+    return ([[host.host, "", note]] if note else []) + [[host.host, *_drive_row(host, drive)] for drive in host.drives]
+
+
+def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
+    rows = []
+    for host in hosts:
+        note = "" if _is_unasked(host) else _host_note(host)
+        rows += [[host.host, "", note]] if note else []
+        wrong = [drive for drive in host.drives if drive["outcome"] not in (None, "complete")]
+        rows += [[host.host, _name(host, drive), _ending(drive)] for drive in wrong]
+    return rows
+
+
+def _cut(rows: list[str]) -> list[str]:
+    if len(rows) <= MOST_LINES:
+        return rows
+    return rows[:MOST_LINES] + [f"  … and {len(rows) - MOST_LINES} more lines like these"]
+
+
+def _host_note(host: HostView) -> str:
+    """What is to say of a host as a whole; "" when all is well."""
+    if host.silent_s is not None:
+        return f"no answer for {units.duration(round(host.silent_s))}, still trying" + (f" ({host.problem})" if host.problem else "")
+    if _is_unasked(host):
+        return "not asked yet"
+    note = _HOST_STATES.get(host.state, "")
+    message = host.status.get("message") or ""
+    return ": ".join(part for part in (note, message) if part) if note else ""
+
+
+def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
+    name = _name(host, drive)
+    if drive["outcome"] is not None:
+        return [name, _ending(drive)]
+    kind = _kind(host, drive)
+    if kind in ("queued", "lost"):
+        return [name, kind]
+    where = f"{drive['test']} ({drive['test_index']} of {drive['tests']})" if drive.get("test") else ""
+    return [name, kind, where, _round(drive), figure(drive.get("last")), time_left(drive.get("time_left_s"))]
+
+
+def _name(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
+    return short_name(drive["drive"], [other["drive"] for other in host.drives])
+
+
+def _round(drive: t.Mapping[str, t.Any]) -> str:
+    if drive["phase"] != "measure" or not drive.get("round"):
+        return ""
+    return f"round {drive['round']}" + (f" of {drive['round_max']}" if drive.get("round_max") else "")
+
+
+def _ending(drive: t.Mapping[str, t.Any]) -> str:
+    word = "done" if drive["outcome"] == "complete" else drive["outcome"]
+    return f"{word}: {drive['message']}" if drive.get("message") else word

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One command that shows how a run stands on a host, for a plain user and without Python there; and what its output says. Pure."""
+from __future__ import annotations
+
+import json
+import posixpath
+import shlex
+import typing as t
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, state_of
+
+_MARK = "--- ssdlab.fleet "
+# What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.
+# The status comes after the process that it names: a job that ends in between has then written its last state.
+_SCRIPT = f"""
+export LC_ALL=C
+echo
+echo '{_MARK}pid'
+pid=$(sed -n 's/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p' "$1" 2>/dev/null | sed 1q)
+echo "$pid"
+echo '{_MARK}stat'
+cat "/proc/${{pid:-0}}/stat" 2>/dev/null
+echo '{_MARK}init'
+cat /proc/1/stat 2>/dev/null
+echo '{_MARK}boot'
+cat {BOOT_ID}
+echo '{_MARK}status'
+cat "$1" || exit 0
+echo
+echo '{_MARK}end'
+"""
+_SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
+ABSENT = "absent"
+
+
+class Seen(t.NamedTuple):
+    """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`: status.json or {}."""
+
+    state: str
+    status: dict[str, t.Any]
+
+
+class Unreadable(Exception):
+    """The host answered, but not with a status; the message says with what."""
+
+
+def command(state_dir: str, run_id: str) -> str:
+    """The shell command for a connection's exec_command; the path travels as an argument of its own."""
+    path = posixpath.join(state_dir, "runs", run_id, "status.json")
+    return " ".join(["/bin/sh", "-c", shlex.quote(_SCRIPT), "ssdlab-fleet-watch", shlex.quote(path)])
+
+
+def parse(stdout: str, stderr: str) -> Seen:
+    """What the command's output says. Raises Unreadable."""
+    parts = _sections(stdout)
+    text = parts.get("status", "").strip()
+    if "status" in parts and not text and "No such file" in stderr:
+        return Seen(ABSENT, {})
+    if not text or not _SECTIONS <= parts.keys():
+        raise Unreadable(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
+    try:
+        status = json.loads(text)
+    except ValueError as error:
+        raise Unreadable(f"status.json is not JSON: {error}") from error
+    if not isinstance(status, dict) or not isinstance(status.get("drives"), list) or "state" not in status:
+        raise Unreadable("status.json is not the status of a run")
+    return Seen(_state(status, parts), status)
+
+
+class _SeenFiles:
+    """The files that the command showed, as `liveness` asks a host for them."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
+
+    def get(self, path: str) -> str | None:
+        return self._files.get(path, "").strip() or None
+
+
+def _state(status: dict[str, t.Any], parts: dict[str, str]) -> str:
+    pid, stat, boot_id = str(status.get("pid")), parts["stat"].strip(), parts["boot"].strip()
+    another_job = parts["pid"].strip() != pid  # started just now
+    hidden = not parts["init"].strip() and not stat  # /proc mounted with hidepid: no process of others shows
+    if (another_job or hidden) and boot_id == status.get("boot_id"):
+        return status["state"]
+    return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)  # type: ignore[arg-type]
+
+
+def _sections(stdout: str) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for part in ("\n" + stdout.replace("\r\n", "\n")).split("\n" + _MARK)[1:]:
+        name, _newline, text = part.partition("\n")
+        parts[name.strip()] = text
+    return parts
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(_MARK)]
+    return lines[-1] if lines else ""

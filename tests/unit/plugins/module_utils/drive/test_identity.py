@@ -1,0 +1,293 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+
+
+@pytest.mark.parametrize(
+    "selector, says",
+    [
+        ({}, "exactly one of"),
+        (None, "not a mapping"),
+        ("all", "not a mapping"),
+        ({"serial": "a", "wwn": "b"}, "exactly one of"),
+        ({"path": "/dev/sda"}, "exactly one of"),
+        ({"serial": ""}, "undefined variable"),
+        ({"serial": " \n"}, "undefined variable"),
+        ({"serial": 0o123}, "put it in quotes"),  # YAML: 0123
+        ({"serial": 1e5}, "put it in quotes"),
+        ({"serial": False}, "put it in quotes"),  # YAML: NO
+        ({"serial": None}, "put it in quotes"),
+        ({"wwn": "0x0000"}, "names no drive"),
+        ({"by_id": "/dev/"}, "is not a name"),
+        ({"by_id": "/dev/disk/by-id/"}, "is not a name"),
+        ({"by_id": "/dev/disk/by-id/../../sda"}, "is not a name"),
+        ({"by_id": ".."}, "is not a name"),
+        ({"by_id": "/dev/sda"}, "is not a name"),
+        ({"backing_file": "disk.img"}, "not an absolute path"),
+        ({"serial": "A\0B"}, "NUL byte"),
+        ({"backing_file": "/x\0"}, "NUL byte"),
+        ({"allow": ["partition_table"]}, "exactly one of"),
+        ({"serial": "a", "Allow": []}, "exactly one of"),
+        ({"serial": "a", 5: []}, "exactly one of"),
+        ({"serial": "a", "allow": "partition_table"}, "a list of the guard's codes"),
+        ({"serial": "a", "allow": [5]}, "a list of the guard's codes"),
+        ({"serial": "a", "ssd_overwrite_data": "yes"}, "true or false"),
+        ({"serial": "a", "ssd_overwrite_data": 1}, "true or false"),
+        ({"serial": "a", "numa_node": "1"}, "a NUMA node"),
+        ({"serial": "a", "numa_node": True}, "a NUMA node"),
+        ({"serial": "a", "numa_node": -1}, "a NUMA node"),
+        ({"serial": "a", "cpus": "0-"}, "a list of CPUs"),
+        ({"serial": "a", "cpus": "0-3\n"}, "a list of CPUs"),
+        ({"serial": "a", "cpus": [0, 1]}, "a list of CPUs"),
+        ({"serial": "a", "write_cache": "auto"}, "on or off"),
+        ({"serial": "a", "write_cache": None}, "on or off"),
+    ],
+)
+def test_a_malformed_selector_is_told(fake, selector, says):
+    assert says in identity.selector_problem(selector)
+    with pytest.raises(ValueError, match=says):
+        identity.find(fake, selector)
+    assert isinstance(identity.label(selector), str)
+
+
+@pytest.mark.parametrize("text, safe", [("S4-a.b_9", "S4-a.b_9"), ("/dev/shm/a b", "_dev_shm_a_b"), ("..", "__"), (".", "_"), ("", "_"), ("é/..", "__..")])
+def test_a_slug_is_one_safe_file_name(text, safe):
+    assert identity.slug(text) == safe
+
+
+def test_the_label_is_the_value():
+    assert identity.label({"serial": " S1 "}) == "S1"
+    assert identity.label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
+
+
+NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "numa_node": None, "cpus": None, "write_cache": None}
+
+
+@pytest.mark.parametrize(
+    "given, options",
+    [
+        ({}, {}),
+        ({"allow": ["signature"]}, {"allow": ["signature"]}),
+        ({"ssd_overwrite_data": True, "numa_node": 0}, {"ssd_overwrite_data": True, "numa_node": 0}),
+        ({"cpus": 4}, {"cpus": "4"}),
+        ({"cpus": "0-3,8"}, {"cpus": "0-3,8"}),
+        ({"write_cache": True}, {"write_cache": "on"}),  # YAML: on
+        ({"write_cache": False}, {"write_cache": "off"}),
+        ({"write_cache": "off"}, {"write_cache": "off"}),
+    ],
+)
+def test_options_stand_beside_the_selector(fake, given, options):
+    fake.nvme("nvme0n1", "259:1", "A")
+    entry = dict(given, serial=" A ")
+    assert identity.selector_problem(entry) is None
+    assert identity.selector_item(entry) == ("serial", " A ")
+    assert identity.find(fake, entry) == ["nvme0n1"]
+    assert identity.options(entry) == dict(NO_OPTIONS, **options)
+
+
+def test_serials_are_compared_as_a_whole(fake):
+    fake.nvme("nvme1n1", "259:1", "SN1  ")
+    fake.nvme("nvme10n1", "259:2", "SN10")
+    assert identity.find(fake, {"serial": "SN1"}) == ["nvme1n1"]
+    assert identity.find(fake, {"serial": " SN10 "}) == ["nvme10n1"]
+    for other in ("SN", "sn1", "SN1*", "N1", "SN[0-9]", "all"):
+        assert identity.find(fake, {"serial": other}) == []
+
+
+def test_an_empty_serial_matches_nothing(fake):
+    fake.nvme("nvme0n1", "259:1", "   ")
+    assert identity.serial(fake, "nvme0n1") is None
+
+
+def test_two_drives_with_one_serial_are_both_found(fake):
+    fake.nvme("nvme0n1", "259:1", "SAME")
+    fake.nvme("nvme1n1", "259:2", "SAME")
+    assert identity.find(fake, {"serial": "SAME"}) == ["nvme0n1", "nvme1n1"]
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["eui.0025385B71B00EB0", "0x0025385b71b00eb0", "0025385b71b00eb0", "00 25 38 5b 71 b0 0e b0", "nvme-eui.0025385b71b00eb0", "wwn-0x0025385b71b00eb0"],
+)
+def test_a_wwn_is_a_number_however_it_is_written(fake, spelling):
+    fake.nvme("nvme0n1", "259:1", "A", wwid="eui.0025385b71b00eb0")
+    fake.nvme("nvme1n1", "259:2", "B", wwid="eui.0025385b71b00eb1")
+    assert identity.find(fake, {"wwn": spelling}) == ["nvme0n1"]
+
+
+def test_every_name_of_a_namespace_counts_but_zeros_do_not(fake):
+    fake.nvme("nvme0n1", "259:1", "A", nguid="00000000-0000-0000-0000-000000000000", eui="00 25 38 5b 71 b0 0e b0", uuid="")
+    assert identity.find(fake, {"wwn": "eui.0025385b71b00eb0"}) == ["nvme0n1"]
+    assert identity.find(fake, {"wwn": "uuid.11111111-2222-3333-4444-555555555555"}) == []
+    assert identity.wwn(fake, "nvme0n1") is None  # no wwid of its own: unknown, not made up
+
+
+def test_scsi_serial_comes_from_its_page_and_only_its_length(fake):
+    fake.disk("sda", "8:0", device__vpd_pg80=b"\x00\x80\x00\x08  S3R1AL" + b"garbage")
+    assert identity.serial(fake, "sda") == "S3R1AL"
+
+
+def test_udev_is_asked_last(fake):
+    fake.disk("sda", "8:0")
+    fake.put("/run/udev/data/b8:0", "S:disk/by-id/x\nE:ID_SERIAL_SHORT=FROMUDEV\nE:ID_WWN=0x5000c500a1b2c3d4\nE:ID_MODEL_ENC=Big\\x20Disk\\x20\\x20\n")
+    assert identity.find(fake, {"serial": "FROMUDEV"}) == ["sda"]
+    assert identity.find(fake, {"wwn": "naa.5000C500A1B2C3D4"}) == ["sda"]
+    assert identity.identity(fake, "sda")["model"] == "Big Disk"
+
+
+@pytest.mark.parametrize(
+    "claims, expected",
+    [
+        ({}, ["sda"]),
+        ({"8:0": "ata-X"}, ["sda"]),
+        ({"8:0": "ata-X", "8:16": "ata-X"}, ["sda", "sdb"]),  # two drives with one serial: the link may lead to the other after the next boot
+        ({"8:16": "ata-X"}, ["sda", "sdb"]),  # a link that is stale, or was made by hand
+        ({"8:0": "ata-X", "8:16": "ata-X-part1"}, ["sda"]),
+    ],
+)
+def test_a_link_that_udev_gives_another_drive_too_is_ambiguous(fake, claims, expected):
+    for name, number in (("sda", "8:0"), ("sdb", "8:16")):
+        fake.put("/sys/class/block/%s/dev" % name, number)
+    fake.link("/dev/disk/by-id/ata-X", "/dev/sda")
+    for number, link in claims.items():
+        fake.put("/run/udev/data/b" + number, "I:1\nS:disk/by-id/%s\nE:ID_BUS=ata\n" % link)
+    assert identity.find(fake, {"by_id": "ata-X"}) == expected
+
+
+def test_by_id_follows_the_link_to_a_disk_or_a_partition(fake):
+    block = fake.disk("sda", "8:0")
+    fake.partition(block, "sda1", "8:1")
+    fake.link("/dev/disk/by-id/ata-X", "/dev/sda")
+    fake.link("/dev/disk/by-id/ata-X-part1", "/dev/sda1")
+    fake.link("/dev/disk/by-id/ata-GONE", "/dev/sdz")
+    fake.link("/dev/disk/by-id/odd", "/dev/null")
+    assert identity.find(fake, {"by_id": "ata-X"}) == ["sda"]
+    assert identity.find(fake, {"by_id": "/dev/disk/by-id/ata-X"}) == ["sda"]
+    assert identity.find(fake, {"by_id": "ata-X-part1"}) == ["sda1"]
+    for name in ("ata-GONE", "odd", "ata-*", "nothing"):
+        assert identity.find(fake, {"by_id": name}) == []
+
+
+def test_a_loop_device_is_found_by_its_file_and_only_when_attached(fake):
+    fake.loop(0)
+    fake.loop(1, "/srv/a.img")
+    fake.loop(2, "/srv/a.img.old")
+    fake.loop(3, "/srv/b.img")
+    fake.loop(4, "/srv/b.img")
+    fake.put("/srv/a.img", "")
+    fake.link("/srv/link.img", "/srv/a.img")
+    assert identity.find(fake, {"backing_file": "/srv/a.img"}) == ["loop1"]
+    assert identity.find(fake, {"backing_file": "/srv/link.img"}) == ["loop1"]
+    assert identity.find(fake, {"backing_file": "/srv/b.img"}) == ["loop3", "loop4"]
+    assert identity.whole_drives(fake) == ["loop1", "loop2", "loop3", "loop4"]
+
+
+def test_only_whole_drives_are_drives(fake):
+    for index, name in enumerate(["dm-0", "md127", "zram0", "ram0", "sr0", "fd0", "zd0", "drbd1", "bcache0", "mmcblk0boot0", "mmcblk0", "sda", "vda"]):
+        fake.disk(name, "9:%d" % index)
+    fake.disk("nvme0c0n1", "259:9", hidden="1")
+    fake.disk("nbd0", "43:0", size=0)
+    assert identity.whole_drives(fake) == ["mmcblk0", "sda", "vda"]
+
+
+def test_identity_of_an_nvme_drive(fake):
+    fake.nvme("nvme0n1", "259:3", "SN", wwid="eui.0025385b71b00eb0")
+    assert identity.identity(fake, "nvme0n1") == {
+        "serial": "SN",
+        "wwn": "eui.0025385b71b00eb0",
+        "model": "EXAMPLE 9000",
+        "firmware": "FW1",
+        "size_bytes": 1 << 30,
+        "logical_block_size_bytes": 512,
+        "physical_block_size_bytes": 4096,
+        "transport": "nvme",
+        "numa_node": 1,
+        "diskseq": 3,
+        "kernel_name": "nvme0n1",
+        "path": "/dev/nvme0n1",
+        "major_minor": "259:3",
+        "backing_file": None,
+        "max_discard_bytes": 2147450880,
+        "queue_depth": 1023,
+        "rotational": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "transports, nodes, transport, node",
+    [(["pcie", "pcie"], ["0", "0"], "nvme", 0), (["pcie", "tcp"], ["0", "1"], None, None), (["tcp"], ["-1"], "nvme-tcp", None)],
+)
+def test_native_multipath_asks_every_controller(fake, transports, nodes, transport, node):
+    subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
+    fake.put(subsystem + "/serial", "SN")
+    for index, (kind, place) in enumerate(zip(transports, nodes)):
+        controller = "/sys/devices/pci%d/nvme/nvme%d" % (index, index + 3)  # a controller's number is not its namespace's
+        for file, content in (("transport", kind), ("numa_node", place), ("sqsize", str(127 + index))):
+            fake.put("%s/%s" % (controller, file), content)
+        fake.link("%s/nvme%d" % (subsystem, index + 3), controller)
+    block = fake.disk("nvme0n1", "259:0", subsystem)
+    fake.link(block + "/device", subsystem)
+    seen = identity.identity(fake, "nvme0n1")
+    assert (seen["serial"], seen["transport"], seen["numa_node"], seen["queue_depth"]) == ("SN", transport, node, 127)
+
+
+def ata_page(model, firmware):
+    """VPD page 89h with an IDENTIFY DEVICE, whose texts have their bytes swapped."""
+    def words(text, size):
+        padded = text.ljust(size).encode()
+        return b"".join(padded[i + 1:i + 2] + padded[i:i + 1] for i in range(0, size, 2))
+
+    return bytes(60 + 46) + words(firmware, 8) + words(model, 40)
+
+
+@pytest.mark.parametrize(
+    "path, vendor, transport",
+    [
+        ("/sys/devices/pci0/ata3/host2/target2:0:0/2:0:0:0", "ATA", "sata"),
+        ("/sys/devices/pci0/host0/port-0:1/end_device-0:1/target0:0:1/0:0:1:0", "SEAGATE", "sas"),
+        ("/sys/devices/pci0/host0/port-0:1/end_device-0:1/target0:0:1/0:0:1:0", "ATA", "sata"),
+        ("/sys/devices/pci0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0", "WD", "usb"),
+        ("/sys/devices/platform/host9/session1/target9:0:0/9:0:0:0", "LIO-ORG", "iscsi"),
+        ("/sys/devices/pci0/virtio2", None, "virtio"),
+        ("/sys/devices/pci0/host0/target0:2:0/0:2:0:0", "AVAGO", None),  # a RAID controller's volume: unknown, no guess
+    ],
+)
+def test_transport_is_read_from_the_place_in_sysfs(fake, path, vendor, transport):
+    fake.put(path + "/vendor", vendor or "")
+    block = fake.disk("sda", "8:0", path)
+    fake.link(block + "/device", path)
+    assert identity.identity(fake, "sda")["transport"] == transport
+
+
+def test_the_full_ata_model_and_firmware_are_read(fake):
+    page = ata_page("EXAMPLE SSD 5000 PRO 960GB", "REV1.23")
+    fake.disk("sda", "8:0", device__model="EXAMPLE SSD 5000", device__rev="REV1", device__vpd_pg89=page, device__queue_depth="32")
+    seen = identity.identity(fake, "sda")
+    assert (seen["model"], seen["firmware"], seen["queue_depth"]) == ("EXAMPLE SSD 5000 PRO 960GB", "REV1.23", 32)
+
+
+def test_what_sysfs_does_not_tell_is_none(fake):
+    fake.put("/sys/block/sdz/size", "junk")
+    seen = identity.identity(fake, "sdz")
+    assert {key for key, value in seen.items() if value is not None} == {"kernel_name", "path"}
+
+
+def test_the_best_selector_is_the_first_that_names_one_drive(fake):
+    fake.nvme("nvme0n1", "259:0", "SAME", wwid="eui.0025385b71b00eb0")
+    fake.nvme("nvme1n1", "259:1", "SAME")
+    fake.link("/dev/disk/by-id/nvme-second", "/dev/nvme1n1")
+    fake.nvme("nvme2n1", "259:2", "0123")
+    fake.disk("vda", "254:0")
+    fake.loop(0, "/srv/a.img")
+    assert [identity.best_selector(fake, name) for name in ("nvme0n1", "nvme1n1", "nvme2n1", "vda", "loop0")] == [
+        {"wwn": "eui.0025385b71b00eb0"},
+        {"by_id": "nvme-second"},
+        {"serial": "0123"},
+        None,
+        {"backing_file": "/srv/a.img"},
+    ]

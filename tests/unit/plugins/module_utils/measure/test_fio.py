@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+
+VALUES = {"device": "/dev/nvme0n1", "numa_node": None, "seed": 7}
+
+
+def side(ios=1000, runtime_ms=60000, bytes_each=4096):
+    return {
+        "total_ios": ios,
+        "io_bytes": ios * bytes_each,
+        "runtime": runtime_ms if ios else 0,
+        "iops": ios / 60.0,
+        "bw_bytes": ios * bytes_each // 60,
+        "lat_ns": {"mean": 50000.0, "max": 900000, "percentile": {"99.000000": 80000, "99.900000": 90000} if ios else {}},
+        "clat_ns": {},
+    }
+
+
+GOOD = {
+    "fio version": "fio-3.33",
+    "global options": {"filename": "/dev/nvme0n1"},
+    "jobs": [{"jobname": "cell", "error": 0, "read": side(0), "write": side()}],
+}
+
+
+def changed(*path_and_value):
+    result = copy.deepcopy(GOOD)
+    *path, last, value = path_and_value
+    place = result
+    for key in path:
+        place = place[key]
+    place[last] = value
+    return result
+
+
+def test_a_good_result_is_accepted():
+    assert fio.problems(0, GOOD, "/dev/nvme0n1", ["write"], runtime_s=60) == []
+
+
+@pytest.mark.parametrize(
+    "rc, result, asked, message",
+    [
+        (1, GOOD, {}, "exit code 1"),
+        (-9, GOOD, {}, "exit code -9"),
+        (0, changed("jobs", 0, "error", 5), {}, "error 5"),
+        (0, changed("jobs", []), {}, "no job"),
+        (0, changed("jobs", 0, "write", side(0)), {}, "no write I/O"),
+        (0, GOOD, {"directions": ["read", "write"]}, "no read I/O"),
+        (0, changed("jobs", 0, "write", side(runtime_ms=58700)), {}, "ran for 58.70 s of 60 s"),
+        (0, changed("global options", {"filename": "/dev/nvme0n10"}), {}, "not on /dev/nvme0n1"),
+        (0, changed("global options", {}), {}, "no file"),
+        (0, GOOD, {"size_bytes": 4096001}, "4096000 of 4096001 bytes"),
+    ],
+)
+def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, message):
+    (found,) = [
+        text
+        for text in fio.problems(rc, result, "/dev/nvme0n1", **dict({"directions": ["write"], "runtime_s": 60}, **asked))
+        if message in text
+    ]
+    assert found
+
+
+@pytest.mark.parametrize("text", [json.dumps(GOOD), "fio: a warning\n" + json.dumps(GOOD), "one\ntwo\n" + json.dumps(GOOD)])
+def test_text_may_precede_the_result(text):
+    assert fio.parse(text) == GOOD
+
+
+@pytest.mark.parametrize("text", ["", "fio: killed", "{", "[]", '{"jobs": 3}', "{}" * 3])
+def test_no_result_is_an_error(text):
+    with pytest.raises(fio.FioError, match="no JSON result"):
+        fio.parse(text)
+
+
+def test_placeholders_are_filled_and_lines_without_a_value_go():
+    job = "filename=@ssd_device@\nnuma_mem_policy=prefer:@ssd_numa_node@\nrandseed=@ssd_seed@\n"
+    assert fio.fill(job, VALUES) == "filename=/dev/nvme0n1\nrandseed=7\n"
+
+
+def test_an_unknown_placeholder_is_an_error():
+    with pytest.raises(ValueError, match="@ssd_devise@"):
+        fio.fill("filename=@ssd_devise@", VALUES)
+
+
+def test_metrics_of_a_mix_weigh_latency_by_ios():
+    read, write = (fio.figures({"jobs": [{"read": side(3000), "write": side(1000)}]}, name) for name in ("read", "write"))
+    read["mean_latency_us"] = 10.0
+    found = fio.metrics(read, write)
+    assert found["mean_latency_us"] == pytest.approx((3000 * 10 + 1000 * 50) / 4000)
+    assert (found["write_p99_9_latency_us"], found["iops"]) == (90.0, read["iops"] + write["iops"])
+    assert "read_iops" not in fio.metrics(None, write)
+
+
+@pytest.fixture
+def fake_fio(tmp_path):
+    """A stand-in for fio: says its pid, then sleeps; only the process handling is under test here."""
+    path = tmp_path / "fio"
+    path.write_text("#!/bin/sh\necho $$ > {0}/pid\nexec sleep 60\n".format(tmp_path))
+    path.chmod(0o755)
+    return path
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def alive(pid):
+    try:
+        return open("/proc/{0}/stat".format(pid)).read().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_stop_ends_fio(fake_fio, tmp_path):
+    stop = threading.Event()
+    threading.Thread(target=lambda: (wait_for((tmp_path / "pid").exists), stop.set())).start()
+    with pytest.raises(fio.Interrupted):
+        fio.Runner(stop, str(fake_fio)).run(str(tmp_path / "x.fio"), str(tmp_path / "x.json"))
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+PARENT = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+fio.Runner(threading.Event(), sys.argv[2]).run(sys.argv[3], sys.argv[3] + ".json")
+"""
+
+
+def test_fio_dies_with_a_parent_that_is_killed(fake_fio, tmp_path):
+    path = fio.__file__.split("ansible_collections", maxsplit=1)[0]
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, path, str(fake_fio), str(tmp_path / "x")])
+    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
+    pid = int((tmp_path / "pid").read_text())
+    assert alive(pid)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    wait_for(lambda: not alive(pid))

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds, bound_s
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
+
+CELL = "rand-4k-w100"
+
+
+def make_test(every=1, tracked=1, after=0, **limits):
+    items = [{"cell": CELL, "metric": "write_iops"}, {"cell": CELL, "metric": "iops"}][:tracked]
+    rule = {"tracked": items, "window": 5, "range_limit": 0.2, "slope_limit": 0.1, "sample_every": every}
+    return {
+        "cells": [{"id": CELL, "runtime_s": 60}],
+        "rounds": limits or {"max": 25},
+        "steady_state": rule if tracked else None,
+        "after_steady_rounds": after,
+    }
+
+
+def run(test, values, size_bytes=1000):
+    rounds = Rounds(test, size_bytes)
+    for number, value in enumerate(values, start=1):
+        if rounds.finished():
+            break
+        sample = value if isinstance(value, dict) else {"write_iops": value, "iops": value}
+        rounds.add({CELL: sample}, bytes_written=number * 100, elapsed_s=number * 60.0)
+    return rounds
+
+
+FALLING = [400, 300, 200, 150, 120]
+STEADY = [100, 101, 99, 100, 100]
+
+
+@pytest.mark.parametrize(
+    "test, values, count, outcome, window",
+    [
+        (make_test(), STEADY + [1], 5, "steady", [1, 2, 3, 4, 5]),
+        (make_test(), FALLING + STEADY, 10, "steady", [6, 7, 8, 9, 10]),
+        (make_test(after=2), STEADY * 3, 7, "steady", [1, 2, 3, 4, 5]),
+        (make_test(max=6), [100, 200] * 3, 6, "not_steady", [2, 3, 4, 5, 6]),
+        (make_test(max=3), STEADY, 3, "not_steady", [1, 2, 3]),
+        (make_test(every=3, max=99), [7, 7, 100] * 9, 15, "steady", [3, 6, 9, 12, 15]),
+        (make_test(capacity_multiple=0.8), FALLING * 9, 8, "not_steady", [4, 5, 6, 7, 8]),
+        (make_test(time_limit_s=120), STEADY, 2, "not_steady", [1, 2]),
+        (make_test(tracked=0, max=4), STEADY, 4, "complete", [1, 2, 3, 4]),
+        # Both tracked variables must be steady over the same window.
+        (
+            make_test(tracked=2),
+            [{"write_iops": w, "iops": i} for w, i in zip(STEADY * 2, FALLING + STEADY)],
+            10,
+            "steady",
+            [6, 7, 8, 9, 10],
+        ),
+    ],
+)
+def test_rounds_end_where_the_rule_or_a_limit_says(test, values, count, outcome, window):
+    rounds = run(test, values)
+    assert rounds.finished()
+    assert (rounds.count, rounds.outcome()[0], rounds.window_rounds()) == (count, outcome, window)
+    assert bool(rounds.outcome()[1]) == (outcome == "not_steady")
+
+
+def test_a_ramp_takes_its_time_too():
+    test = make_test(max=4)
+    test["cells"][0]["ramp_s"] = 5
+    assert run(test, [100]).time_left_s() == 3 * 65
+
+
+def test_averages_are_of_the_window_and_maxima_stay_maxima():
+    values = [{"write_iops": v, "iops": v, "max_latency_us": v} for v in (900, 96, 98, 100, 102, 104)]
+    (average,) = run(make_test(), values).averages()
+    assert average == {"cell": CELL, "metrics": {"write_iops": 100, "iops": 100, "max_latency_us": 104}}
+
+
+def test_a_metric_that_a_cell_lacks_is_never_steady():
+    rounds = run(make_test(), [{"iops": 100}] * 25)
+    assert rounds.outcome()[0] == "not_steady"
+
+
+@given(st.lists(st.integers(1, 1000), min_size=5, max_size=40))
+def test_sliding_equals_the_rule_over_the_whole_series(values):
+    rounds = run(make_test(max=len(values)), values)
+    whole = evaluate(values)
+    assert (rounds.steady_at is not None) == whole["steady"]
+    assert rounds.count == whole["rounds"]
+    assert rounds.steady_state()[0]["window_values"] == whole["window_values"]
+
+
+@pytest.mark.parametrize(
+    "limits, done, expected",
+    [
+        ({"max": 25}, {}, 1500),
+        ({"max": 25}, {"count": 20}, 300),
+        ({"max": 25, "time_limit_s": 90}, {"elapsed_s": 60.0}, 30),
+        ({"capacity_multiple": 4}, {}, None),
+        ({"capacity_multiple": 4}, {"bytes_written": 1000, "elapsed_s": 10.0}, 30),
+        ({"max": None}, {}, None),
+    ],
+)
+def test_the_time_left_is_the_nearest_limit(limits, done, expected):
+    assert bound_s(limits, 60, 1000, **done) == expected

@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import sampler
+
+FIRST = {
+    "temperature_c": 40, "critical_warning": 0, "warning_temp_min": 5, "critical_temp_min": 0, "throttle_counts": {"t1": 3, "t2": 0},
+    "throttle_s": {"t1": 100, "t2": 0}, "media_errors": 0, "error": "", "link_speed_gts": 16.0, "link_width": 4,
+    "aer": {"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}}, "seconds": 0.01,
+}
+NOTHING = dict(FIRST, temperature_c=None, critical_warning=None, warning_temp_min=None, critical_temp_min=None, throttle_counts=None, throttle_s=None,
+               link_speed_gts=None, link_width=None, aer={})
+
+
+@pytest.mark.parametrize(
+    "change, reasons",
+    [
+        ({}, []),
+        ({"temperature_c": 69, "media_errors": 1}, []),
+        ({"throttle_counts": {"t1": 4, "t2": 0}}, ["it was throttled by thermal management 1: 1 more transitions, 0 s more"]),
+        ({"throttle_s": {"t1": 100, "t2": 7}}, ["it was throttled by thermal management 2: 0 more transitions, 7 s more"]),
+        ({"warning_temp_min": 6}, ["it was above its warning temperature for 1 min more"]),
+        ({"critical_temp_min": 2}, ["it was above its critical temperature for 2 min more"]),
+        ({"critical_warning": 0x06}, ["it warns: the temperature is beyond a threshold", "it warns: its reliability is degraded"]),
+        ({"link_width": 2}, ["its link fell from 16 GT/s x4 to 16 GT/s x2"]),
+        ({"link_speed_gts": 2.5}, ["its link fell from 16 GT/s x4 to 2.5 GT/s x4"]),
+        ({"link_speed_gts": None, "link_width": None}, ["its link of 16 GT/s x4 can no longer be seen"]),
+        ({"link_speed_gts": 32.0}, []),
+        ({"link_width": 8}, []),
+        ({"aer": {"a": {"correctable": 4, "nonfatal": 0, "fatal": 0}}}, ["PCI Express errors rose by 3 correctable at a"]),
+        ({"aer": {"a": FIRST["aer"]["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, []),
+        (NOTHING, ["its link of 16 GT/s x4 can no longer be seen"]),
+    ],
+)
+def test_what_makes_a_test_invalid(change, reasons):
+    assert list(sampler.spoilt(FIRST, dict(FIRST, **change)).values()) == reasons
+
+
+def test_what_was_never_known_is_not_compared():
+    assert sampler.spoilt(NOTHING, NOTHING) == {}
+    assert sampler.spoilt(NOTHING, dict(FIRST, critical_warning=0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(0x04, 0x04, []), (0x04, 0x05, ["it warns: the spare is below its threshold"]), (0x02, 0x02, ["it warns: the temperature is beyond a threshold"])],
+)
+def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, told):
+    assert list(sampler.spoilt(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values()) == told
+
+
+@pytest.fixture
+def nvme(fake):
+    """A drive on PCI Express whose log can be changed."""
+    path = fake.pci("0000:00:01.0", bridge=True, aer=(0, 0, 0)) and fake.pci(
+        "0000:00:01.0", "0000:01:00.0", aer=(0, 0, 0), current_link_speed="16.0 GT/s PCIe", current_link_width="4"
+    )
+    block = fake.disk("nvme0n1", "259:0", path + "/nvme/nvme0")
+    fake.link(block + "/device", path + "/nvme/nvme0")
+    throttled = {"thm_temp1_trans_count": 0, "thm_temp2_trans_count": 0, "thm_temp1_total_time": 0, "thm_temp2_total_time": 0}
+    fake.told = {"critical_warning": 0, "temperature": 313, **throttled}
+
+    def say(**values):
+        fake.told.update(values)
+        fake.answers["nvme smart-log"] = (0, json.dumps(fake.told), "")
+
+    fake.say, fake.function = say, path
+    say()
+    return fake
+
+
+def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None):
+    records = []
+    made = sampler.Sampler(
+        host, lambda: {"transport": transport, "path": "/dev/nvme0n1"}, note or (lambda event, **fields: records.append(fields)), interval_s, lambda: io_cpus
+    )
+    return made, records
+
+
+def until(true, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_one_sample_before_one_after_and_one_each_interval(nvme):
+    made, records = watch(nvme)
+    with made:
+        until(lambda: len(records) >= 4)
+    assert made.reasons == [] and records[0]["temperature_c"] == 40 and records[0]["link_width"] == 4
+    assert set(records[0]["aer"]) == {"0000:00:01.0", "0000:01:00.0"} and records[0]["seconds"] < 5
+    ended = len(records)
+    time.sleep(0.05)
+    assert len(records) == ended and not [thread for thread in threading.enumerate() if thread is made._thread]
+
+
+def test_what_comes_and_goes_between_two_samples_of_the_ends_is_kept(nvme):
+    made, records = watch(nvme)
+    with made:
+        nvme.put(nvme.function + "/current_link_width", "1\n")
+        nvme.say(critical_warning=4, thm_temp1_trans_count=1)
+        seen = len(records)
+        until(lambda: len(records) > seen + 1)
+        nvme.put(nvme.function + "/current_link_width", "4\n")
+        nvme.say(critical_warning=0, thm_temp1_trans_count=2)
+    assert made.reasons == [
+        "it was throttled by thermal management 1: 2 more transitions, 0 s more",
+        "it warns: its reliability is degraded",
+        "its link fell from 16 GT/s x4 to 16 GT/s x1",
+    ]
+
+
+@pytest.mark.parametrize("transport", ["nvme", "sata"])
+def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(nvme, transport):
+    """A look in between that fails does not: what it missed, the counters of the last one tell."""
+    nvme.answers["smartctl"] = (0, json.dumps({"smart_status": {"passed": True}}), "")
+    made, records = watch(nvme, transport=transport)
+    with made:
+        before, nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = dict(nvme.answers), (1, "", "Device or resource busy"), (127, "", "")
+        seen = len(records)
+        until(lambda: len(records) > seen + 1)
+        nvme.answers.update(before)
+    assert made.reasons == []
+    made, records = watch(nvme, transport=transport)
+    with made:
+        nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = (1, "", "Device or resource busy"), (127, "", "")
+    assert len(made.reasons) == 1 and made.reasons[0].startswith("its health could not be read at the end, so whether it was throttled is unknown: ")
+
+
+def test_a_health_that_could_never_be_read_is_not_missed():
+    assert sampler.unread(dict(NOTHING, error="smartctl is not installed"), dict(NOTHING, error="smartctl is not installed")) == {}
+    assert sampler.unread(None, dict(FIRST, error="x")) == sampler.unread(FIRST, FIRST) == {}
+
+
+def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
+    made, _records = watch(nvme, interval_s=60)
+    with made:
+        nvme.answers["nvme smart-log"] = (1, "", "Device or resource busy")
+        nvme.answers["smartctl"] = (0, json.dumps({"nvme_smart_health_information_log": {"critical_warning": 0}, "smart_status": {"passed": True}}), "")
+    assert made.reasons == ["its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its counters"]
+
+
+def test_without_an_interval_nothing_is_looked_at(nvme):
+    made, records = watch(nvme, interval_s=0)
+    with made:
+        pass
+    assert records == made.reasons == [] and nvme.commands == []
+
+
+def test_sata_is_asked_for_its_health_only_before_and_after(nvme):
+    made, records = watch(nvme, transport="sata")
+    with made:
+        until(lambda: len(records) >= 5)
+    assert [command[0] for command in nvme.commands] == ["smartctl", "smartctl"]
+    assert records[1]["error"] == "" and records[1]["link_width"] == 4
+
+
+def test_a_p420m_that_shuts_down_for_heat_is_seen_without_a_command_to_it(fake):
+    fake.put("/sys/block/rssda/status", "online\n")
+    identity = {"transport": "pcie", "path": "/dev/rssda", "kernel_name": "rssda"}
+    first = sampler.take(fake, identity, [], ask=False)
+    fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
+    assert list(sampler.spoilt(first, sampler.take(fake, identity, [], ask=False)).values()) == ["it warns: the temperature is beyond a threshold"]
+    assert fake.commands == []
+
+
+def test_the_samples_keep_off_the_cpus_of_the_io(nvme):
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs two CPUs")
+    seen = []
+    run = nvme.run
+    nvme.run = lambda *arguments, **more: (seen.append((threading.current_thread(), sorted(os.sched_getaffinity(0)))), run(*arguments, **more))[1]
+    made, records = watch(nvme, io_cpus=str(cpus[0]))
+    with made:
+        until(lambda: len(records) >= 3)
+    assert [affinity for thread, affinity in seen if thread is made._thread][0] == cpus[1:]
+    assert sorted(os.sched_getaffinity(0)) == cpus
+    # Where the I/O has them all, there is nowhere to keep off to.
+    made, records = watch(nvme, io_cpus=",".join(map(str, cpus)))
+    seen.clear()
+    with made:
+        until(lambda: len(records) >= 3)
+    assert {tuple(affinity) for _thread, affinity in seen} == {tuple(cpus)}
+
+
+def test_samples_that_end_early_make_the_test_invalid(nvme):
+    count = []
+
+    def note(_event, **_fields):
+        count.append(1)
+        if len(count) == 2:
+            raise OSError("No space left on device")
+
+    made, _records = watch(nvme, note=note)
+    with made:
+        until(lambda: len(count) >= 2)
+        made._thread.join(5)
+    assert made.reasons == ["samples ended early (OSError: No space left on device): whether it was throttled is unknown"]
+
+
+def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
+    monkeypatch.setattr(sampler, "JOIN_S", 0.05)
+    free = threading.Event()
+    first = []
+
+    def note(_event, **_fields):
+        if first:
+            free.wait(10)
+        first.append(1)
+
+    made, _records = watch(nvme, note=note)
+    try:
+        with made:
+            time.sleep(0.1)
+        assert made.reasons == ["a look at the drive did not end: whether it was throttled is unknown"]
+    finally:
+        free.set()

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    found = RunDir(str(tmp_path), "r1")
+    raw = Path(found.raw("A1")) / "iops-1"
+    raw.mkdir()
+    (raw / "1-c.json.gz").write_bytes(b"\x1f\x8b")
+    Path(found.journal).write_text('{"event": "x"}\n')
+    (Path(found.path) / ".status.json-aside").write_text("half")
+    os.symlink("/etc/shadow", found.path + "/raw/link")
+    return found
+
+
+def names(packed):
+    with tarfile.open(packed["path"]) as tar:
+        return sorted(tar.getnames())
+
+
+def test_it_holds_the_regular_files_and_no_link_nor_half_written_one(run_dir):
+    assert names(archive.pack(run_dir)) == ["journal.jsonl", "raw/A1/iops-1/1-c.json.gz"]
+
+
+def test_its_size_and_checksum_are_those_of_the_file_that_everyone_can_read(run_dir):
+    packed = archive.pack(run_dir)
+    data = Path(packed["path"]).read_bytes()
+    assert packed["size_bytes"] == len(data) and packed["sha256"] == hashlib.sha256(data).hexdigest()
+    assert os.stat(packed["path"]).st_mode & 0o777 == 0o644
+    assert sorted(os.listdir(run_dir.state_dir)) == ["r1.tar.gz", "runs"]
+
+
+def test_the_same_folder_gives_the_same_bytes(run_dir, monkeypatch):
+    first = archive.pack(run_dir)
+    os.unlink(first["path"])
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    assert archive.pack(run_dir) == first
+
+
+def test_it_is_made_anew_only_when_the_folder_has_something_newer(run_dir):
+    first = archive.pack(run_dir)
+    made = os.stat(first["path"]).st_ino
+    assert archive.pack(run_dir) == first and os.stat(first["path"]).st_ino == made
+    with open(run_dir.journal, "a") as journal:
+        journal.write('{"event": "y"}\n')
+    later = os.stat(first["path"]).st_mtime_ns + 1
+    os.utime(run_dir.journal, ns=(later, later))
+    assert archive.pack(run_dir)["sha256"] != first["sha256"]
+
+
+def test_nothing_half_written_stays_when_the_disk_is_full(run_dir, monkeypatch):
+    def full(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(archive, "_add", full)
+    with pytest.raises(OSError):
+        archive.pack(run_dir)
+    assert os.listdir(run_dir.state_dir) == ["runs"]

@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import contextlib
+
+import emulator
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.iomemory import IomemoryError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemory_settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor.iomemory_settings import beacon, bring
+
+FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive"}
+
+
+@pytest.fixture
+def server(emulated):
+    host = emulated(cards=[emulator.card(0, "C0"), emulator.card(1, "C1")])
+    host.block("fiob", "251:16", "")
+    return host
+
+
+def changing(host):
+    return [command for command in host.commands if command[0].startswith("fio-") and command[0] != "fio-status"]
+
+
+class Held:
+    """A stand-in for held.HeldDrive, whose lock and exclusive open need a block device; `log` tells what was asked of it."""
+
+    log = []
+    refuse = None
+
+    def __init__(self, _host, plan, _owner, same_boot):
+        self.log.append(("made", plan["selector"], same_boot))
+
+    def take(self):
+        self.log.append("take")
+        if self.refuse:
+            raise Refused([self.refuse])
+
+    @contextlib.contextmanager
+    def lend(self, may_change):
+        self.log.append("lend")
+        yield
+
+    def release(self):
+        self.log.append("release")
+
+
+@pytest.fixture
+def eligible(monkeypatch):
+    """A guard that lets fiob be erased."""
+    identity = {"kernel_name": "fiob", "size_bytes": 1 << 30}
+    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda host, selectors: [{"eligible": True, "identity": identity, "refusals": []}])
+    monkeypatch.setattr(iomemory_settings, "HeldDrive", Held)
+    monkeypatch.setattr(Held, "log", [])
+    return Held
+
+
+def test_detach_and_attach_once(server):
+    first = bring(server, "C1", "detached", {}, check=False)
+    assert first.changed and first.commands == [["fio-detach", "/dev/fct1"]] and first.after.state == "detached"
+    assert not bring(server, "C1", "detached", {}, check=False).changed
+    assert bring(server, "C1", "attached", {}, check=False).after.block == "fiob"
+    assert not bring(server, "C1", "attached", {}, check=False).changed
+    assert changing(server) == [["fio-detach", "/dev/fct1"], ["fio-attach", "/dev/fct1"]]
+
+
+def test_check_mode_changes_nothing(server, eligible):
+    for state in ("detached", "formatted"):
+        seen = bring(server, "C1", state, FORMAT, check=True)
+        assert seen.changed and seen.commands and seen.after != seen.before
+    assert changing(server) == [] and eligible.log == []
+
+
+def test_a_format_needs_the_word_destructive(server, eligible):
+    seen = bring(server, "C1", "formatted", dict(FORMAT, mode="plan"), check=False)
+    assert not seen.changed and "would be ERASED" in seen.message and len(seen.commands) == 3
+    assert changing(server) == [] and eligible.log == []
+
+
+def test_a_format_is_done_under_guard_and_lock_and_once(server, eligible):
+    done = bring(server, "C1", "formatted", FORMAT, check=False)
+    assert done.changed and (done.after.sector_bytes, done.after.size_pct) == (4096, 90)
+    assert eligible.log == [("made", {"serial": "C1"}, True), "take", "lend", "release"]
+    assert changing(server) == done.commands
+    again = bring(server, "C1", "formatted", FORMAT, check=False)
+    assert not again.changed and len(eligible.log) == 4
+    assert not bring(server, "C1", "formatted", {"mode": "destructive"}, check=False).changed
+
+
+def test_the_real_guard_stands_before_a_format(server):
+    with pytest.raises(IomemoryError, match="C1 may not be formatted. probe_failed"):
+        bring(server, "C1", "formatted", FORMAT, check=False)
+    assert changing(server) == []
+
+
+def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(server, eligible, monkeypatch):
+    monkeypatch.setattr(Held, "refuse", {"code": "mounted", "message": "it is mounted"})
+    with pytest.raises(IomemoryError, match="mounted: it is mounted"):
+        bring(server, "C1", "formatted", FORMAT, check=False)
+    assert changing(server) == [] and eligible.log[-1] == "release"
+
+
+def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
+    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}])
+    with pytest.raises(IomemoryError, match="do not agree"):
+        bring(server, "C1", "formatted", FORMAT, check=False)
+    assert changing(server) == []
+
+
+@pytest.mark.parametrize(
+    "change, options, says",
+    [
+        ({"attached": False}, FORMAT, "not attached"),
+        ({"trouble": "Status unknown: Driver is in MINIMAL MODE"}, FORMAT, "MINIMAL MODE"),
+        ({"adapter": "a card"}, FORMAT, "advertised capacity can't be read"),
+        ({}, dict(FORMAT, size_pct=101), "size_pct 101"),
+        ({"busy": True}, FORMAT, "in use"),
+    ],
+)
+def test_what_cannot_be_formatted(server, eligible, change, options, says):
+    with server.state() as machine:
+        machine["iomemory"]["cards"][1].update(change)
+    with pytest.raises(IomemoryError, match=says):
+        bring(server, "C1", "formatted", options, check=False)
+    with server.state() as machine:
+        assert machine["iomemory"]["cards"][1]["formats"] == 0
+
+
+def test_a_card_that_a_run_works_on_stays(server):
+    with locks.drive_lock({"serial": "C1"}, {"run_id": "night"}):
+        with pytest.raises(IomemoryError, match="in use by a run: .*night"):
+            bring(server, "C1", "detached", {}, check=False)
+    assert changing(server) == []
+
+
+def test_a_card_in_use_does_not_detach(server):
+    with server.state() as machine:
+        machine["iomemory"]["cards"][1]["busy"] = True
+    with pytest.raises(IomemoryError, match="is in use; unmount it"):
+        bring(server, "C1", "detached", {}, check=False)
+
+
+def test_the_beacon_of_the_right_card(server, tmp_path):
+    state = str(tmp_path / "state")
+    assert beacon(server, "C1", True, state, check=True) and changing(server) == []
+    assert beacon(server, "C1", True, state, check=False)
+    assert not beacon(server, "C1", True, state, check=False)
+    server.reboot("boot-2")
+    assert not beacon(server, "C1", False, state, check=False)
+    assert changing(server) == [["fio-beacon", "-1", "/dev/fct1"]] * 2 + [["fio-beacon", "-0", "/dev/fct1"]]
+    with pytest.raises(IomemoryError, match="no cards"):
+        beacon(server, "/dev/fct1", True, state, check=False)

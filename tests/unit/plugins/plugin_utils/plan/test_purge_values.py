@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"purge_method": None, "purge_timeout_s": None, "purge_lba_size_bytes": ""},
+        {"purge_method": "nvme_format_crypto", "purge_lba_size_bytes": 4096, "purge_timeout_s": "600", "purge_iomemory_size_pct": 90},
+        {"purge_method": "none"},
+    ],
+)
+def test_right_values(asked):
+    assert purge_values.problems(asked) == []
+
+
+@pytest.mark.parametrize(
+    "asked, problem",
+    [
+        ({"purge_method": "nvme_format_cripto"}, "purge_method: 'nvme_format_cripto' must be one of: auto, "),
+        ({"purge_method": "nvme_format_cripto"}, "did you mean nvme_format_crypto?"),
+        ({"purge_method": ["auto"]}, "purge_method: ['auto'] must be one of"),
+        ({"purge_timeout_s": 0}, "purge_timeout_s: 0 must be a whole number from 1 to 100000000, or null"),
+        ({"purge_stuck_s": "soon"}, "purge_stuck_s: 'soon' must be"),
+        ({"purge_lba_size_bytes": 4}, "purge_lba_size_bytes: 4 must be a whole number from 512"),
+        ({"purge_iomemory_size_pct": 70}, "purge_iomemory_size_pct: 70 must be"),
+        ({"purge_iomemory_sector_bytes": True}, "purge_iomemory_sector_bytes: True must be"),
+    ],
+)
+def test_wrong_values_are_told_with_what_is_right(asked, problem):
+    (found,) = purge_values.problems(asked)
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    "given, variables, expected",
+    [
+        ({"method": "auto"}, {}, {"method": "auto"}),
+        ({"method": "auto"}, {"purge_method": "overwrite", "purge_timeout_s": "60"}, {"method": "overwrite", "timeout_s": 60}),
+        ({"method": "deallocate", "timeout_s": 5}, {"purge_method": "overwrite", "purge_timeout_s": 60}, {"method": "deallocate", "timeout_s": 5}),
+        ({"method": "none"}, {"purge_lba_size_bytes": 4096}, {"method": "none"}),
+        ({"method": "auto"}, {"purge_method": "none", "purge_lba_size_bytes": 4096}, {"method": "none"}),
+        ({"method": "auto", "lba_size_bytes": 512}, {"purge_lba_size_bytes": 4096}, {"method": "auto", "lba_size_bytes": 512}),
+    ],
+)
+def test_a_test_file_goes_before_the_variables(given, variables, expected):
+    assert purge_values.spec(given, variables) == expected
+
+
+def test_every_variable_is_carried_into_the_plan_and_has_a_default():
+    assert set(purge_values.VARIABLES) <= set(hostplan.VARIABLES)
+    for variable in purge_values.VARIABLES:
+        assert schema.role_default(variable) in (None, "auto")
+
+
+def test_schemas_and_role_know_every_method_and_option():
+    test, plan = schema.load("test")["properties"]["purge"]["properties"], schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"]
+    options = {key for key, _variable, _least, _most in purge_values.OPTIONS}
+    assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(plan["method"]["enum"])
+    assert options == set(test) - {"method"} and options <= set(plan)

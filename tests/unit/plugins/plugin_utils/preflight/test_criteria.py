@@ -1,0 +1,35 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Criteria before a run; what preflight makes of them is in test_decision.py."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
+
+
+def test_the_known_metrics_are_those_that_a_cell_gives():
+    template = (COLLECTION / "roles" / "workload" / "templates" / "job.fio.j2").read_text(encoding="utf-8")
+    percentiles = re.search(r"percentile_list=(\S+)", template).group(1).split(":")
+    side = {
+        "iops": 1.0, "bandwidth_bytes_per_s": 1.0, "ios": 1, "mean_latency_us": 1.0, "max_latency_us": 1.0,
+        "percentiles_us": {percentile: 1.0 for percentile in percentiles},
+    }
+    assert set(criteria.METRICS) == set(fio.metrics(side, side))
+
+
+def drive(block_sizes=(4096, 8192)):
+    cells = [{"id": f"c{size}", "block_size_bytes": size, "read_pct": 0} for size in block_sizes]
+    return {"drive": f"D{len(cells)}", "expected": {"model": "M"}, "tests": [{"name": "t", "cells": cells, "steady_state": None}]}
+
+
+@pytest.mark.parametrize(("drives", "where"), [([drive(), drive((8192,))], ["h: drive D1: "]), ([drive((8192,)), drive((8192,))], ["h: ssd_"])])
+def test_a_cell_that_a_drive_cannot_do_is_told_for_that_drive_or_once_for_all(drives, where):
+    found = criteria.findings([{"metric": "iops", "cell": "c4096", "min": 1}], [], {"h": ["t"]}, {"h": {"drives": drives}})
+    assert [finding.text().startswith(text) for finding, text in zip(found, where)] == [True] and len(found) == 1

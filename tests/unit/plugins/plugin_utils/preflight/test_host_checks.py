@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, host_checks
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+
+
+def finding(check="wear", drive="S1", level="warning", message="m", remedy="r"):
+    return {"check": check, "drive": drive, "level": level, "message": message, "remedy": remedy}
+
+
+def view(*findings, name="h1"):
+    return View(name, {}, checks=list(findings))
+
+
+def test_what_blocks_is_a_finding_with_its_remedy():
+    (told,) = host_checks.blocking(view(finding("pcie_link", level="blocks"), finding()), None)
+    assert told.text() == "h1: drive S1: pcie_link: m. To put it right: r"
+    (told,) = host_checks.blocking(view(finding("versions", None, "blocks")), None)
+    assert told.text() == "h1: versions: m. To put it right: r"
+
+
+@pytest.mark.parametrize(("state", "count"), [("running", 0), ("finished", 0), ("dead", 1), ("stopped", 1)])
+def test_a_run_that_has_its_drives_was_judged_when_it_began(state, count):
+    run = Run("r", "n", {"h1": state})
+    seen = view(finding("pcie_link", level="blocks"), finding())
+    assert len(host_checks.blocking(seen, run)) == len(host_checks.warnings([seen], run)) == count
+
+
+def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
+    warned = host_checks.warnings([view(finding(), finding("spare", level="ok"), finding("health", level="blocks")), View("h2", {})], None)
+    assert [(item["host"], item["check"]) for item in warned] == [("h1", "wear"), ("h1", "spare")]
+    assert host_checks.lines(warned) == ["h1: drive S1: wear: m. To put it right: r"]
+
+
+def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
+    many = [view(*(finding(drive="S%d" % number) for number in range(4)), name=name) for name in ("h1", "h2")]
+    (line,) = host_checks.lines(host_checks.warnings(many, None))
+    assert line == "h1: drives S0, S1, S2, S3, h2: drives S0, S1, S2, S3: wear: m. To put it right: r"
+    (line,) = host_checks.lines(host_checks.warnings([view(finding("cpufreq", None), name=f"h{number}") for number in range(9)], None))
+    assert line == "h0, h1, h2, h3, h4 and 4 more: cpufreq: m. To put it right: r"
+    shared = view(finding("health", message="unread"), finding("wear", message="unread", remedy="s"), finding("spare", message="unread"))
+    assert host_checks.lines(host_checks.warnings([shared], None)) == ["h1: drive S1: health, wear, spare: unread. To put it right: r or s"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, None),
+        ({"preflight_levels": {"pcie_link": "warning", "pcie_bandwidth": "ok"}, "preflight_link": {"*": {"width": "4"}}}, None),
+        ({"preflight_firmware": {"M*": "1", "*": ["2", ">=3"]}}, None),
+        ({"preflight_levels": ["pcie_link"]}, "preflight_levels: ['pcie_link'] is not a mapping"),
+        ({"preflight_levels": {"pcie_lnk": "ok"}}, "there is no check 'pcie_lnk'; did you mean pcie_link?"),
+        ({"preflight_levels": {"wear": "block"}}, "preflight_levels.wear: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?"),
+        ({"preflight_levels": {"wear": True}}, "preflight_levels.wear: True must be"),
+        ({"preflight_firmware": "FW1"}, "preflight_firmware: 'FW1' is not a mapping; its keys are each a shell pattern for models"),
+        ({"preflight_drivers": {"nvme": []}}, "preflight_drivers.nvme: [] must be a text"),
+        ({"preflight_versions": {"fio": 3.3}}, "preflight_versions.fio: 3.3 must be a text, or a list of texts, in quotes"),
+        ({"preflight_versions": {"nvme-cli": ">=2.0"}}, "preflight_versions: the version of 'nvme-cli' is not looked at"),
+        ({"preflight_versions": {"kernel": "6.*", "fio": ">=3.28", "nvme": "2.*", "smartctl": "7.*"}}, None),
+        ({"preflight_link": {"*": 4}}, "preflight_link.*: 4 must be a mapping with speed_gts and width"),
+        ({"preflight_link": {"*": {"lanes": 4}}}, "must be a mapping with speed_gts and width"),
+        ({"preflight_link": {"*": {"width": "x4"}}}, "preflight_link.*.width: 'x4' must be a number above 0"),
+        ({"preflight_link": [4]}, "preflight_link: [4] is not a mapping"),
+    ],
+)
+def test_wrong_variables_are_told(asked, told):
+    problems = host_checks.problems(asked)
+    assert problems == [] if told is None else (len(problems) == 1 and told in problems[0])
+
+
+def test_a_run_that_is_gone_on_with_keeps_its_warnings_and_adds_new_ones_once():
+    before = {"started": "a", "asked": [], "tests": {}, "warnings": [finding()]}
+    now = {"started": "b", "asked": [], "tests": {}, "warnings": [finding(), finding("spare")]}
+    assert [item["check"] for item in controller.merge_run(before, now)["warnings"]] == ["wear", "spare"]
+    assert [item["check"] for item in controller.merge_run(before, dict(now, warnings=[]))["warnings"]] == ["wear"]

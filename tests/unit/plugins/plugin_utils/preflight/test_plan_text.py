@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+
+GB = 10**9
+
+
+def make(plan, size=480_103_981_056, block=512, **variables):
+    identity = {"serial": "S1", "model": "MTFDXYZ", "wwn": None, "firmware": "F1", "size_bytes": size, "logical_block_size_bytes": block}
+    drives = [{"selector": {"serial": "S1"}, "identity": identity}]
+    return render(load_plan(plan), run={"id": "r", "name": "n"}, host="h1", boot_id="b", drives=drives, engine_version="0", variables=variables)
+
+
+def times(plan, rate=500, **more):
+    (drive,) = plan_text.estimate(make(plan, **more), rate)
+    return drive["min_s"], drive["max_s"]
+
+
+CELL = {"block_size": "4KiB", "read_pct": 0, "runtime_s": 60}
+MINUTE = 60 + plan_text.CELL_OVERHEAD_S
+
+
+def test_the_brief_of_micron_gives_the_time_of_preconditioning():
+    """Table 1 there: 960 GB at 520 MB/s twice are 63 min (it counts 1 GB as 1,024 MB)."""
+    test = {"name": "x", "cells": [CELL], "rounds": {"max": 1}, "purge": False}
+    low, _high = times([test], rate=520, size=960 << 30)
+    assert (low - MINUTE) / 60 == pytest.approx(63, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("more", "low", "high"),
+    [
+        ({"rounds": {"max": 10}}, 10, 10),
+        ({"rounds": {"max": 25}, "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "iops"}]}}, 5, 25),
+        ({"rounds": {"max": None, "time_limit_s": 600}, "steady_state": False}, 600 / MINUTE + 1, 600 / MINUTE + 1),
+        ({"rounds": {"max": 25}, "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "iops"}]}, "after_steady_rounds": 4}, 9, 25),
+    ],
+)
+def test_rounds_bound_the_estimate(more, low, high):
+    given = times([{"name": "x", "cells": [CELL], "purge": False, "precondition": False, **more}])
+    assert given == pytest.approx((low * MINUTE, high * MINUTE), abs=0.2)
+
+
+def test_a_ramp_takes_its_time_too():
+    test = {"name": "x", "cells": [{**CELL, "ramp_s": 5}], "purge": False, "precondition": False, "rounds": {"max": 1}}
+    assert times([test]) == pytest.approx((MINUTE + 5, MINUTE + 5), abs=0.2)
+
+
+def test_a_limit_in_bytes_can_end_a_test_early_but_bounds_it_only_alone():
+    base = {"name": "x", "cells": [CELL], "purge": False, "precondition": False}
+    capacity_s = 480_103_981_056 / (500 << 20)
+    assert times([{**base, "rounds": {"max": None, "capacity_multiple": 4}}])[1] == pytest.approx(4 * capacity_s + MINUTE, abs=0.2)
+    low, high = times([{**base, "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 86400}}])
+    assert low == pytest.approx(4 * capacity_s + MINUTE, abs=0.2) and high == pytest.approx(86400 + MINUTE)
+
+
+def test_an_overwrite_costs_a_full_write():
+    base = {"name": "x", "cells": [CELL], "precondition": False, "rounds": {"max": 1}}
+    capacity_s = 480_103_981_056 / (500 << 20)
+    assert times([{**base, "purge": {"method": "overwrite"}}])[0] - times([{**base, "purge": False}])[0] == pytest.approx(capacity_s, abs=0.2)
+
+
+def test_plan_mode_says_what_would_be_erased_and_run():
+    lines = plan_text.describe(make(["wsat", "iops"], block=4096), {"S1": "/dev/nvme0n1"}, 500)
+    text = "\n".join(lines)
+    assert "S1: would erase /dev/nvme0n1 (MTFDXYZ, serial S1, firmware F1, 480.1 GB, 4096 B blocks)" in text
+    assert "1. wsat: purge (auto), rounds of rand-4k-w100-tc4-qd32 (60 s) until steady" in text
+    assert "one round in 30), at most 4 x the ActiveRange written or 24 h" in text
+    assert "2. iops: purge (auto), precondition 2 x the ActiveRange of 100 %, rounds of 49 cells (49 min)" in text
+    assert text.count("not applicable: block size 512 B is below") == 1 and "rand-512b-w100-tc4-qd32" in text
+    assert "if it writes 500 MiB/s (ssd_assumed_write_mib_s)" in lines[-1]
+
+
+def test_a_plan_that_only_reads_does_not_claim_to_erase():
+    test = {"name": "x", "cells": [{"block_size": "4KiB", "read_pct": 100}], "purge": False, "precondition": False}
+    assert "would use /dev/x" in plan_text.describe(make([test]), {"S1": "/dev/x"}, 500)[1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (99, "99 s"), (240, "4 min"), (3599, "1 h"), (3600, "1 h"), (7800, "2 h 10 min"), (86400, "24 h"), (273600, "3 d 4 h")],
+)
+def test_durations(seconds, text):
+    assert plan_text.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("size", "text"), [(64 << 20, "64 MiB"), (480_103_981_056, "480.1 GB"), (7_681_501_126_656, "7.682 TB")])
+def test_capacities(size, text):
+    assert plan_text.capacity(size) == text

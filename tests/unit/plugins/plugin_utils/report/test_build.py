@@ -1,0 +1,323 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report's files from realistic run folders: schemas, tables, and what a hostile or incomplete folder does."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pathlib
+import re
+import shutil
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import curves as report_curves
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import series as report_series
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+
+SCHEMAS = pathlib.Path(__file__).parents[5] / "docs" / "schema"
+STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
+EVIL = "</script><script>throw 1</script><img src=x onerror=throw(2)>"
+
+
+def schema(name):
+    content = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    return jsonschema.Draft202012Validator(content)
+
+
+@pytest.fixture(name="mixed")
+def fixture_mixed(tmp_path):
+    """Two that pass, one worn, one interrupted, one unreachable; both tests."""
+    drives = (*generator.DEMO, STOPPED)
+    return generator.make(tmp_path, drives, ("wsat", "iops"), unreachable=[("server-9", "SIM0009")])
+
+
+def made(run_dir, **options):
+    return build.make(str(run_dir.parent), run_dir.name, **options)
+
+
+def page(run_dir):
+    return (run_dir / "report" / "index.html").read_text()
+
+
+def embedded(html, name):
+    return json.loads(re.search(rf'id="{name}">(.*?)</script>', html, re.DOTALL).group(1))
+
+
+def test_files_follow_their_schemas(mixed):
+    made(mixed)
+    schema("run").validate(json.loads((mixed / "run.json").read_text()))
+    for line in (mixed / "results.jsonl").read_text().splitlines():
+        schema("results").validate(json.loads(line))
+    summary = json.loads((mixed / "report" / "summary.json").read_text())
+    schema("summary").validate(summary)
+    assert summary["verdicts"] == {"pass": 2, "not_tested": 1, "invalid": 1, "error": 0, "fail": 1}
+    assert [drive["verdict"] for drive in summary["drives"]] == ["pass", "pass", "fail", "invalid", "not_tested"]
+
+
+def test_the_outcome_of_the_task(mixed):
+    outcome = build.outcome(made(mixed))
+    assert outcome["all_passed"] is False
+    assert outcome["report"] == str(mixed / "report" / "index.html")
+    assert [line.split(": ")[:2] for line in outcome["failures"]] == [
+        ["server-3 SIM0003", "fail"],
+        ["server-4 SIM0004", "invalid"],
+        ["server-9 SIM0009", "not tested"],
+    ]
+    assert re.search(r"write_iops 17,\d{3} < 35,000 \(criterion wsat write_iops min 35000\)", outcome["failures"][0])
+
+
+def test_csv_has_a_row_for_each_drive_and_test(mixed):
+    made(mixed)
+    rows = list(csv.DictReader((mixed / "report" / "results.csv").open(newline="")))
+    assert [(row["drive"], row["test"], row["verdict"]) for row in rows[:4]] == [
+        ("SIM0001", "wsat", "pass"),
+        ("SIM0001", "iops", "pass"),
+        ("SIM0002", "wsat", "pass"),
+        ("SIM0002", "iops", "pass"),
+    ]
+    assert len(rows) == 10
+    assert float(rows[0]["write_iops"]) == pytest.approx(41_200, rel=0.05)
+    assert rows[0]["purge_class"] == "not_pts"
+    assert rows[-1]["verdict"] == "not_tested"
+
+
+def test_junit_has_a_case_for_each_drive_and_test(mixed):
+    made(mixed)
+    suite = ElementTree.parse(mixed / "report" / "junit.xml").getroot().find("testsuite")
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "10",
+        "failures": "1",
+        "errors": "2",
+        "skipped": "2",
+    }
+    failure = suite.find("testcase/failure")
+    assert "write_iops" in failure.get("message")
+
+
+def test_junit_names_what_no_test_explains(tmp_path):
+    run_dir = generator.make(tmp_path, criteria=[{"test": "nosuch", "metric": "iops", "min": 1}])
+    made(run_dir)
+    cases = ElementTree.parse(run_dir / "report" / "junit.xml").getroot().findall("testsuite/testcase")
+    assert [case.get("name") for case in cases] == ["wsat", "drive"] * 3
+    assert "nosuch" in cases[1].find("error").get("message")
+
+
+def test_a_second_report_changes_nothing(mixed):
+    assert made(mixed).changed
+    before = {path.name: path.stat().st_mtime_ns for path in (mixed / "report").iterdir()}
+    assert not made(mixed).changed
+    assert before == {path.name: path.stat().st_mtime_ns for path in (mixed / "report").iterdir()}
+
+
+def test_check_mode_writes_nothing(mixed):
+    assert made(mixed, write=False).changed
+    assert not (mixed / "report").exists()
+
+
+def test_a_run_that_is_not_there_says_what_there_is(tmp_path):
+    generator.make(tmp_path)
+    with pytest.raises(build.ReportError, match=f"no run nosuch .*Runs in {tmp_path}: {generator.RUN_ID}"):
+        build.make(str(tmp_path), "nosuch")
+
+
+@pytest.mark.parametrize("run_id", ["", "../x", "a/b", "-x"])
+def test_what_is_no_run_id_is_refused(tmp_path, run_id):
+    with pytest.raises(build.ReportError, match="ssd_run_id"):
+        build.make(str(tmp_path), run_id)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("run.json", "{"), ("run.json", '{"schema_version": 9}'), ("results.jsonl", '{"kind": "host", "schema_version": 9}\n')],
+)
+def test_what_cannot_be_read_is_named(tmp_path, name, text):
+    run_dir = generator.make(tmp_path)
+    (run_dir / name).write_text(text)
+    with pytest.raises(build.ReportError, match=name):
+        made(run_dir)
+
+
+def test_without_raw_data_the_verdicts_still_stand(mixed):
+    with_raw = made(mixed).judgement["verdicts"]
+    shutil.rmtree(mixed / "raw")
+    assert made(mixed).judgement["verdicts"] == with_raw
+    assert "Of 5 drives" in page(mixed)
+
+
+def test_a_damaged_line_is_said_on_the_page(mixed):
+    with (mixed / "results.jsonl").open("a") as file:
+        file.write('{"kind": "test", "host')
+    made(mixed)
+    assert "1 unreadable line of results.jsonl" in page(mixed)
+
+
+def test_what_hosts_say_is_text_only(tmp_path):
+    drive = generator.Drive("server-4", "=cmd|'/c calc'!A0", EVIL, 90_000, 40_000, "steady")
+    run_dir = generator.make(tmp_path, [*generator.DEMO, drive], unreachable=[(EVIL, EVIL)])
+    made(run_dir)
+    html = page(run_dir)
+    assert "<img src=x" not in html and "</script><script>throw" not in html
+    scripts = re.findall(r"<script[^>]*>", html)
+    assert len(scripts) == html.count("</script>") == 3 + 5
+    assert embedded(html, "data-0")["model"] in (EVIL, generator.MODEL, "")
+    rows = list(csv.DictReader((run_dir / "report" / "results.csv").open(newline="")))
+    assert rows[3]["drive"] == "'" + drive.serial
+
+
+def test_characters_that_xml_cannot_hold(tmp_path):
+    run_dir = generator.make(tmp_path, unreachable=[("h\x00\x1b[31m", "d\ufffe")])
+    made(run_dir)
+    ElementTree.parse(run_dir / "report" / "junit.xml")
+
+
+def test_a_host_name_does_not_lead_out_of_the_run(tmp_path):
+    run_dir = generator.make(tmp_path)
+    for name in ("..", "../../etc"):
+        store.append(str(run_dir / "results.jsonl"), [{"schema_version": 1, "kind": "host", "host": name, "state": "ok", "message": ""}])
+    made(run_dir)
+
+
+def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
+    run_dir = generator.make(tmp_path)
+    made(run_dir)
+    html = page(run_dir)
+    worn = embedded(html, "data-0")
+    series = worn["tests"][0]
+    assert worn["verdict"] == "fail" and worn["limits"][0][0]["min"] == 35_000
+    assert len(series["rounds"]) == len(series["multiples"]) == len(series["curves"][0]["values"]) == 60
+    assert series["multiples"][-1] > 4
+    assert 0 < series["phases"]["fresh_end"] < series["phases"]["level_start"] < series["phases"]["window_start"] == 55
+    window = series["windows"][0]
+    assert (window["range_limit"], window["slope_limit"], len(window["values"])) == (0.2, 0.1, 5)
+    assert [point[0] for point in series["percentiles"][0]["points"]] == ["50", "99", "99.9", "99.99", "99.999", "max"]
+    fleet = embedded(html, "fleet-data")
+    assert [curve["verdict"] for curve in fleet["charts"][0]["curves"]] == ["pass", "pass", "fail"]
+    assert fleet["medians"]["wsat"][generator.MODEL]["count"] == 3
+
+
+def test_the_page_has_the_matrix_and_the_cells_that_do_not_apply(mixed):
+    made(mixed)
+    html = page(mixed)
+    assert html.count('class="matrix"') == 4
+    assert "0.5 KiB is below the logical block" in html
+    assert "class not_pts" in html and "remainder of 90,112 B" in html
+    assert "connection timed out" in html and "scaling_governor" in html
+
+
+def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
+    """NaN and infinity of a strange record must not reach the page."""
+    records = store.load(str(mixed / "results.jsonl"))
+    broken = next(record for record in records if record["kind"] == "test")
+    broken["steady_state"][0]["window_values"][2] = float("nan")
+    broken["steady_state"][0]["average"] = float("inf")
+    broken["metrics"]["write_p99_latency_us"] = float("nan")
+    store.append(str(mixed / "results.jsonl"), [broken])
+    made(mixed)
+    embedded_texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page(mixed), re.DOTALL)
+    for text in [*embedded_texts, (mixed / "report" / "summary.json").read_text()]:
+        json.loads(text, parse_constant=pytest.fail)
+
+
+# Curves
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1e9)), min_size=1, max_size=400), st.integers(min_value=2, max_value=120)
+)
+def test_thinning_keeps_the_extremes_and_the_order(values, most):
+    xs, ys = report_curves.thin(list(range(len(values))), values, most)
+    assert len(ys) <= max(most, 2) and xs == sorted(xs)
+    assert all(values[x] == y for x, y in zip(xs, ys))
+    known = [value for value in values if value is not None]
+    if known:
+        assert max(known) in ys and min(known) in ys
+
+
+@pytest.mark.parametrize(
+    ("values", "window", "expected"),
+    [
+        ([90, 91, 90, 60, 45, 41, 40, 40, 40, 40], range(5, 10), {"fresh_end": 3, "level_start": 5, "window_start": 5, "window_end": 9}),
+        (
+            [90, 91, 50, 90, 60, 41, 40, 40, 40, 40, 40],
+            range(6, 11),
+            {"fresh_end": 4, "level_start": 5, "window_start": 6, "window_end": 10},
+        ),
+        ([40, 41, 40, 40, 40], range(5), {"fresh_end": 0, "level_start": 0, "window_start": 0, "window_end": 4}),
+        ([40, 41], range(3, 8), None),
+        ([None, None], [0, 1], None),
+        ([], [], None),
+    ],
+)
+def test_phases(values, window, expected):
+    assert report_curves.phases(values, list(window)) == expected
+
+
+def test_the_median_curve_ends_when_most_have_ended():
+    curves = [([1, 2, 3], [1, 2, 3], [10, 20, 30]), ([1, 2], [1, 2], [12, 22]), ([1], [1], [50])]
+    assert report_curves.median_curve(curves)[2] == [12, 21]
+
+
+@pytest.mark.parametrize(
+    ("value", "short"),
+    [
+        (41234.567, 41235),
+        (0.0123456, 0.012346),
+        (0, 0),
+        (float("nan"), None),
+        (float("inf"), None),
+        (None, None),
+        (True, None),
+        ("1", None),
+    ],
+)
+def test_significant(value, short):
+    assert report_curves.significant(value) == short
+
+
+def test_percentiles_in_order_with_the_maximum_last():
+    metrics = {"read_p99_9_latency_us": 3, "read_p50_latency_us": 1, "read_max_latency_us": 9, "write_p99_latency_us": 2, "write_iops": 7}
+    assert report_series.percentiles(metrics) == [
+        {"direction": "write", "points": [["99", 2]]},
+        {"direction": "read", "points": [["50", 1], ["99.9", 3], ["max", 9]]},
+    ]
+
+
+# Units
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("write_iops", 41200.5, "41,200 IOPS"),
+        ("bandwidth", 512_345_678, "512.3 MB/s"),
+        ("read_p99_latency_us", 89.123, "89.12 µs"),
+        ("iops", 0, "0 IOPS"),
+        ("other", 0.07131, "0.07131"),
+    ],
+)
+def test_figures_have_units_and_separators(metric, value, text):
+    assert units.show(metric, value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.04 s"), (59, "59 s"), (250.4, "4 min 10 s"), (3600, "1 h 0 min"), (25500, "7 h 5 min"), (59.99, "1 min 0 s")],
+)
+def test_durations(seconds, text):
+    assert units.duration(seconds) == text
+
+
+@given(st.floats(min_value=1e-3, max_value=1e12), st.floats(min_value=1e-3, max_value=1e12))
+def test_different_figures_never_look_the_same(value, limit):
+    texts = units.apart("write_iops", value, limit)
+    assert (texts[0] == texts[1]) <= (abs(value - limit) <= 1e-9 + 1e-14 * limit)

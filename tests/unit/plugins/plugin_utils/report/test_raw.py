@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import raw as report_raw
+
+
+def setting(name, path, outcome="changed", **more):
+    return dict({"name": name, "path": path, "before": "0", "wanted": "1", "effective": "1", "outcome": outcome, "message": ""}, **more)
+
+
+def journal(tmp_path, *events):
+    folder = tmp_path / "raw" / "h"
+    folder.mkdir(parents=True)
+    (folder / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    return report_raw.read(str(tmp_path), "h")
+
+
+def test_settings_that_went_alike_are_one_line_and_a_few_stay_apart(tmp_path):
+    many = [setting("governor", f"/cpu{number}") for number in range(64)]
+    managed = [setting("interrupt", f"/irq/{number}", "managed", effective=str(number)) for number in range(9)]
+    odd = setting("governor", "/cpu64", "failed", effective="0")
+    few = [setting("scheduler", "/nvme0n1"), setting("scheduler", "/nvme1n1")]
+    back = [setting("governor", f"/cpu{number}", "restored") for number in range(64)]
+    raw = journal(tmp_path, {"event": "tuned", "settings": [*many, *managed, odd, *few]}, {"event": "restored", "settings": back})
+    assert [item["path"] for item in raw.settings] == ["/cpu0 and 63 more", "/irq/0 and 8 more", "/cpu64", "/nvme0n1", "/nvme1n1"]
+    assert raw.settings[0]["restored"]["outcome"] == "restored"
+
+
+def test_the_largest_gap_between_cells_is_kept(tmp_path):
+    """The brief's drive is always being accessed; before the first cell there is no gap."""
+    cell = {"event": "cell", "drive": "d", "test": "t", "attempt": 1, "cell": "c", "accepted": True, "read": None, "write": None}
+    raw = journal(tmp_path, *({**cell, "round": number, "gap_s": gap} for number, gap in enumerate((None, 0.04, 0.3, 0.05), start=1)))
+    assert raw.measurements["d", "t", 1].largest_gap_s == 0.3
+
+
+def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
+    started = {"event": "job_started", "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
+    facts = journal(tmp_path, started, dict(snapshot.gather(Host()), event="snapshot")).facts
+    assert facts["fio_version"] == "fio-3.33" and facts["kernel"] and facts["memory"].endswith(" GiB")
+    assert all(value is None or isinstance(value, (str, int)) for value in facts.values())
+
+
+def test_a_host_tells_its_snapshot_in_short_with_its_results():
+    seen = dict(snapshot.gather(Host()), event="snapshot")
+    run = summary.Run("r", "finished", {}, [{"event": "snapshot", "kernel": {"release": "old"}}, seen], {})
+    assert summary.host_snapshot(run) == snapshot.brief(seen)
+    assert summary.host_snapshot(summary.Run("r", "absent", {}, [], {})) is None

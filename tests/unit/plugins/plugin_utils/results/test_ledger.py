@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import ledger as module
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger, host_record
+
+
+def record(drive="A1", **fields):
+    common = {"schema_version": 1, "kind": "drive", "time": "2026-11-21T13:00:00.000Z", "run_id": "r1", "host": "h1", "drive": drive}
+    return dict(common, **fields)
+
+
+def written(folder, run_id="r1"):
+    path = folder / run_id / "results.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def results(tmp_path):
+    (tmp_path / "r1").mkdir()
+    return tmp_path
+
+
+def test_what_comes_before_the_run_is_known_waits_in_order(results):
+    found = Ledger()
+    found.add([host_record("h1", "unreachable", "no route")])
+    found.add([host_record("h2", "failed", "no fio")])
+    assert written(results) == []
+    found.open(str(results), "r1")
+    found.add([record()])
+    assert [(item["host"], item["run_id"]) for item in written(results)] == [("h1", "r1"), ("h2", "r1"), ("h1", "r1")]
+
+
+def test_a_run_without_a_folder_was_only_planned(tmp_path):
+    found = Ledger()
+    found.open(str(tmp_path), "r1")
+    found.add([host_record("h1", "unreachable", "")])
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "r1").mkdir()
+    found.flush()
+    assert len(written(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "second, lines",
+    [(record(), 1), (record(time="2026-11-22T00:00:00.000Z"), 1), (record(outcome="complete"), 2), (record("B2"), 2)],
+)
+def test_only_what_says_something_new_is_added_by_the_next_playbook_too(results, second, lines):
+    for item in (record(), second):
+        found = Ledger()
+        found.open(str(results), "r1")
+        found.add([item])
+    assert len(written(results)) == lines
+
+
+def test_a_state_that_returns_is_new(results):
+    found = Ledger()
+    found.open(str(results), "r1")
+    for state in ("unreachable", "ok", "unreachable"):
+        found.add([host_record("h1", state, "")])
+    assert [item["state"] for item in written(results)] == ["unreachable", "ok", "unreachable"]
+
+
+def test_a_failed_write_keeps_the_records_for_the_next_time(results, monkeypatch):
+    found = Ledger()
+    found.open(str(results), "r1")
+    real = module.store.append
+
+    def full(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.store, "append", full)
+    with pytest.raises(OSError):
+        found.add([record()])
+    monkeypatch.setattr(module.store, "append", real)
+    found.add([record("B2")])
+    assert [item["drive"] for item in written(results)] == ["A1", "B2"]
+
+
+def test_a_message_of_any_length_is_kept_short():
+    assert len(host_record("h1", "failed", "x" * 5000)["message"]) == 1000

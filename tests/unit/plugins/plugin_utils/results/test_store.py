@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""results.jsonl: nothing appended is lost, whatever a killed writer left."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+
+
+def record(**fields):
+    return {"schema_version": 1, "kind": "test", "host": "a", "drive": "d", "test": "wsat", **fields}
+
+
+def test_the_newest_record_of_a_key_wins(tmp_path):
+    path = str(tmp_path / "results.jsonl")
+    store.append(path, [record(outcome="interrupted"), record(test="iops", outcome="steady")])
+    store.append(path, [record(outcome="steady"), {"schema_version": 1, "kind": "host", "host": "a", "state": "ok"}])
+    assert [(r["kind"], r.get("test"), r.get("outcome")) for r in store.load(path)] == [
+        ("test", "wsat", "steady"),
+        ("test", "iops", "steady"),
+        ("host", None, None),
+    ]
+
+
+def test_no_file_is_no_records(tmp_path):
+    assert store.load(str(tmp_path / "none")) == []
+
+
+def test_nothing_to_append_makes_no_file(tmp_path):
+    store.append(str(tmp_path / "results.jsonl"), [])
+    assert not list(tmp_path.iterdir())
+
+
+@given(cut=st.integers(min_value=1, max_value=200))
+def test_a_torn_line_costs_only_itself(tmp_path_factory, cut):
+    path = tmp_path_factory.mktemp("torn") / "results.jsonl"
+    store.append(str(path), [record(), record(test="iops")])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: max(0, len(whole) - cut)])
+    store.append(str(path), [record(test="latency")])
+    loaded = store.load_all(str(path))
+    assert loaded.records[-1]["test"] == "latency"
+    survivors = whole[: max(0, len(whole) - cut)].split(b"\n")
+    complete = sum(1 for line in survivors if _is_json(line))
+    assert len(loaded.records) == complete + 1
+    assert len(loaded.damaged_lines) == sum(1 for line in survivors if line and not _is_json(line))
+
+
+def _is_json(line):
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("version", [2, None, "1"])
+def test_a_record_of_another_schema_is_an_error_that_names_the_line(tmp_path, version):
+    path = tmp_path / "results.jsonl"
+    store.append(str(path), [record(), dict(record(), schema_version=version)])
+    with pytest.raises(ValueError, match="line 2: schema_version"):
+        store.load(str(path))
+
+
+def test_appending_is_one_write_synced_to_the_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(store.os, "fsync", synced.append)
+    path = tmp_path / "results.jsonl"
+    store.append(str(path), [record(test=str(n)) for n in range(500)])
+    assert len(synced) == 1
+    assert len(path.read_text().splitlines()) == 500

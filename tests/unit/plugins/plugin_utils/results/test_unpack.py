@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "raw" / "h1").mkdir(parents=True)
+    (tmp_path / "raw" / "h1" / "old").write_text("as it was")
+    (tmp_path / "raw" / ".aside").mkdir()
+    return tmp_path / "raw" / "h1"
+
+
+def put(folder, entries):
+    """An archive with these files, and its checksum."""
+    path = folder.parent / ".aside" / "archive.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in entries.items():
+            info = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                info.type, info.linkname, content = tarfile.SYMTYPE, content, b""
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return str(path), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_folder_becomes_what_the_archive_holds(folder):
+    path, sha256 = put(folder, {"journal.jsonl": b"{}", "raw/A1/x.json.gz": b"z"})
+    assert not unpack.is_current(str(folder), sha256)
+    unpack.replace(str(folder), path, sha256)
+    assert (folder / "raw/A1/x.json.gz").read_bytes() == b"z" and not (folder / "old").exists()
+    assert unpack.is_current(str(folder), sha256) and not unpack.is_current(str(folder), "other")
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [{"../escaped": b"x"}, {"link": "/etc/passwd"}, {"link": "../../.."}, {"link": "/tmp", "link/x": b"x"}],
+    ids=["up", "link", "relative", "through"],
+)
+def test_an_archive_that_reaches_out_changes_nothing(folder, entries):
+    path, sha256 = put(folder, entries)
+    with pytest.raises(unpack.UnpackError, match="cannot be unpacked"):
+        unpack.replace(str(folder), path, sha256)
+    assert (folder / "old").read_text() == "as it was"
+    assert not (folder.parent / "escaped").exists()
+
+
+def test_a_damaged_archive_changes_nothing(folder):
+    path, sha256 = put(folder, {"a": b"x" * 1000})
+    with pytest.raises(unpack.UnpackError, match="damaged on its way"):
+        unpack.replace(str(folder), path, "0" * 64)
+    data = open(path, "rb").read()[:-20]
+    open(path, "wb").write(data)
+    with pytest.raises(unpack.UnpackError, match="cannot be unpacked"):
+        unpack.replace(str(folder), path, hashlib.sha256(data).hexdigest())
+    assert (folder / "old").read_text() == "as it was"

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.progress import (
+    HostView,
+    columns,
+    figure,
+    lines,
+    metric,
+    short_name,
+    time_left,
+)
+
+NOTHING = {"metric": None, "value": None, "mean_latency_us": None, "progress": None}
+MEASURING = {
+    "phase": "measure", "test": "iops", "test_index": 1, "tests": 2, "round": 3, "round_max": 25, "cell": "c", "time_left_s": 4300,
+    "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None},
+}
+PURGING = {"phase": "purge", "test": "iops", "test_index": 1, "tests": 2, "last": dict(NOTHING, progress=0.421)}
+DONE = {"phase": "done", "outcome": "complete"}
+REFUSED = {"phase": "done", "outcome": "refused", "message": "mounted on /"}
+
+
+def host(name, state="running", drives=(), message="", **more):
+    entries = [dict(queued(f"{name.upper()}{n}"), **entry) for n, entry in enumerate(drives, 1)]
+    return HostView(name, state, {"drives": entries, "message": message}, **more)
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        *[(None, ""), (0, "≤ 0 s"), (39.2, "≤ 40 s"), (90, "≤ 90 s"), (91, "≤ 2 min"), (3540, "≤ 59 min")],
+        *[(3541, "≤ 1 h 0 min"), (4300, "≤ 1 h 12 min"), (90000, "≤ 25 h 0 min")],
+    ],
+)
+def test_time_left_is_rounded_up(seconds, text):
+    assert time_left(seconds) == text
+
+
+@pytest.mark.parametrize(
+    "last, text",
+    [
+        (None, ""),
+        (NOTHING, ""),
+        (dict(NOTHING, progress=0.421), "42 %"),
+        (dict(NOTHING, progress=0), "0 %"),
+        (dict(NOTHING, metric="write_iops", value=41200.5), "write 41,200 IOPS"),
+        (MEASURING["last"], "write 41,200 IOPS, 775.1 µs"),
+        (dict(NOTHING, metric="iops", value=0.0), "0 IOPS"),
+        (dict(NOTHING, metric="read_mean_latency_us", value=89.12, mean_latency_us=89.12), "read mean 89.12 µs"),
+        (dict(NOTHING, metric="write_iops", value=None), ""),
+    ],
+)
+def test_the_last_figure_has_its_unit(last, text):
+    assert figure(last) == text
+
+
+@pytest.mark.parametrize(
+    "name, value, text",
+    [
+        ("write_iops", 41200.6, "write 41,201 IOPS"),
+        ("bandwidth", 512.3e6, "512.3 MB/s"),
+        ("read_p99_9_latency_us", 120.0, "read p99.9 120 µs"),
+        ("mean_latency_us", 80.0, "mean 80 µs"),
+    ],
+)
+def test_a_metric_says_direction_and_unit(name, value, text):
+    assert metric(name, value) == text
+
+
+def test_columns_are_aligned_and_the_last_one_is_free():
+    rows = [["a", "long cell", "x"], ["bb", "this one ends its row"], ["ccc", "y", "z", "w"]]
+    assert columns(rows) == ["  a    long cell  x", "  bb   this one ends its row", "  ccc  y          z  w"]
+    assert columns([]) == []
+
+
+def test_a_small_fleet_is_shown_drive_by_drive():
+    hosts = [
+        host("a", drives=[MEASURING, PURGING, {}]),
+        host("b", drives=[DONE, REFUSED], silent_s=95.4, problem="ssh: timed out"),
+        host("c", "dead", [MEASURING]),
+        HostView("d"),
+        HostView("e", "absent"),
+    ]
+    text = lines(hosts, "14:02:11")
+    assert text[0] == "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, 1 host not asked yet"
+    assert [" ".join(line.split()) for line in text[1:]] == [
+        "a A1 measuring iops (1 of 2) round 3 of 25 write 41,200 IOPS, 775.1 µs ≤ 1 h 12 min",
+        "a A2 purge iops (1 of 2) 42 %",
+        "a A3 queued",
+        "b no answer for 1 min 35 s, still trying (ssh: timed out)",
+        "b B1 done",
+        "b B2 refused: mounted on /",
+        "c the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host and goes on",
+        "c C1 lost",
+        "d not asked yet",
+        "e no such run on this host: it was not started",
+    ]
+
+
+def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
+    well = [host(f"h{n}", drives=[dict(MEASURING, time_left_s=60 * n), {}]) for n in range(20)]
+    wrong = [host("bad", drives=[REFUSED, DONE]), host("gone", "dead", [MEASURING]), host("late", "starting", [{}])]
+    wrong += [host("mute", silent_s=30, drives=[MEASURING])]
+    text = lines([*well, *wrong, HostView("new"), HostView("newer")], "14:02:11")
+    assert text[0] == (
+        "14:02:11  45 drives on 26 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, "
+        "2 hosts not asked yet; slowest ≤ 1 h 12 min"
+    )
+    assert [line.split()[0] for line in text[1:]] == ["bad", "gone", "late", "mute"]
+
+
+@pytest.mark.parametrize("count, shown", [(20, 21), (21, 1)])
+def test_twenty_hosts_still_show_every_drive(count, shown):
+    assert len(lines([host(f"h{n}", drives=[DONE]) for n in range(count)], "")) == shown
+
+
+def test_a_fleet_full_of_trouble_is_cut():
+    text = lines([host(f"h{n}", drives=[REFUSED]) for n in range(300)], "")
+    assert len(text) == 52 and text[-1] == "  … and 250 more lines like these"
+
+
+@pytest.mark.parametrize(
+    "state, message, words",
+    [("failed", "fio is gone", "the host job failed: fio is gone"), ("stopped", "", "the run was stopped"), ("finished", "", None)],
+)
+def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
+    text = lines([host("a", state, [DONE], message)], "")
+    assert (text[1].split(maxsplit=1)[1] == words) if words else len(text) == 2
+
+
+@pytest.mark.parametrize(
+    "drive, others, name",
+    [
+        ("22123A4F5B6C", ["X"], "22123A4F5B6C"),
+        ("/dev/shm/ssd1.img", ["/dev/shm/ssd2.img"], "ssd1.img"),
+        ("/a/ssd1.img", ["/b/ssd1.img"], "/a/ssd1.img"),
+        ("/a/", [], "/a/"),
+    ],
+)
+def test_a_path_is_shortened_where_that_is_clear(drive, others, name):
+    assert short_name(drive, [drive, *others]) == name
