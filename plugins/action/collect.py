@@ -13,7 +13,8 @@ import typing as t
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, SCHEMA_VERSION, RunDir, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
 

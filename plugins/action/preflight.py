@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
 
 # The registered results of the role preflight: (variable, module, key of its answer, field of View).
 ANSWERS = (
@@ -57,7 +58,7 @@ class ActionModule(ActionBase):
             self._show(_warned(decided.warnings))
         if not findings and decided.destructive:
             try:
-                controller.write_run(decided.run_folder, decided.record)
+                run_record.write_run(decided.run_folder, decided.record)
             except OSError as error:
                 findings = [f"ssd_results_dir: {decided.run_folder}/run.json cannot be written: {error.strerror}"]
         if findings:

@@ -10,6 +10,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import whole
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 
@@ -40,7 +41,7 @@ class ActionModule(ActionBase):
 def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, t.Any]:
     """The module's arguments from the host's variables: one concern, or all that are switched on."""
     given, keep = tuning_values.normal(values), values["ssd_step"] == "tune"
-    whole = hostplan.tune_spec(values, keep)
-    tune = tuning.build(given, [concern], keep) if concern else whole
-    placement = {"numa": whole["numa"], "interrupts": whole["interrupts"], "sysfs": [item for item in whole["sysfs"] if item["name"] == "smt"]}
-    return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": tuning_values.whole(values["ssd_parallel_drives"]) or 1}
+    everything = hostplan.tune_spec(values, keep)
+    tune = tuning.build(given, [concern], keep) if concern else everything
+    placement = {"numa": everything["numa"], "interrupts": everything["interrupts"], "sysfs": [item for item in everything["sysfs"] if item["name"] == "smt"]}
+    return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": whole(values["ssd_parallel_drives"]) or 1}

@@ -85,9 +85,10 @@ restored:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import read_json
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir, read_json
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
 
 def main():

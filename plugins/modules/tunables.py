@@ -104,8 +104,8 @@ places:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.drive.entry import label, selector_problem
 from ..module_utils.core.host import Host
-from ..module_utils.drive import identity
 from ..module_utils.tuning import settings as tuning
 from ..module_utils.tuning import tuned_host
 
@@ -127,10 +127,10 @@ def main() -> None:
     given = module.params
     if given["tune"] is None:
         module.fail_json(msg="nothing is asked for; call this where the variables of the role ssdlab.fleet.tune are set")
-    wrong = [problem for problem in map(identity.selector_problem, given["drives"]) if problem]
+    wrong = [problem for problem in map(selector_problem, given["drives"]) if problem]
     if wrong:
         module.fail_json(msg="ssd_drives: " + wrong[0])
-    entries = [{"drive": identity.label(entry), "selector": entry} for entry in given["drives"]]
+    entries = [{"drive": label(entry), "selector": entry} for entry in given["drives"]]
     plan = {"tune": given["tune"], "drives": entries, "parallel_drives": given["parallel_drives"]}
     settings, places = tuned_host.preview(Host(), plan, given["placement"])
     settings = tuning.alike(settings)

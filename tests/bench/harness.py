@@ -23,6 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 
 # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402
@@ -68,7 +69,7 @@ def harness(folder, number, backing, options, variables):
         out.write(engine.data)
     run = rundir.RunDir(folder, "bench{0}".format(number))
     os.makedirs(run.path)
-    rundir.write_atomic(run.plan, json.dumps(make_plan(run.run_id, backing, options.cells, options.seconds, variables)))
+    files.write_atomic(run.plan, json.dumps(make_plan(run.run_id, backing, options.cells, options.seconds, variables)))
     began = time.monotonic()
     subprocess.run([sys.executable, path, "run", run.path], check=True)
     wall = time.monotonic() - began

@@ -9,9 +9,10 @@ import os
 import select
 import sys
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, pid_start
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 
 DRIVE, TEST = "A1", "iops"
 
@@ -21,7 +22,7 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     os.makedirs(run_dir.path, exist_ok=True)
     fields = {
         "run_id": run_id, "run_name": "qualify", "host": "as-planned", "boot_id": host.get(BOOT_ID), "pid": os.getpid(),
-        "pid_start": pid_start(host, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": "running", "started": folder.now(),
+        "pid_start": pid_start(host, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": "running", "started": files.now(),
         "restored": False, "message": "", "drives": [folder.queued(DRIVE), folder.queued("B2")],
     }
     status = folder.Status(run_dir.status, fields)

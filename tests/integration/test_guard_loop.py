@@ -15,7 +15,7 @@ from wrong_drive import SIZE, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 
 
@@ -66,8 +66,8 @@ def test_attached_anew_it_is_another_drive_in_this_boot_only(disk):
     disk.detach(disk.path, disk.file)
     disk.path = disk.attach()
     after = inspect(disk)[0]["identity"]
-    assert [refusal["code"] for refusal in inspection.compare(before, after, same_boot=True)] == ["identity_changed"]
-    assert inspection.compare(before, after, same_boot=False) == []
+    assert [refusal["code"] for refusal in rules.compare(before, after, same_boot=True)] == ["identity_changed"]
+    assert rules.compare(before, after, same_boot=False) == []
 
 
 # --- held by ourselves, as the host job does ------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_a_drive_that_shrank_under_our_hold_is_refused(disk):
     os.truncate(disk.file, SIZE // 2)
     run("losetup", "--set-capacity", disk.path)
     results = inspect(disk, held={disk.path: handle})
-    assert inspection.compare(expected, results[0]["identity"], same_boot=True)
+    assert rules.compare(expected, results[0]["identity"], same_boot=True)
 
 
 def test_what_stacks_up_under_our_hold_is_seen(disk):

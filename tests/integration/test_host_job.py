@@ -17,7 +17,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
@@ -26,8 +26,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import rounds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import latency, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
@@ -74,7 +74,7 @@ class Bench:
     def prepare(self, plan, run_id="r"):
         run = rundir.RunDir(str(self.folder / "state"), run_id)
         os.makedirs(run.path, exist_ok=True)
-        rundir.write_atomic(run.plan, json.dumps(plan))
+        files.write_atomic(run.plan, json.dumps(plan))
         return run
 
     def run(self, plan, run_id="r"):
@@ -131,14 +131,14 @@ def test_settings_are_changed_during_the_run_and_back_after_it(bench, loop_drive
     assert (Host().read(path), status["restored"]) == (before, True)
 
 
-@pytest.mark.skipif(not os.path.exists(tuning.CPU_DMA_LATENCY), reason="this kernel has no " + tuning.CPU_DMA_LATENCY)
+@pytest.mark.skipif(not os.path.exists(latency.CPU_DMA_LATENCY), reason="this kernel has no " + latency.CPU_DMA_LATENCY)
 def test_the_latency_limit_holds_while_the_job_works_and_no_longer(bench, loop_drive, monkeypatch):
     def held():
         """(whether this process has the device open, the limit in force)."""
-        with open(tuning.CPU_DMA_LATENCY, "rb") as device:
+        with open(latency.CPU_DMA_LATENCY, "rb") as device:
             limit_us = struct.unpack("=i", device.read(4))[0]
         links = [os.path.join("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
-        return tuning.CPU_DMA_LATENCY in [os.readlink(link) for link in links if os.path.islink(link)], limit_us
+        return latency.CPU_DMA_LATENCY in [os.readlink(link) for link in links if os.path.islink(link)], limit_us
 
     plant, during = purge_sentinels.Sentinels.plant, []
     monkeypatch.setattr(purge_sentinels.Sentinels, "plant", lambda sentinels, handle: (during.append(held()), plant(sentinels, handle)))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
@@ -68,7 +68,7 @@ class Lab:
         )
         run = rundir.RunDir(self.state, run_id)
         os.makedirs(run.path, exist_ok=True)
-        rundir.write_atomic(run.plan, json.dumps(dict(plan, **changes)))
+        files.write_atomic(run.plan, json.dumps(dict(plan, **changes)))
         return run
 
     def run(self, run_id, **changes):
@@ -187,7 +187,7 @@ def test_what_a_killed_job_left_is_not_noted_after_a_reboot_or_while_somebody_ho
     restore(run)
     os.close(handle)
     assert lab.entry()["state"] == "writing"
-    rundir.write_atomic(run.status, json.dumps(dict(status, boot_id="another-boot")))
+    files.write_atomic(run.status, json.dumps(dict(status, boot_id="another-boot")))
     restore(run)
     assert lab.entry()["state"] == "writing"
 

@@ -23,6 +23,7 @@ import pytest
 import scsi_drive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
@@ -30,7 +31,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Hel
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import now
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schema", "journal.schema.json")) as schema:
     SCHEMA = json.load(schema)

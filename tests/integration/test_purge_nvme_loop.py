@@ -20,7 +20,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
@@ -83,7 +83,7 @@ class Bench:
 
     def job(self, plan):
         os.makedirs(self.run_dir.path, exist_ok=True)
-        rundir.write_atomic(self.run_dir.plan, json.dumps(plan))
+        files.write_atomic(self.run_dir.plan, json.dumps(plan))
         return engine.HostJob(self.run_dir, self.server())
 
     def run(self, method):

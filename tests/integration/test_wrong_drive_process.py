@@ -16,8 +16,7 @@ import pytest
 from command_log import destructive
 from wrong_drive import REPO, SIZE, run
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 
 # Stands before fio: when a job's file has these words in its path, it first puts a loop device on the drive, once.
 FIO = """#!/bin/sh
@@ -138,7 +137,7 @@ def during(make_bench):
     cases = []
     for name, word in (("early", "probe.fio"), ("late", "-purge-")):
         disk = bench.disk(name)
-        facts = {"slug": identity.slug(disk.label), "word": word, "done": disk.file + ".done", "path": disk.path}
+        facts = {"slug": files.slug(disk.label), "word": word, "done": disk.file + ".done", "path": disk.path}
         cases.append(FIO_CASE.format(**facts))
         bench.callback(lambda path=disk.path: [run("losetup", "--detach", above) for above in loops_on(path)])
     tool = Path(bench.folder, "bin", "fio")
@@ -157,7 +156,7 @@ def during(make_bench):
 def test_case_41_every_destructive_step_looks_again(during, name, steps):
     """Each drive got the job's own probe of fio first: one block. Of the steps of its test only those before the stage ran."""
     assert during.codes(name) == {"held"} and during.code != 0
-    slug = identity.slug(during.bench.disks[name].label)
+    slug = files.slug(during.bench.disks[name].label)
     jobs = {os.path.basename(argv[-1]) for argv in during.commands if argv[-1].endswith(".fio") and "/%s/" % slug in argv[-1]}
     assert "probe.fio" in jobs
     assert {step for step in ("-purge-", "-precondition-", "-0001-") if any(step in job for job in jobs)} == set(steps)

@@ -24,9 +24,10 @@ from pathlib import Path
 import pytest
 from command_log import destructive
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import slug
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import COMMAND_LOG, Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import rules
 
 MIB = 1 << 20
 SIZE = 48 * MIB
@@ -68,7 +69,7 @@ class Disk:
     @property
     def label(self):
         """What the inventory calls it."""
-        return identity.label(self.entry)
+        return entry.label(self.entry)
 
     @property
     def name(self):
@@ -246,7 +247,7 @@ class Outcome:
 
     def codes(self, name):
         """The codes that a drive was refused with. `name`: a disk's, or what the inventory calls the drive."""
-        return {code for code in self.findings.get(self._label(name), ()) if code in inspection.REFUSALS}  # host_checks have names of their own
+        return {code for code in self.findings.get(self._label(name), ()) if code in rules.REFUSALS}  # host_checks have names of their own
 
     def message(self, name, code):
         """What the drive was told with that code."""
@@ -270,7 +271,7 @@ class Outcome:
         assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, self.findings.get(self._label(name)), sorted(codes))
         for code in codes:
             message = self.message(name, code)
-            assert self._label(name) in message and message.endswith(inspection.REFUSALS[code].remedy), message
+            assert self._label(name) in message and message.endswith(rules.REFUSALS[code].remedy), message
         assert self.code != 0, self.output
         if name in self.bench.disks:
             self.untouched(name)
@@ -282,8 +283,8 @@ class Outcome:
         disk = self.bench.disks[name]
         assert name not in self.changed, "the data of %s has changed" % name
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
-        slug = identity.slug(disk.label)  # in the paths of its fio jobs; loop1 is not loop10
-        about = [argv for argv in self.commands if {disk.path, disk.node} & set(argv) or any(slug in word for word in argv)]
+        name_in_paths = slug(disk.label)  # in the paths of its fio jobs; loop1 is not loop10
+        about = [argv for argv in self.commands if {disk.path, disk.node} & set(argv) or any(name_in_paths in word for word in argv)]
         seen = [argv for argv in about if destructive(argv)]
         assert not seen, seen
 

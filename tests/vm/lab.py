@@ -19,7 +19,7 @@ from typing import Callable
 from guest import Guest, Nvme
 from wrong_drive import Outcome
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.identity import label
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import label
 
 REPO = Path(__file__).resolve().parents[2]
 PLAY_TIMEOUT_S = 900

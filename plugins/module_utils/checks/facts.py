@@ -13,6 +13,7 @@ import typing as t
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..drive import health
 from ..drive import identity as drives_util
+from ..drive.entry import label, options
 from ..machine import pcie
 from ..tools import iomemory, iomemory_pci
 from .base import WARNING, Drive, Facts
@@ -45,7 +46,7 @@ def gather(
     them at once, before its temperature and error counters count.
     """
     found = [(entry, name) for entry in entries for name in _find(host, entry)]
-    labels = [drives_util.label(entry) for entry, _name in found]
+    labels = [label(entry) for entry, _name in found]
     before = [pcie.path_to_root(host, pcie.address_of(host, name)) for _entry, name in found]
     asked = [traffic_s if label in readable else 0 for label in labels]
     traffic = _traffic(host, [drives_util.node(name) for _entry, name in found], asked)
@@ -93,11 +94,11 @@ def _drive(
     after = pcie.path_to_root(host, pcie.address_of(host, name))
     queues = (snapshot.get("tunables") or {}).get("queue") or {}
     return Drive(
-        drive=drives_util.label(entry),
+        drive=label(entry),
         identity=identity,
         path=after,
         health=health.read(host, identity),
-        options=drives_util.options(entry),
+        options=options(entry),
         driver=_driver(host, after[0]) if after else {},
         aer_rose=None if untouched else pcie.aer_increase(before, after),
         traffic=untouched or "",

@@ -14,6 +14,10 @@ import shutil
 import subprocess
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
+from .files import append_line
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
 COMMAND_NOT_FOUND = 127
 COMMAND_LOG = "SSDLAB_FLEET_COMMAND_LOG"  # names a file that gets every command before it starts
 TIMED_OUT = 124
@@ -172,15 +176,6 @@ class Host:
         base = os.path.realpath(self.root)
         real = path if path.startswith(base) else os.path.join(base, os.path.relpath(path, self.root))
         return "/" + os.path.relpath(real, base)
-
-
-def append_line(path: str, text: str) -> None:
-    """Add a line to a file in one write(2), so that lines of several processes never mix. Raises OSError."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(handle, (text + "\n").encode("utf-8"))
-    finally:
-        os.close(handle)
 
 
 def _search_path() -> str:

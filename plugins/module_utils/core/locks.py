@@ -11,7 +11,7 @@ import os
 import time
 import typing as t
 
-from ..drive.identity import slug
+from .files import slug
 
 # One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
 LOCK_DIR = "/run/ssdlab-fleet"

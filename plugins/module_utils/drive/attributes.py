@@ -9,6 +9,7 @@ import re
 from typing import Dict, List, Optional
 
 from ..core.host import Host
+from ..core.sysfs import number, nvme_controllers
 from . import vendor
 
 # Parts of a device's path in sysfs that tell how it is attached; the first that is there counts.
@@ -24,19 +25,6 @@ _TRANSPORTS = (
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
 _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
-
-
-def number(host: Host, path: str) -> Optional[int]:
-    """A whole number that a file holds."""
-    text = host.get(path)
-    return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
-
-
-def effective(text: str) -> str:
-    """The value in force of what sysfs shows: `[none] mq-deadline` means none."""
-    if "[" in text:
-        return text.split("[", 1)[1].split("]", 1)[0]
-    return text.strip()
 
 
 def udev(host: Host, name: str) -> Dict[str, str]:
@@ -113,16 +101,6 @@ def queue_depth(host: Host, name: str) -> Optional[int]:
     sizes = [number(host, controller + "/sqsize") for controller in nvme_controllers(host, name)]
     known = [size for size in sizes if size]
     return number(host, "/sys/block/%s/device/queue_depth" % name) or (min(known) if known else number(host, "/sys/block/%s/queue/nr_requests" % name))
-
-
-def nvme_controllers(host: Host, name: str) -> List[str]:
-    """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and links to them."""
-    if not name.startswith("nvme"):
-        return []
-    device = "/sys/block/%s/device" % name
-    if host.exists(device + "/transport"):
-        return [device]
-    return [path for path in host.glob(device + "/nvme*") if re.fullmatch(r"nvme[0-9]+", os.path.basename(path))]
 
 
 def _nearest_node(host: Host, path: str) -> Optional[int]:

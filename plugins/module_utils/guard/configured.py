@@ -8,18 +8,11 @@ import re
 from typing import Callable, Iterable, List, Set, Tuple
 
 from ..core.host import Host
-from ..drive import attributes, identity
+from ..drive import attributes, entry, identity
 from .facts import Facts, Machine, add
-from .users import device_number, resolved, unescape
+from .names import add_tags, device_number, resolved, tag_of, unescape
 
 _TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=(.+)", re.IGNORECASE)
-# What udev and blkid call what these tags name.
-_TAG_KEYS = {
-    "UUID": ("ID_FS_UUID", "ID_FS_UUID_SUB", "UUID", "UUID_SUB"),
-    "LABEL": ("ID_FS_LABEL", "ID_FS_LABEL_ENC", "LABEL"),
-    "PARTUUID": ("ID_PART_ENTRY_UUID", "PART_ENTRY_UUID"),
-    "PARTLABEL": ("ID_PART_ENTRY_NAME", "PART_ENTRY_NAME"),
-}
 _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
 _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
 
@@ -144,18 +137,6 @@ def read_tags(host: Host, facts: Facts) -> None:
     facts.tags |= {name for name in (*names, facts.identity.get("serial"), facts.identity.get("wwn")) if name}
 
 
-def add_tags(facts: Facts, answers: "dict[str, str]") -> None:
-    """Keep by which tags something on the drive can be named, from what udev or blkid says of it."""
-    for tag, keys in _TAG_KEYS.items():
-        facts.tags |= {_tag(tag, answers[key]) for key in keys if answers.get(key)}
-
-
-def _tag(kind: str, value: str) -> str:
-    """Tags are compared without letter case, and UUIDs without separators: mdadm and blkid write them in other groups."""
-    plain = value.strip("\"'").lower()
-    return "%s=%s" % (kind, re.sub(r"[-:]", "", plain) if kind.endswith("UUID") else plain)
-
-
 def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
     """Whether a file of the host, or the next resume, will want the drive or anything on it."""
     nodes = {identity.node(member) for member in facts.family}
@@ -165,16 +146,16 @@ def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
 
 def _names(host: Host, facts: Facts, nodes: Set[str], spec: str) -> bool:
     if spec.startswith("ID="):  # fstab(5): a name below by-id
-        spec = identity.BY_ID + spec[len("ID="):]
+        spec = entry.BY_ID + spec[len("ID="):]
     match = _TAG.fullmatch(spec)
     if match:
-        return _tag(match.group(1).upper(), match.group(2)) in facts.tags
+        return tag_of(match.group(1).upper(), match.group(2)) in facts.tags
     if spec in facts.numbers or spec in facts.tags:
         return True
     if not spec.startswith("/"):
         return False
     folder, _slash, name = spec.rpartition("/")
     kind = _LINK_FOLDERS.get(folder.rpartition("/")[2])
-    if kind and _tag(kind, name) in facts.tags:
+    if kind and tag_of(kind, name) in facts.tags:
         return True
     return resolved(host, spec) in nodes or device_number(host, spec) in facts.numbers

@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 import json
-import mmap
-import os
-import random
 import re
 from typing import Iterable, List, Tuple
 
 from ..core.host import Host
-from . import configured, tables
+from . import names, tables
+from .blocks import EDGE_BYTES, SAMPLE_BYTES, Reader, is_blank, spread
 from .facts import Facts, add
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
@@ -22,8 +20,6 @@ _BLKID_AMBIVALENT = 8
 TABLE_TYPES = frozenset("gpt PMBR dos mac sun sgi bsd minix aix ultrix unixware solaris_x86 atari dasd hybrid".split())
 # What libblkid calls file systems that several hosts share.
 CLUSTER_TYPES = frozenset("VMFS VMFS_volume_member gfs gfs2 ocfs ocfs2 gpfs lustre oracleasm".split())
-EDGE_BYTES = 1 << 20
-SAMPLE_BYTES = 4096
 _SAMPLES = 1024
 _MOST_LOOKED_INTO = 32
 
@@ -72,7 +68,7 @@ def _blkid(host: Host, facts: Facts, where: str, *place: str) -> None:
         facts.failed(result)
     for kind in found:
         _add_signature(facts, kind, where)
-    configured.add_tags(facts, answers)
+    names.add_tags(facts, answers)
 
 
 def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
@@ -86,26 +82,6 @@ def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
 
 # --- what the blocks themselves say --------------------------------------------------------------------------------------------------
 
-class Reader:
-    """Reads through a descriptor that was opened with O_DIRECT, in whole blocks, so that no stale page answers for the drive."""
-
-    def __init__(self, handle: int, size_bytes: int, block_bytes: int) -> None:
-        self._handle = handle
-        self.size_bytes = size_bytes
-        self._block_bytes = max(512, block_bytes)
-
-    def read(self, offset: int, length: int) -> bytes:
-        """The bytes there; fewer at the drive's end. Raises OSError, also for a short read elsewhere."""
-        start = offset // self._block_bytes * self._block_bytes
-        end = min(self.size_bytes, -(-(offset + length) // self._block_bytes) * self._block_bytes)
-        if offset < 0 or start >= end:
-            return b""
-        with mmap.mmap(-1, end - start) as buffer:
-            got = os.preadv(self._handle, [buffer], start)
-            if got != end - start:
-                raise OSError(5, "%d of %d bytes" % (got, end - start))
-            return buffer[offset - start:min(end, offset + length) - start]
-
 
 def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
     """Partitions by the tables' own bytes and what lies in them, then samples. Raises OSError where it cannot be read."""
@@ -116,7 +92,7 @@ def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
             add(facts.efi, "at byte %d" % part.start_bytes)
         if part.type in tables.CLUSTER:
             add(facts.cluster, where + tables.CLUSTER[part.type])
-        configured.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
+        names.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
         if number <= _MOST_LOOKED_INTO and part.size_bytes and part.start_bytes + part.size_bytes <= reader.size_bytes:
             _blkid(host, facts, where, "--offset", str(part.start_bytes), "--size", str(part.size_bytes))
     if not facts.signatures:  # else it is known whose data it is
@@ -138,14 +114,3 @@ def _places(size_bytes: int, edges: bool) -> Iterable[Tuple[int, int]]:
     yield from ((offset, SAMPLE_BYTES) for offset in spread(size_bytes, _SAMPLES) if edges or EDGE_BYTES <= offset < size_bytes - EDGE_BYTES)
 
 
-def spread(size_bytes: int, count: int) -> List[int]:
-    """Offsets of blocks, one at random in each of `count` equal parts of a drive."""
-    step = size_bytes / count
-    offsets = {int((part + random.random()) * step) // SAMPLE_BYTES * SAMPLE_BYTES for part in range(count)}
-    return sorted(offset for offset in offsets if offset + SAMPLE_BYTES <= size_bytes)
-
-
-def is_blank(data: bytes) -> bool:
-    """Whether nothing was written: each block all zeros, or all ones as some drives return what is erased."""
-    blocks = (data[start:start + SAMPLE_BYTES] for start in range(0, len(data), SAMPLE_BYTES))
-    return all(not block.strip(b"\0") or not block.strip(b"\xff") for block in blocks)

@@ -9,6 +9,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 
+WRITING, RELEASED = "writing", "released"
+
 # Which package has a tool, for who has to install it.
 PACKAGES = {"wipefs": "util-linux", "blkid": "util-linux", "nvme": "nvme-cli", "hdparm": "hdparm", "zpool": "zfsutils-linux"}
 _SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"

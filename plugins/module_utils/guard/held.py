@@ -12,8 +12,8 @@ import typing as t
 
 from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
-from ..drive import identity
-from . import inspection, own_data
+from ..drive import entry, identity
+from . import inspection, own_data, rules
 
 Refusal = t.Dict[str, str]
 OPEN_ATTEMPTS = 3
@@ -77,7 +77,7 @@ class HeldDrive:
         seen = identity.identity(self._host, names[0]) if len(names) == 1 else None
         if seen is None:
             raise self._refused("ambiguous" if names else "not_found", ", ".join(names))
-        refusals = inspection.compare(self._expected, seen, self._same_boot, who=identity.label(self._selector))
+        refusals = rules.compare(self._expected, seen, self._same_boot, who=entry.label(self._selector))
         if refusals:
             raise Refused(refusals)
         self.path, self.identity = seen["path"], seen
@@ -88,11 +88,11 @@ class HeldDrive:
         held = {self.path: self.handle} if self.handle is not None else None
         seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"))[0]
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
-        ours = inspection.CONTENT_CODES if self._content_is_ours else ()
+        ours = rules.CONTENT_CODES if self._content_is_ours else ()
         refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
         self.overridden = [refusal for refusal in seen["overridden"] if refusal["code"] not in ours]
         if not refusals:
-            refusals = inspection.compare(self._expected, seen["identity"], self._same_boot, who=seen["drive"])
+            refusals = rules.compare(self._expected, seen["identity"], self._same_boot, who=seen["drive"])
         if not refusals and not seen["eligible"] and not seen["refusals"]:
             raise self._refused("probe_failed", "the guard gave no reason")
         if refusals:
@@ -122,7 +122,7 @@ class HeldDrive:
         raise self._refused("busy", " (it cannot be opened exclusively: {0})".format(problem.strerror))
 
     def _refused(self, code: str, detail: str) -> Refused:
-        return Refused(inspection.refuse(code, self._selector, self.path or None, detail))
+        return Refused(rules.refuse(code, self._selector, self.path or None, detail))
 
     def content_is_ours(self) -> None:
         """To be called before the first write: while we go on holding the drive, what it holds is what we wrote.

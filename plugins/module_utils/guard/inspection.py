@@ -1,149 +1,19 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard: may these drives be erased? Rules over facts that `guard_probe` read; what is unknown is a refusal.
-
-A new rule is a line in REFUSALS and one in RULES, and where it needs a new fact, a field of `guard_facts.Facts`.
-"""
+"""The guard: may these drives be erased? Probes each drive that the entries name, and lets the rules judge."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..core.host import Host
 from ..drive import identity
+from ..drive.entry import label, selector_item
 from . import own_data
 from .device import user_space
 from .facts import Facts, Machine
 from .probe import machine, probe
-
-Refusal = Dict[str, str]
-
-_MOST_SHOWN = 4
-
-
-class _Text(NamedTuple):
-    """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that lifts it ("": none does)."""
-
-    problem: str
-    remedy: str
-    overridable: str = ""
-
-
-_KEEP_OUT = "or take the drive out of ssd_drives."
-_ALLOW, _OVERWRITE = "allow", "ssd_overwrite_data"
-
-REFUSALS: Dict[str, _Text] = {
-    "bad_selector": _Text(
-        "this entry of ssd_drives is not right: {detail}",
-        'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".',
-    ),
-    "not_found": _Text(
-        "this host has no such drive{detail}",
-        "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive that dropped out.",
-    ),
-    "ambiguous": _Text("several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."),
-    "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep one of them."),
-    "no_identity": _Text("it has neither serial, wwn, by_id nor backing_file of its own{detail}", "It cannot be named safely, so it cannot be qualified."),
-    "not_whole_drive": _Text("it is not a whole drive: {detail}", "Name the drive itself; discover.yml lists them."),
-    "no_capacity": _Text("its capacity is {detail}", "Look at the drive's health and at the kernel log; it may be in recovery mode."),
-    "read_only": _Text("it is read-only: {detail}", "Find out why (worn out, write-protected); if only the kernel's flag is set, blockdev --setrw lifts it."),
-    "root_disk": _Text("the system lies on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."),
-    "mounted": _Text("it is mounted: {detail}", "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT),
-    "swap": _Text("it is used as swap: {detail}", "swapoff it if the host can do without, " + _KEEP_OUT),
-    "hibernation": _Text("the host resumes from it: {detail}", "Take resume= out of the kernel's command line and of the initramfs, " + _KEEP_OUT),
-    "held": _Text("another device is built on it: {detail}", "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT),
-    "busy": _Text("another process holds it exclusively{detail}", "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT),
-    "opened": _Text("it is open in {detail}", "End what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
-    "exported": _Text("it is exported by {detail}", "Take the export away (nvmetcli, targetcli), " + _KEEP_OUT),
-    "configured": _Text("the host is set up to use it: {detail}", "Take that entry away if nothing on the drive is needed, " + _KEEP_OUT),
-    "partition_table": _Text(
-        "it has a partition table: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), allow: [partition_table], " + _KEEP_OUT, _ALLOW
-    ),
-    "efi_system_partition": _Text(
-        "it has an EFI system partition: {detail}", "A system may start from it; if none does, allow: [efi_system_partition], " + _KEEP_OUT, _ALLOW
-    ),
-    "signature": _Text("it holds data: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), allow: [signature], " + _KEEP_OUT, _ALLOW),
-    "shared_filesystem": _Text("it has a file system that several hosts share: {detail}", "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT),
-    "unsigned_data": _Text(
-        "it holds data without a signature, which no run of ours left: {detail}",
-        "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
-        _OVERWRITE,
-    ),
-    "shared_namespace": _Text("more than one controller or host may reach it: {detail}", "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT),
-    "reserved": _Text("a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT),
-    "fabric": _Text("it is not this host's own drive: {detail}", "Only local drives are qualified; take the drive out of ssd_drives."),
-    "transport": _Text(
-        "it is no NVMe, SATA or SAS drive; its transport is {detail}", "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT, _ALLOW
-    ),
-    "removable": _Text("it is removable or virtual media: {detail}", "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT, _ALLOW),
-    "raid_volume": _Text("it is a volume of a RAID controller: {detail}", "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT),
-    "sanitize_running": _Text("a sanitize runs that this run did not start: {detail}", "Wait until it has ended (nvme sanitize-log), then start again."),
-    "sanitize_failed": _Text(
-        "its last sanitize failed: {detail}",
-        "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes all the same.",
-        _ALLOW,
-    ),
-    "ata_security": _Text("ATA security is on: {detail}", "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT),
-    "opal_locked": _Text("Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT),
-    "identity_changed": _Text("it is not the drive that it was: {detail}", "Start over with preflight; never force this one."),
-    "locked": _Text("another run works on this drive: {detail}", "Wait for that run (watch.yml) or end it (stop.yml)."),
-    "not_held": _Text("this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."),
-    "purge_unsupported": _Text("it cannot be purged so: {detail}", "Choose another purge_method, or auto."),
-    "purge_hits_others": _Text("the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."),
-    "probe_failed": _Text("it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."),
-}
-
-
-def _not_whole(facts: Facts) -> List[str]:
-    if facts.block_backing:
-        return ["its backing_file is the block device %s" % facts.block_backing]
-    names = {"partition": "%s is a partition", "stacked": "%s is a virtual or stacked device"}
-    return [names[facts.kind] % facts.path] if facts.kind in names else []
-
-
-def _no_capacity(facts: Facts) -> List[str]:
-    size = facts.identity.get("size_bytes")
-    unknown = [] if size or facts.kind != "drive" else ["unknown" if size is None else "%d bytes" % size]
-    return unknown or facts.placeholder
-
-
-# (code, findings): a rule refuses when it finds something. Order is that of the report.
-RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
-    ("not_whole_drive", _not_whole),
-    ("no_capacity", _no_capacity),
-    ("root_disk", lambda facts: facts.system),
-    ("mounted", lambda facts: facts.mounts),
-    ("swap", lambda facts: facts.swaps),
-    ("hibernation", lambda facts: facts.hibernation),
-    ("held", lambda facts: facts.holders),
-    ("opened", lambda facts: facts.opened),
-    ("exported", lambda facts: facts.exported),
-    ("configured", lambda facts: facts.configured),
-    ("partition_table", lambda facts: [*facts.tables, *facts.partitions]),
-    ("efi_system_partition", lambda facts: facts.efi),
-    ("signature", lambda facts: facts.signatures),
-    ("shared_filesystem", lambda facts: facts.cluster),
-    ("unsigned_data", lambda facts: facts.unsigned),
-    ("shared_namespace", lambda facts: facts.shared),
-    ("reserved", lambda facts: facts.reserved),
-    ("fabric", lambda facts: facts.fabric),
-    ("transport", lambda facts: facts.transport),
-    ("removable", lambda facts: facts.removable),
-    ("raid_volume", lambda facts: facts.raid_volume),
-    ("sanitize_running", lambda facts: facts.sanitizing),
-    ("sanitize_failed", lambda facts: facts.sanitize_failed),
-    ("ata_security", lambda facts: facts.ata_security),
-    ("opal_locked", lambda facts: facts.opal),
-    ("read_only", lambda facts: facts.read_only),
-    ("busy", lambda facts: [""] if facts.busy else []),
-    ("identity_changed", lambda facts: facts.changed),
-    ("probe_failed", lambda facts: facts.failures),
-)
-# What lies on a drive. It does not count for what a run of ours left there (own_data).
-CONTENT_CODES = ("partition_table", "efi_system_partition", "signature", "unsigned_data")
-
-# What must be the same between plan and run. The kernel name is not: it may change at every boot.
-_SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file")
+from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
 
 
 def inspect(
@@ -168,45 +38,10 @@ def inspect(
         facts = None
         if name is not None:
             facts, failed = _safe_probe(host, name, dict(held or {}), shared, state_dir)
-            same = [identity.label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
-            refused = [*_refuse("duplicate", identity.label(selector), same), *failed, *(refusals(facts, selector) if facts else [])]
+            same = [label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
+            refused = [*make_refusals("duplicate", label(selector), same), *failed, *(refusals(facts, selector) if facts else [])]
         results.append(_result(selector, facts, refused, run_id))
     return results
-
-
-def entry_problem(entry: Any) -> Optional[str]:
-    """What is wrong with an entry of ssd_drives, the codes of its `allow` included; None if nothing is."""
-    problem = identity.selector_problem(entry)
-    if problem:
-        return problem
-    lifted = [code for code, text in REFUSALS.items() if text.overridable == _ALLOW]
-    for code in identity.options(entry)["allow"]:
-        if code not in lifted:
-            other = REFUSALS[code].overridable if code in REFUSALS else ""
-            reason = "can only be lifted by %s" % other if other else "can't be overridden" if code in REFUSALS else "is no code of the guard"
-            return "its option allow names %r, which %s; allow takes: %s" % (code, reason, ", ".join(lifted))
-    return None
-
-
-def refusals(facts: Facts, selector: Any = None) -> List[Refusal]:
-    """Every reason, from the facts alone, why the drive may not be erased."""
-    who = facts.path if selector is None else "%s (%s)" % (identity.label(selector), facts.path)
-    return [refusal for code, rule in RULES for refusal in _refuse(code, who, list(rule(facts)))]
-
-
-def refuse(code: str, selector: Any, path: Optional[str], detail: str) -> List[Refusal]:
-    """A refusal for something that was found outside the rules, in the same words as theirs."""
-    who = identity.label(selector)
-    return _refuse(code, "%s (%s)" % (who, path) if path else who, [detail])
-
-
-def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive") -> List[Refusal]:
-    """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot. `who`: its name for people."""
-    if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected or not actual:
-        return _refuse("identity_changed", who, ["its identity is missing"])
-    keys = (*_SAME, "diskseq") if same_boot else _SAME
-    changes = ["%s was %s, is %s" % (key, expected.get(key), actual.get(key)) for key in keys if expected.get(key) != actual.get(key)]
-    return _refuse("identity_changed", "%s (%s)" % (who, actual.get("path")), changes)
 
 
 def discover(host: Host, state_dir: Optional[str] = None) -> List[Dict[str, Any]]:
@@ -217,7 +52,7 @@ def discover(host: Host, state_dir: Optional[str] = None) -> List[Dict[str, Any]
         selector = identity.best_selector(host, name)
         facts, refused = _safe_probe(host, name, {}, shared, state_dir)
         if selector is None:
-            refused = [*_refuse("no_identity", identity.node(name), [""]), *refused]
+            refused = [*make_refusals("no_identity", identity.node(name), [""]), *refused]
         results.append(_result(selector, facts, [*refused, *(refusals(facts, selector) if facts else [])]))
     return results
 
@@ -225,10 +60,10 @@ def discover(host: Host, state_dir: Optional[str] = None) -> List[Dict[str, Any]
 def _result(selector: Any, facts: Optional[Facts], refused: List[Refusal], run_id: Optional[str] = None) -> Dict[str, Any]:
     known = facts.own_data if facts else None
     left = [refusal for refusal in refused if refusal["code"] not in ours(known, run_id)]
-    lifted = _lifted(selector)
+    lifted = lifted_codes(selector)
     return {
         "selector": selector,
-        "drive": identity.label(selector) if selector is not None else None,
+        "drive": label(selector) if selector is not None else None,
         "path": facts.path if facts else None,
         "identity": facts.identity if facts else None,
         "eligible": facts is not None and all(refusal["code"] in lifted for refusal in left),
@@ -238,35 +73,19 @@ def _result(selector: Any, facts: Optional[Facts], refused: List[Refusal], run_i
     }
 
 
-def ours(known: Optional[Mapping[str, Any]], run_id: Optional[str]) -> Tuple[str, ...]:
-    """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, unchanged}."""
-    if known and known["unchanged"]:
-        return CONTENT_CODES
-    return ("unsigned_data",) if known and known["state"] == own_data.WRITING and run_id == known["run_id"] else ()
-
-
-def _lifted(selector: Any) -> Tuple[str, ...]:
-    """The codes that the entry overrides. An entry that is not right overrides nothing."""
-    if entry_problem(selector) is not None:
-        return ()
-    given = identity.options(selector)
-    overwrite = [code for code, text in REFUSALS.items() if text.overridable == _OVERWRITE]
-    return (*given["allow"], *(overwrite if given[_OVERWRITE] else ()))
-
-
 def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
     """The one kernel name behind a selector, or why there is none."""
-    who = identity.label(selector)
+    who = label(selector)
     problem = entry_problem(selector)
     if problem:
-        return None, _refuse("bad_selector", who, [problem])
+        return None, make_refusals("bad_selector", who, [problem])
     try:
         names = identity.find(host, selector)
     except (OSError, ValueError) as error:
-        return None, _refuse("probe_failed", who, [str(error)])
+        return None, make_refusals("probe_failed", who, [str(error)])
     if len(names) > 1:
-        return None, _refuse("ambiguous", who, [identity.node(name) for name in names])
-    return (names[0], []) if names else (None, _refuse("not_found", who, [" by its " + identity.selector_item(selector)[0] + user_space(host)]))
+        return None, make_refusals("ambiguous", who, [identity.node(name) for name in names])
+    return (names[0], []) if names else (None, make_refusals("not_found", who, [" by its " + selector_item(selector)[0] + user_space(host)]))
 
 
 def _safe_probe(
@@ -277,14 +96,6 @@ def _safe_probe(
         ledger = own_data.read(state_dir, identity.identity(host, name))
         return probe(host, name, held.get(path), shared, ledger), []
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
-        return None, _refuse("probe_failed", path, ["%s: %s" % (type(error).__name__, error)])
+        return None, make_refusals("probe_failed", path, ["%s: %s" % (type(error).__name__, error)])
 
 
-def _refuse(code: str, who: str, details: Sequence[str]) -> List[Refusal]:
-    """One refusal with all its findings; none without a finding."""
-    if not details:
-        return []
-    shown = list(dict.fromkeys(details))
-    more = ["%d more" % (len(shown) - _MOST_SHOWN)] if len(shown) > _MOST_SHOWN else []
-    text = REFUSALS[code]
-    return [{"code": code, "message": "%s: %s. %s" % (who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy)}]

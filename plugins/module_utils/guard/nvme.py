@@ -11,7 +11,7 @@ import re
 from typing import Any, Callable, Dict, Tuple
 
 from ..core.host import COMMAND_NOT_FOUND, Host
-from ..purge.watch import FAILED, RUNNING
+from ..core.progress import FAILED, RUNNING
 from ..tools import nvme, opal
 from ..tools.nvme import NvmeError
 from .facts import Facts, add

@@ -15,13 +15,13 @@ import os
 import stat
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..core.host import Host
+from ..core import files
+from ..core.files import SCHEMA_VERSION, now, write_atomic
+from ..core.host import BOOT_ID, Host
 from ..drive import identity as drive
-from ..run.folder import SCHEMA_VERSION, now, write_atomic
-from ..run.liveness import BOOT_ID
-from .content import EDGE_BYTES, SAMPLE_BYTES, Reader, spread
+from .blocks import EDGE_BYTES, SAMPLE_BYTES, Reader, spread
+from .facts import RELEASED, WRITING
 
-WRITING, RELEASED = "writing", "released"
 # Who the drive is, whatever its size, block size and place are now: a format may change those.
 _SAME = ("serial", "wwn", "model", "backing_file")
 _SAMPLES = 256
@@ -43,7 +43,7 @@ def path_of(state_dir: str, identity: Mapping[str, Any]) -> str:
     """The drive's file: two namespaces of one controller share a serial, so every name counts; long ones are cut."""
     name = "_".join(str(identity[key]) for key in ("serial", "wwn", "backing_file") if identity.get(key))
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return os.path.join(state_dir, "drives", "%s-%s.json" % (drive.slug(name)[:_LONGEST_NAME], digest))
+    return os.path.join(state_dir, "drives", "%s-%s.json" % (files.slug(name)[:_LONGEST_NAME], digest))
 
 
 def read(state_dir: Optional[str], identity: Mapping[str, Any]) -> Optional[Dict[str, Any]]:

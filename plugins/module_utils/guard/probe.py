@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from ..core.host import Host
 from ..drive import identity as drive
 from . import configured, content, own_data, users
-from .content import Reader
+from .blocks import Reader
 from .device import probe_device
 from .facts import Facts, Machine
 from .nvme import probe_nvme

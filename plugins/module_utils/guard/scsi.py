@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
-from ..purge.watch import FAILED, RUNNING, Progress, Unreadable
+from ..core.progress import FAILED, RUNNING, Progress, Unreadable
 from ..tools import hdparm, opal, sg3
 from .facts import Facts, add
 

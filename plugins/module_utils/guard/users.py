@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import re
-import stat
 import struct
 import time
 from typing import Dict, List, Optional, Set
@@ -16,6 +15,7 @@ from typing import Dict, List, Optional, Set
 from ..core.host import Host
 from ..drive import identity
 from .facts import Facts, Machine, Mount, add
+from .names import device_number, resolved, unescape
 
 # What lies on these places is the system (issue: resolve them through any number of layers).
 SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
@@ -108,11 +108,6 @@ def _mount(line: str) -> Mount:
     return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], unescape(" ".join(fields[dash + 3:])), fields[0])
 
 
-def unescape(text: str) -> str:
-    """procfs and fstab write a blank as \\040."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
-
-
 # --- the system's own drives ---------------------------------------------------------------------------------------------------------
 
 def _read_system(host: Host, facts: Machine) -> None:
@@ -180,11 +175,6 @@ def _name_of(host: Host, path: str) -> Optional[str]:
     return name if name and host.exists("/sys/class/block/" + name) else None
 
 
-def resolved(host: Host, path: str) -> str:
-    """A device path with its links followed; other texts as they are."""
-    return host.realpath(path) if path.startswith("/dev/") else path
-
-
 # --- processes -----------------------------------------------------------------------------------------------------------------------
 
 def _openers(host: Host, facts: Machine) -> Dict[str, Set[str]]:
@@ -220,17 +210,6 @@ def _open_numbers(host: Host, process: str, remote: Set[str]) -> Set[str]:
         if number:
             numbers.add(number)
     return numbers
-
-
-def device_number(host: Host, path: str) -> Optional[str]:
-    """major:minor of a block device node, whatever its path is; None for anything else."""
-    try:
-        status = os.stat(host.path(path))
-    except (OSError, ValueError):  # a text with a NUL byte names no node
-        return None
-    if stat.S_ISBLK(status.st_mode):
-        return "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev))
-    return None
 
 
 def _settle(host: Host, facts: Machine, numbers: Set[str]) -> None:

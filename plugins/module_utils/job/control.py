@@ -15,14 +15,15 @@ import sys
 import time
 import typing as t
 
+from ..core.files import now, read_json, write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
-from ..drive.identity import GUARD_OPTIONS
+from ..drive.entry import GUARD_OPTIONS
 from ..purge.methods import left_behind
-from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, now, queued, read_journal, read_json, run_ids, write_atomic
+from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, queued, read_journal, run_ids
 from ..run.liveness import is_live, pid_start, run_state, state_of
 from ..tuning import settings
-from .engine import NotRestored, refuse_unrestored, restore_leftovers, restore_run
+from .restore import NotRestored, refuse_unrestored, restore_leftovers, restore_run
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0

@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from ..drive.attributes import number
+from ..core.sysfs import number
 
 CPU_DIR = "/sys/devices/system/cpu"
 ONLINE = CPU_DIR + "/online"
@@ -18,6 +18,18 @@ NODE_DIR = "/sys/devices/system/node"
 # More than any kernel is built for (CONFIG_NR_CPUS goes to 8192), so that a slip of the pen doesn't fill the memory.
 HIGHEST_CPU = 65535
 _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+class Place(t.NamedTuple):
+    """Where fio runs. cpus: a list as the kernel writes it, node: where its memory is; None: not bound. note: what to know of it."""
+
+    cpus: t.Optional[str]
+    node: t.Optional[int]
+    interrupt_cpus: t.Optional[str]
+    note: str
+
+
+NOWHERE = Place(None, None, None, "")
 
 
 class Topology(t.NamedTuple):

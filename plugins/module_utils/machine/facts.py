@@ -9,7 +9,7 @@ import platform
 import re
 from typing import Any, Dict, Iterable, Optional
 
-from ..core.host import Host
+from ..core.host import BOOT_ID, Host
 
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 
@@ -17,7 +17,7 @@ TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 def gather(host: Host, tools: Iterable[str] = TOOLS) -> Dict[str, Any]:
     """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1 (sd_booted(3))."""
     return {
-        "boot_id": host.get("/proc/sys/kernel/random/boot_id"),
+        "boot_id": host.get(BOOT_ID),
         "machine_id": host.get("/etc/machine-id"),
         "hostname": host.get("/proc/sys/kernel/hostname"),
         "kernel": host.get("/proc/sys/kernel/osrelease"),

@@ -14,8 +14,8 @@ import re
 import typing as t
 
 from ..core.host import Host
+from ..core.sysfs import effective, number
 from ..drive import identity
-from ..drive.attributes import effective, number
 from ..tools import systemd
 from . import cpus, pcie
 from .cpus import CPU_DIR, NODE_DIR
@@ -88,27 +88,6 @@ def gather(host: Host, tools: t.Mapping[str, str] | None = None) -> dict[str, t.
         "numa": _numa(host, names),
         "tunables": tunables(host, names),
         "drivers": _drivers(host, names),
-    }
-
-
-def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The few lines of a snapshot that go with every result; all of it is in the journal."""
-    cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
-    return {
-        "cpu": cpu.get("model"),
-        "sockets": cpu.get("sockets"),
-        "cores": cpu.get("cores"),
-        "cpus": cpu.get("cpus"),
-        "memory_bytes": (snapshot.get("memory") or {}).get("total_bytes"),
-        "system": " ".join(text for text in (bios.get("system_vendor"), bios.get("system")) if text) or None,
-        "bios": " ".join(text for text in (bios.get("vendor"), bios.get("version"), bios.get("date")) if text) or None,
-        "kernel": (snapshot.get("kernel") or {}).get("release"),
-        "os": (snapshot.get("kernel") or {}).get("os"),
-        "command_line": snapshot.get("command_line"),
-        "tools": {name: told["version"] for name, told in (snapshot.get("tools") or {}).items() if told},
-        "governor": "/".join(sorted(tuned.get("governor") or {})) or None,
-        "smt": tuned.get("smt"),
-        "aspm_policy": tuned.get("aspm_policy"),
     }
 
 

@@ -11,10 +11,10 @@ import os
 import time
 import typing as t
 
+from ..core.files import now
 from ..core.host import Host
 from ..guard.held import HeldDrive
-from ..run.folder import now
-from ..tuning.placement import NOWHERE
+from ..machine.cpus import NOWHERE
 from . import fio
 from .rounds import cell_s
 

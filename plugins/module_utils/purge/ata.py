@@ -16,9 +16,10 @@ import time
 import typing as t
 
 from ..core.host import Host, Result
+from ..core.progress import RUNNING, Progress, Unreadable
 from ..tools import hdparm
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s, wait_for
-from .watch import RUNNING, Progress, Stuck, Unreadable, watch
+from .watch import Stuck, watch
 
 FAMILY = "ata"
 PASSWORD = "ssdlab-fleet"

@@ -12,8 +12,8 @@ import typing as t
 from types import MappingProxyType
 
 from ..core.host import Host, Result
+from ..core.progress import Progress
 from ..guard.held import HeldDrive
-from .watch import Progress
 
 PTS, NOT_PTS = "pts", "not_pts"
 Capabilities = t.Mapping[str, t.Any]

@@ -14,10 +14,11 @@ import os
 import typing as t
 
 from ..core.host import Host
+from ..core.progress import IDLE, RUNNING, Progress, Unreadable
 from ..tools import nvme, nvme_capabilities
 from ..tools.nvme import LbaFormat, NvmeError
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s
-from .watch import IDLE, RUNNING, Progress, Stuck, Unreadable, watch
+from .watch import Stuck, watch
 
 FAMILY = "nvme"
 # Commands that only start something: the drive answers them at once.

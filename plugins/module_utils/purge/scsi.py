@@ -13,9 +13,10 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
+from ..core.progress import RUNNING, Progress, Unreadable
 from ..tools import sg3
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s
-from .watch import RUNNING, Progress, Stuck, Unreadable, watch
+from .watch import Stuck, watch
 
 FAMILY = "scsi"
 # --quick: no 15 s for second thoughts; the guard has done the thinking.

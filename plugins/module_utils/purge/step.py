@@ -12,11 +12,12 @@ from __future__ import annotations
 import datetime
 import typing as t
 
-from ..run.folder import now
+from ..core.files import now
+from ..core.progress import DONE, IDLE, RUNNING, Progress, Unreadable
 from . import methods
 from .method import PurgeError, Work, stuck_s
 from .sentinels import Sentinels, check_alive
-from .watch import DONE, IDLE, RUNNING, Progress, Stuck, Unreadable, watch
+from .watch import Stuck, watch
 
 
 def perform(work: Work) -> dict[str, t.Any]:

@@ -8,22 +8,11 @@ from __future__ import annotations
 import time
 import typing as t
 
-IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
+from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress, Unreadable
+
 # A drive is asked more seldom the longer it takes: every answer is a command in the log.
 SHORTEST_POLL_S, LONGEST_POLL_S, POLL_SHARE = 0.5, 15.0, 0.05
 _SLICE_S = 1.0
-
-
-class Progress(t.NamedTuple):
-    """How far a purge is. state: idle (none was started), running, done, failed. share: 0 to 1, None: the drive does not tell."""
-
-    state: str
-    share: t.Optional[float] = None
-    detail: str = ""
-
-
-class Unreadable(Exception):
-    """The drive's answer could not be had or not be understood; it never counts as progress."""
 
 
 class Stuck(Exception):

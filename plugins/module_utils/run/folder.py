@@ -6,54 +6,19 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import json
 import os
 import re
-import tempfile
 import threading
 import typing as t
 
-from ..core.host import append_line
-from ..drive.identity import slug
+from ..core.files import SCHEMA_VERSION, append_line, now, read_json, slug, write_atomic
 
-SCHEMA_VERSION = 1
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 LIVE_STATES = ("starting", "running")
 # "dead" is no state that is written: its job is gone (run/liveness.py).
 UNFINISHED_STATES = LIVE_STATES + ("dead",)
 FINAL_STATES = ("finished", "stopped", "failed")
-
-
-def now() -> str:
-    """The time in UTC with milliseconds, as every record carries it: 2026-11-21T13:00:00.123Z."""
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-
-
-def write_atomic(path: str, text: str) -> None:
-    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part."""
-    folder = os.path.dirname(path)
-    handle, aside = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
-    try:
-        with os.fdopen(handle, "w") as out:
-            out.write(text)
-            out.flush()
-            os.fchmod(out.fileno(), 0o644)
-            os.fsync(out.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
-    sync_folder(folder)
-
-
-def sync_folder(folder: str) -> None:
-    """Make a rename in this folder survive a power loss."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class RunDir:
@@ -108,20 +73,6 @@ def run_ids(state_dir: str) -> list[str]:
     except FileNotFoundError:
         return []
     return sorted(name for name in names if RUN_ID_PATTERN.fullmatch(name))
-
-
-def read_json(path: str) -> dict[str, t.Any] | None:
-    """A JSON file with a mapping, or None when it is not there. Raises ValueError, naming the file, for anything else."""
-    try:
-        with open(path) as source:
-            data = json.load(source)
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise ValueError("{0} is damaged ({1}); mend it or move it away".format(path, error)) from None
-    if not isinstance(data, dict):
-        raise ValueError("{0} is damaged (no mapping); mend it or move it away".format(path))
-    return data
 
 
 def read_journal(path: str) -> list[dict[str, t.Any]]:

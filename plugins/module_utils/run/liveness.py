@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..core.host import Host
+from ..core.host import BOOT_ID, Host
 from .folder import FINAL_STATES, LIVE_STATES, RunDir
-
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def pid_start(host: Host, pid: int) -> str | None:

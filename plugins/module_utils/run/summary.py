@@ -9,9 +9,9 @@ import hashlib
 import json
 import typing as t
 
+from ..core.files import SCHEMA_VERSION, read_json
 from ..core.host import Host
-from ..machine.snapshot import brief
-from .folder import LIVE_STATES, SCHEMA_VERSION, UNFINISHED_STATES, RunDir, read_journal, read_json, run_ids
+from .folder import LIVE_STATES, UNFINISHED_STATES, RunDir, read_journal, run_ids
 from .liveness import run_state
 
 ABSENT = "absent"
@@ -214,3 +214,24 @@ def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
         # Once the run has written to the drive, nothing of this is found any more.
         overridden=next((record["overridden"] for record in reversed(history) if record["event"] == "guard" and record.get("overridden")), []),
     )
+
+
+def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The few lines of a snapshot that go with every result; all of it is in the journal."""
+    cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
+    return {
+        "cpu": cpu.get("model"),
+        "sockets": cpu.get("sockets"),
+        "cores": cpu.get("cores"),
+        "cpus": cpu.get("cpus"),
+        "memory_bytes": (snapshot.get("memory") or {}).get("total_bytes"),
+        "system": " ".join(text for text in (bios.get("system_vendor"), bios.get("system")) if text) or None,
+        "bios": " ".join(text for text in (bios.get("vendor"), bios.get("version"), bios.get("date")) if text) or None,
+        "kernel": (snapshot.get("kernel") or {}).get("release"),
+        "os": (snapshot.get("kernel") or {}).get("os"),
+        "command_line": snapshot.get("command_line"),
+        "tools": {name: told["version"] for name, told in (snapshot.get("tools") or {}).items() if told},
+        "governor": "/".join(sorted(tuned.get("governor") or {})) or None,
+        "smt": tuned.get("smt"),
+        "aspm_policy": tuned.get("aspm_policy"),
+    }

@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
-from ..purge.watch import DONE, FAILED, IDLE, RUNNING, Progress
+from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
 
 WORDS = 256
 _LINE = re.compile(r"[0-9a-f]{4}(?: [0-9a-f]{4}){7}")

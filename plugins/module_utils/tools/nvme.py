@@ -14,9 +14,9 @@ import os
 import re
 import typing as t
 
+from ..core import sysfs
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
-from ..drive import attributes
-from ..purge.watch import DONE, FAILED, IDLE, RUNNING, Progress
+from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
 
 ASK_S = 60.0
 _BYTE, _WORD, _DWORD = 0xFF, 0xFFFF, 0xFFFFFFFF
@@ -230,7 +230,7 @@ def parse_sanitize_log(data: t.Mapping[str, t.Any]) -> Progress:
 
 def controllers(host: Host, name: str) -> list[str]:
     """The nodes of the controllers that lead to a namespace, through sysfs: never by its number, which may be another drive's."""
-    found = {os.path.basename(host.realpath(path)) for path in attributes.nvme_controllers(host, name)}
+    found = {os.path.basename(host.realpath(path)) for path in sysfs.nvme_controllers(host, name)}
     return ["/dev/" + item for item in sorted(found) if _CONTROLLER.fullmatch(item)]
 
 

@@ -12,7 +12,7 @@ import re
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Host, Result
-from ..purge.watch import DONE, FAILED, RUNNING, Progress, Unreadable
+from ..core.progress import DONE, FAILED, RUNNING, Progress, Unreadable
 
 # A line of sg3_utils' hex dump: offset, then up to 16 bytes; text may follow after three blanks.
 _HEX_LINE = re.compile(r" ?([0-9a-f]{2,8}) {3,}((?:[0-9a-f]{2} {1,2}){0,15}[0-9a-f]{2})(?:$| {3})")

@@ -14,10 +14,9 @@ import os
 import re
 import typing as t
 
-from ..core.host import Host
+from ..core.files import SCHEMA_VERSION, read_json, write_atomic
+from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, host_lock
-from ..run.folder import SCHEMA_VERSION, read_json, write_atomic
-from ..run.liveness import BOOT_ID
 
 COMMAND_LINE = "/proc/cmdline"
 # Sorts behind what cloud images bring, and adds to it.

@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ..core.host import TIMED_OUT, Host
-from ..drive.attributes import effective, number
+from ..core.sysfs import effective, number
 from ..tools import systemd
 from . import irq, write_cache
 
@@ -72,8 +72,8 @@ def _write_file(host: Host, setting: Setting, value: str) -> Written:
 
 
 def _explain(path: str, error: OSError) -> Written:
-    for part, number, outcome, message in EXPLAINED:
-        if part in path and error.errno == number:
+    for part, code, outcome, message in EXPLAINED:
+        if part in path and error.errno == code:
             return outcome, "{0}: {1}".format(error.strerror, message)
     if error.errno in NOT_APPLICABLE_ERRNOS:
         return "not_applicable", "not applicable: {0}".format(error.strerror)

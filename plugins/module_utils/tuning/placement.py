@@ -13,7 +13,7 @@ import threading
 import typing as t
 
 from ..machine import cpus as lists
-from ..machine.cpus import Topology
+from ..machine.cpus import Place, Topology
 
 # From so many cores of a node on, one of eight is kept for interrupts, unless the inventory says how many.
 FEWEST_CORES, CORES_PER_INTERRUPT_CORE = 4, 8
@@ -27,18 +27,6 @@ class Want(t.NamedTuple):
     node: t.Optional[int] = None
     cpus: t.Optional[str] = None
     most: t.Optional[int] = None
-
-
-class Place(t.NamedTuple):
-    """Where fio runs. cpus: a list as the kernel writes it, node: where its memory is; None: not bound. note: what to know of it."""
-
-    cpus: t.Optional[str]
-    node: t.Optional[int]
-    interrupt_cpus: t.Optional[str]
-    note: str
-
-
-NOWHERE = Place(None, None, None, "")
 
 
 class Placements:

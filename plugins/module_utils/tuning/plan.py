@@ -11,12 +11,14 @@ import re
 import typing as t
 
 from ..core.host import Host
+from ..core.sysfs import number
 from ..drive import identity as drive
-from ..drive.attributes import number
+from ..drive.entry import options
 from ..machine import cpus, pcie
+from ..machine.cpus import NOWHERE, Place
 from . import irq
 from .kinds import SMT, WRITE_CACHE_PATH, Setting
-from .placement import NOWHERE, Place, Placements, Want
+from .placement import Placements, Want
 
 NAME, FUNCTION = "@ssd_name@", "@ssd_pci@"
 _OF_CPU = re.compile(re.escape(cpus.CPU_DIR) + r"/cpu([0-9]+)/.*")
@@ -42,8 +44,8 @@ def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
     for entry in plan["drives"]:
         names = drive.find(host, entry["selector"])
         if len(names) == 1:
-            seen, options = drive.identity(host, names[0]), drive.options(entry["selector"])
-            found.append(Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, options))
+            seen, given = drive.identity(host, names[0]), options(entry["selector"])
+            found.append(Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, given))
     return found
 
 

@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import typing as t
 
-from ..core.host import Host
-from ..drive import identity
-from ..run.folder import now, read_json, write_atomic
-from ..run.liveness import BOOT_ID
+from ..core.files import now, read_json, write_atomic
+from ..core.host import BOOT_ID, Host
+from ..drive import entry, identity
 from . import kinds as tuning_kinds
 from .kinds import KINDS, Setting
 
-CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
 
@@ -202,7 +199,7 @@ def _restore_any(host: Host, item: Setting, hung: set[str], same_boot: bool, let
         names = identity.find(host, item["selector"])
         if len(names) == 1:
             return _restore_one(host, dict(item, device=names[0]), hung)
-        message = "the drive {0} is not there".format(identity.label(item["selector"]))
+        message = "the drive {0} is not there".format(entry.label(item["selector"]))
         if not (same_boot or let_go):
             return dict(item, effective=None, outcome="failed", message=message)
         name = item["name"].replace("_", " ")
@@ -234,50 +231,3 @@ def _look_again(host: Host, item: Setting) -> Setting:
     return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
 
 
-class CpuDmaLatency:
-    """Holds /dev/cpu_dma_latency open, which is how long the kernel keeps to it."""
-
-    def __init__(self, host: Host, latency_us: int | None) -> None:
-        self._host = host
-        self._latency_us = latency_us
-        self._handle: int | None = None
-
-    def hold(self) -> list[Setting]:
-        """Open it and ask for the latency. Returns the setting's record, none when it was not asked for."""
-        if self._latency_us is None:
-            return []
-        item = {
-            "kind": "held",
-            "name": "cpu_dma_latency",
-            "path": CPU_DMA_LATENCY,
-            "before": None,
-            "wanted": str(self._latency_us),
-        }
-        try:
-            self._handle = os.open(self._host.path(CPU_DMA_LATENCY), os.O_RDWR)
-            before = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
-            os.write(self._handle, struct.pack("=i", self._latency_us))
-            limit = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
-        except (OSError, struct.error) as error:
-            return [dict(item, effective=None, outcome="not_applicable", message=str(error))]
-        # Another process may ask for a shorter one, which is as good.
-        outcome = "changed" if limit <= self._latency_us else "failed"
-        return [dict(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
-
-    def preview(self) -> list[Setting]:
-        """What `hold` would find, without holding it."""
-        if self._latency_us is None:
-            return []
-        try:
-            before = struct.unpack("=i", self._host.read_bytes(CPU_DMA_LATENCY)[:4])[0]
-        except (OSError, struct.error):
-            before = None
-        outcome = "not_applicable" if before is None else "unchanged" if before <= self._latency_us else "changed"
-        shown = None if before is None else str(before)
-        return [{"kind": "held", "name": "cpu_dma_latency", "path": CPU_DMA_LATENCY, "wanted": str(self._latency_us), "before": shown, "outcome": outcome}]
-
-    def release(self) -> None:
-        """Let the kernel sleep deeply again."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None

@@ -10,10 +10,11 @@ import typing as t
 
 from ..core.host import Host
 from ..machine import cpus
+from ..machine.cpus import NOWHERE, Place
+from . import latency
 from . import plan as tuning_plan
 from . import settings as tuning
 from .kinds import CHEAP, KINDS, Setting
-from .placement import NOWHERE, Place
 
 
 class TunedHost:
@@ -25,7 +26,7 @@ class TunedHost:
         self._record_path = record_path
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
-        self._latency = tuning.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
+        self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
 
     def apply(self) -> list[Setting]:
         """Make all settings; returns them as the journal's `tuned` record has them. Which CPUs there are is settled first."""
@@ -83,7 +84,7 @@ def preview(host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t
     found = tuning_plan.targets(host, plan)
     places = tuning_plan.Places(host, dict(plan, tune=whole), found)
     settings = [*tuning_plan.early(now, tune), *tuning_plan.expand(host, tune, found, places)]
-    held = tuning.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
+    held = latency.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
     shown = {}
     for target in found:
         shown[target.drive] = places.take(target.drive)

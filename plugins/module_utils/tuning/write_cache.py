@@ -14,7 +14,7 @@ import os
 import re
 
 from ..core.host import Host
-from ..drive.attributes import nvme_controllers
+from ..core.sysfs import nvme_controllers
 from ..tools import nvme
 
 TIMEOUT_S = 20.0

@@ -11,8 +11,8 @@ import os
 import re
 from typing import List, NamedTuple, Optional, Union
 
+from ..core.files import write_atomic
 from ..core.host import Host
-from ..run.folder import write_atomic
 from ..tools.iomemory import IomemoryError
 
 PARAMETER = "iodrive_dma_delay"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from ..core.host import Host
+from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
 from ..guard import inspection
 from ..guard.held import HeldDrive, Refused
@@ -18,7 +18,6 @@ from .record import Record
 
 FORMATTED = "formatted"
 STATES = (ATTACHED, DETACHED, FORMATTED)
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _OWNER = {"tool": "iomemory"}
 # Two roundings lie between the per cent asked for and the sectors that the card shows.
 _PCT_APART = 1

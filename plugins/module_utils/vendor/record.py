@@ -8,8 +8,7 @@ import json
 import os
 from typing import Any, Dict
 
-from ..drive.identity import slug
-from ..run.folder import write_atomic
+from ..core.files import slug, write_atomic
 
 SCHEMA_VERSION = 1
 

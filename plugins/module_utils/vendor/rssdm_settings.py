@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..core.host import Host
+from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
 from ..tools import rssdm
 from ..tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, Drive, RssdmError
 from .record import Record
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
 # The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.
 _CACHE_FLAG = re.compile(r"-[a-z]|--[a-z][a-z-]+")

@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.purge import methods
 from ..common.schema import plain, suggestion
-from .tuning_values import whole
+from ..common.values import whole
 
 # (key in the plan and in a test file, variable, least, most); null leaves it to the drive and its capacity.
 OPTIONS: tuple[tuple[str, str, int, int], ...] = (

@@ -11,8 +11,8 @@ import typing as t
 
 import jinja2
 
-from ...module_utils.drive.identity import label as selector_label
 from ..common import schema as schemas
+from ...module_utils.drive.entry import label as selector_label
 from . import cells as celling
 from . import purge_values
 from .testfiles import PlanError, Test, load_plan

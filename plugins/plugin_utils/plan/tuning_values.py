@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.drive.identity import label, options, selector_problem
 from ...module_utils.machine import cpus
 from ..common.schema import plain, role_default, suggestion
+from ..common.values import whole
+from ...module_utils.drive.entry import label, options, selector_problem
 from . import tuning
 
 ATTRIBUTE = re.compile(r"[a-z_]+")
@@ -42,13 +43,6 @@ def switch(value: t.Any) -> bool | None:
         return value
     text = str(value).strip().lower() if isinstance(value, (str, int)) else "?"
     return True if text in TRUE else False if text in FALSE else None
-
-
-def whole(value: t.Any) -> int | None:
-    """A whole number of at least 0, also from a text; else None."""
-    if isinstance(value, bool):
-        return None
-    return int(value) if isinstance(value, (int, str)) and re.fullmatch(r"\s*[0-9]{1,15}\s*", str(value)) else None
 
 
 def word(value: t.Any) -> t.Any:

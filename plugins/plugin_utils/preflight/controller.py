@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 import tempfile
 import typing as t
-
-from ...module_utils.run.folder import read_json, write_atomic
 
 CALLBACK = "ssdlab.fleet.fleet"
 # (module, what pip calls it)
@@ -70,44 +67,3 @@ def _make(path: str, made: list[str]) -> None:
         made.append(folder)
 
 
-def read_run(folder: str) -> dict[str, t.Any] | None:
-    """run.json, None when there is none. Raises ValueError for a damaged one."""
-    try:
-        record = read_json(os.path.join(folder, "run.json"))
-    except OSError as error:
-        raise ValueError(error.strerror) from error
-    if record is not None and not (isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)):
-        raise ValueError("it is not a run's record")
-    return record
-
-
-def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
-    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed. Raises OSError."""
-    path = os.path.join(folder, "run.json")
-    merged = merge_run(read_json(path), record)
-    text = json.dumps(merged, indent=1, sort_keys=True) + "\n"
-    os.makedirs(folder, exist_ok=True)
-    if _read(path) == text:
-        return False
-    write_atomic(path, text)
-    return True
-
-
-def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not asked now stay."""
-    if not before:
-        return dict(now)
-    hosts = {entry["host"] for entry in now["asked"]}
-    kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
-    merged = {**now, "started": before["started"], "asked": kept + now["asked"], "tests": {**before["tests"], **now["tests"]}}
-    warned = list(before.get("warnings") or [])
-    warned += [item for item in now.get("warnings") or [] if item not in warned]
-    return {**merged, "warnings": warned} if warned else merged
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8") as source:
-            return source.read()
-    except FileNotFoundError:
-        return None

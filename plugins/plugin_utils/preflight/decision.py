@@ -13,11 +13,12 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
-from ...module_utils.drive import identity as drives_util
 from ..common import schema as schemas
 from ..common.version import collection_version
+from ...module_utils.drive.entry import label
 from ..plan import hostplan
 from ..plan.testfiles import PlanError
+from ..results import run_record
 from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, values
 from . import plan_text as describe
 from .findings import Finding, Run, View
@@ -143,7 +144,7 @@ def _definition_findings(
     if run is None:
         return definitions.clashes(named, {})
     try:
-        before = controller.read_run(run_folder) or {}
+        before = run_record.read_run(run_folder) or {}
     except ValueError as error:
         return [Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); put it right, or use another ssd_run_id")]
     return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
@@ -195,7 +196,7 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": drives_util.label(selector), "tests": list(tests[view.name])}
+        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name])}
         for view in views
         if view.asked is not None
         for selector in view.asked["ssd_drives"]

@@ -8,8 +8,8 @@ import re
 import textwrap
 import typing as t
 
-from ...module_utils.drive import identity as drives_util
 from ..common import units
+from ...module_utils.drive import entry
 
 _HEAD = (
     "The drives of the fleet, to copy from into an inventory. Keep only what shall be erased and qualified.",
@@ -65,7 +65,7 @@ def _message(answer: t.Any) -> str:
 
 def _entry(drive: t.Mapping[str, t.Any]) -> str:
     """`- serial: "0123"`: always in quotes."""
-    key, value = drives_util.selector_item(drive["selector"])
+    key, value = entry.selector_item(drive["selector"])
     return f"- {key}: {_quoted(str(value))}"
 
 

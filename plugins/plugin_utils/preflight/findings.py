@@ -10,9 +10,10 @@ import re
 import typing as t
 
 from ...module_utils.checks.base import version_key
-from ...module_utils.guard import inspection, own_data
 from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
 from ..common.schema import plain, suggestion
+from ...module_utils.guard import rules
+from ...module_utils.guard.facts import WRITING
 from ..plan import tuning_values
 from ..results import judge
 from . import values
@@ -128,7 +129,7 @@ def named_drives(view: View) -> list[Finding]:
         return [Finding(f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out of the group", view.name)]
     if not isinstance(given, list):
         return [Finding(f"ssd_drives: {given!r} is not a list; write - serial: \"…\" for each drive", view.name)]
-    problems = [(index, inspection.entry_problem(selector)) for index, selector in enumerate(given)]
+    problems = [(index, rules.entry_problem(selector)) for index, selector in enumerate(given)]
     return [Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem]
 
 
@@ -170,9 +171,9 @@ def refused(view: View, run: Run | None) -> list[Finding]:
 def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
     """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
     known = entry.get("own_data")
-    ours = inspection.ours(known, run.id if run else None)
+    ours = rules.ours(known, run.id if run else None)
     codes = {refusal["code"] for refusal in entry["refusals"]}
-    if ours and known["state"] == own_data.WRITING and codes & set(HOST_SETTLES):
+    if ours and known["state"] == WRITING and codes & set(HOST_SETTLES):
         # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then the guard looks there.
         ours += (*HOST_SETTLES, "probe_failed")
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]

@@ -10,8 +10,8 @@ import typing as t
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
+from ..common import values
 from ..common.schema import plain, suggestion
-from ..results import judge
 from . import findings
 from .findings import Finding, Run, View
 
@@ -114,6 +114,6 @@ def _link_problems(given: t.Any) -> list[str]:
         if not isinstance(link, dict) or not link or set(link) - set(LINK_KEYS):
             found.append(f"preflight_link.{model}: {link!r} must be a mapping with {' and '.join(LINK_KEYS)}, such as speed_gts: 16, width: 4")
         else:
-            numbers = [(key, judge.number(value), value) for key, value in link.items()]
+            numbers = [(key, values.number(value), value) for key, value in link.items()]
             found += [f"preflight_link.{model}.{key}: {value!r} must be a number above 0" for key, number, value in numbers if not number or number <= 0]
     return found

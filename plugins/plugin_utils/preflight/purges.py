@@ -8,9 +8,9 @@ from __future__ import annotations
 import shlex
 import typing as t
 
-from ...module_utils.guard import inspection
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
+from ...module_utils.guard import rules
 from ..plan.purge_values import identity_after
 from .findings import DRIVES_SETTLED, Finding, Run, View
 
@@ -39,7 +39,7 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
                 offered = methods.offers_for(entry["purge_capabilities"], identity, {**test["purge"], **changed})
                 chosen[drive["drive"], test["name"]] = methods.choose(test["purge"]["method"], offered)
             except PurgeError as error:
-                (refusal,) = inspection.refuse(error.code, entry["selector"], entry["path"], str(error))
+                (refusal,) = rules.refuse(error.code, entry["selector"], entry["path"], str(error))
                 found[Finding(f"{refusal['code']}: {refusal['message']}", view.name, drive["drive"])] = None
             if test["purge"].get("lba_size_bytes"):
                 # What was read of the drive has the LBA size of before.

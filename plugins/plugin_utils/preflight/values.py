@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..common import values
 from ..common.schema import plain
 from ..plan import purge_values, tuning_values
-from ..results import judge
 
 # Variables that a host must not have, with where they belong.
 MISPLACED = {
@@ -24,12 +24,12 @@ def whole(value: t.Any) -> int | None:
     """A whole number, also from a text as AWX and -e give it; else None."""
     if isinstance(value, str):
         return int(value) if re.fullmatch(r"\s*[0-9]{1,9}\s*", value) else None
-    number = judge.number(value)
+    number = values.number(value)
     return int(number) if number is not None and number == int(number) else None
 
 
 def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
-    return lambda value: judge.number(value) is not None and holds(float(value))
+    return lambda value: values.number(value) is not None and holds(float(value))
 
 
 # (variable, whether a value is right, what it has to be)

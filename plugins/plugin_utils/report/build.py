@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from ...module_utils.run import folder as rundir
 from ..common import units
+from ...module_utils.core.files import read_json, write_atomic
 from ..results import judge, store
 from . import files as report_files
 from . import page
@@ -63,7 +64,7 @@ def make(results_dir: str, run_id: str, write: bool = True) -> Report:
     if write and stale:
         os.makedirs(folder, exist_ok=True)
         for name, text in stale.items():
-            rundir.write_atomic(os.path.join(folder, name), text)
+            write_atomic(os.path.join(folder, name), text)
     return Report(os.path.join(folder, "index.html"), bool(stale), sources.judgement)
 
 
@@ -73,7 +74,7 @@ def _load_run(results_dir: str, run_id: str) -> Mapping:
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
     path = os.path.join(results_dir, run_id, "run.json")
     try:
-        run = rundir.read_json(path)
+        run = read_json(path)
     except ValueError as error:
         raise ReportError(
             f"{path} is not readable ({error}); run the playbook preflight with ssd_run_id={run_id} to write it again"

@@ -9,9 +9,10 @@ import collections
 import os
 import typing as t
 
-from ...module_utils.machine import snapshot
 from ...module_utils.run import folder as rundir
 from ..common import units
+from ...module_utils.core import files
+from ...module_utils.run import summary
 
 Mapping = t.Dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
@@ -86,7 +87,7 @@ def read(run_dir: str, host: str) -> HostRaw:
         if kind == "job_started":
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
         elif kind == "snapshot":
-            facts = {**facts, **_host_facts(snapshot.brief(event))}
+            facts = {**facts, **_host_facts(summary.brief(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         elif "drive" in event and "test" in event:
@@ -117,7 +118,7 @@ def _grouped(settings: list[Mapping]) -> list[Mapping]:
 
 def _tests(folder: str) -> dict[str, dict[str, Mapping]]:
     try:
-        plan = rundir.read_json(os.path.join(folder, "plan.json")) or {}
+        plan = files.read_json(os.path.join(folder, "plan.json")) or {}
     except ValueError:
         plan = {}
     return {entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []}

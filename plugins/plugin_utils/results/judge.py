@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import fnmatch
-import math
 import typing as t
 
 from ..common import units
+from ..common.values import number
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -70,15 +70,6 @@ def criterion_problems(criterion: t.Any) -> list[str]:
         problems.append(f"{name} has neither min nor max")
     problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
     return problems
-
-
-def number(value: t.Any) -> float | None:
-    """A finite number, also from a numeric text (an inventory's); else None."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        return None
-    return result if math.isfinite(result) and not isinstance(value, bool) else None
 
 
 def _finite(metrics: Mapping) -> Mapping:

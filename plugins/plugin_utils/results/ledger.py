@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import SCHEMA_VERSION, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, now
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 
 Record = t.Dict[str, t.Any]

@@ -9,7 +9,8 @@ import posixpath
 import shlex
 import typing as t
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, state_of
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
 
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning
 
@@ -88,7 +88,7 @@ VARIABLES = {name for path in ROLES.glob("*/defaults/main.yml") for name in yaml
 MODULES = names_of("plugins/modules", "*.py")
 FIO_OPTIONS = set(re.findall(r"^(\w+)=", (ROLES / "workload/templates/job.fio.j2").read_text(encoding="utf-8"), re.MULTILINE))
 KNOWN = {
-    *VARIABLES, *MODULES, *FIO_OPTIONS, *checks.CODES, *inspection.REFUSALS, *methods.METHODS, *identity.OPTION_KEYS, *identity.SELECTOR_KEYS,
+    *VARIABLES, *MODULES, *FIO_OPTIONS, *checks.CODES, *rules.REFUSALS, *methods.METHODS, *entry.OPTION_KEYS, *entry.SELECTOR_KEYS,
     *keys(json.loads((REPO / "docs/schema/test.schema.json").read_text(encoding="utf-8"))), *(name for module in VENDOR_MODULES for name in options(module)),
     *(str(path.relative_to(REPO / "plugins/module_utils")) for path in (REPO / "plugins/module_utils").rglob("*.py")),
 }

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
@@ -115,7 +116,7 @@ OF_TEXTS = {
     "link speed": (pcie.speed_gts, ()),
     "link width": (pcie.lanes, ()),
     "AER": (lambda text: pcie.aer_total(text, "TOTAL_ERR_COR"), ()),
-    "selector": (lambda text: (identity.selector_problem({"serial": text}), identity.slug(text), identity.label({"wwn": text})), ()),
+    "selector": (lambda text: (entry.selector_problem({"serial": text}), files.slug(text), entry.label({"wwn": text})), ()),
 }
 OF_BYTES = {
     "security protocols": (opal.protocols, ValueError),

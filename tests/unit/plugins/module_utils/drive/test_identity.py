@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import label, options, selector_item, selector_problem
 
 
 @pytest.mark.parametrize(
@@ -49,27 +51,27 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
     ],
 )
 def test_a_malformed_selector_is_told(fake, selector, says):
-    assert says in identity.selector_problem(selector)
+    assert says in selector_problem(selector)
     with pytest.raises(ValueError, match=says):
         identity.find(fake, selector)
-    assert isinstance(identity.label(selector), str)
+    assert isinstance(label(selector), str)
 
 
 @pytest.mark.parametrize("text, safe", [("S4-a.b_9", "S4-a.b_9"), ("/dev/shm/a b", "_dev_shm_a_b"), ("..", "__"), (".", "_"), ("", "_"), ("é/..", "__..")])
 def test_a_slug_is_one_safe_file_name(text, safe):
-    assert identity.slug(text) == safe
+    assert files.slug(text) == safe
 
 
 def test_the_label_is_the_value():
-    assert identity.label({"serial": " S1 "}) == "S1"
-    assert identity.label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
+    assert label({"serial": " S1 "}) == "S1"
+    assert label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
 
 
 NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "numa_node": None, "cpus": None, "write_cache": None}
 
 
 @pytest.mark.parametrize(
-    "given, options",
+    "given, wanted",
     [
         ({}, {}),
         ({"allow": ["signature"]}, {"allow": ["signature"]}),
@@ -81,13 +83,13 @@ NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "numa_node": None, "cpus
         ({"write_cache": "off"}, {"write_cache": "off"}),
     ],
 )
-def test_options_stand_beside_the_selector(fake, given, options):
+def test_options_stand_beside_the_selector(fake, given, wanted):
     fake.nvme("nvme0n1", "259:1", "A")
     entry = dict(given, serial=" A ")
-    assert identity.selector_problem(entry) is None
-    assert identity.selector_item(entry) == ("serial", " A ")
+    assert selector_problem(entry) is None
+    assert selector_item(entry) == ("serial", " A ")
     assert identity.find(fake, entry) == ["nvme0n1"]
-    assert identity.options(entry) == dict(NO_OPTIONS, **options)
+    assert options(entry) == dict(NO_OPTIONS, **wanted)
 
 
 def test_serials_are_compared_as_a_whole(fake):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import content, tables
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blocks import Reader, spread
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
 
 SIZE = 16 << 20
@@ -170,10 +171,10 @@ def test_data_with_a_signature_is_known(fake):
 
 @pytest.mark.parametrize("size", [1 << 20, 48 << 20, (1 << 40) + 90112])
 def test_samples_are_spread_over_the_whole_drive_and_differ_each_time(size):
-    offsets = content.spread(size, 256)
+    offsets = spread(size, 256)
     assert all(0 <= offset <= size - 4096 and offset % 4096 == 0 for offset in offsets)
     assert offsets[0] <= size // 64 and offsets[-1] >= size - size // 64 - 4096
-    assert size < 4 << 20 or content.spread(size, 256) != offsets
+    assert size < 4 << 20 or spread(size, 256) != offsets
 
 
 def test_the_reader_reads_whole_blocks_and_gives_the_bytes_asked_for(tmp_path):
@@ -181,10 +182,10 @@ def test_the_reader_reads_whole_blocks_and_gives_the_bytes_asked_for(tmp_path):
     (tmp_path / "image").write_bytes(data)
     handle = os.open(tmp_path / "image", os.O_RDONLY)
     try:
-        reader = content.Reader(handle, len(data), 512)
+        reader = Reader(handle, len(data), 512)
         for offset, length in ((0, 92), (100, 5000), (512, 512), (10239, 1), (10000, 5000), (10240, 10), (-512, 92), (20000, 5)):
             assert reader.read(offset, length) == (data[offset:offset + length] if offset >= 0 else b"")
         with pytest.raises(OSError):
-            content.Reader(handle, len(data) + 4096, 512).read(10000, 4096)
+            Reader(handle, len(data) + 4096, 512).read(10000, 4096)
     finally:
         os.close(handle)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, rules, users
 
 SELECTOR = {"serial": "SN1"}
 CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_bytes": 1 << 30, "path": "/dev/sda"}}
@@ -311,13 +311,13 @@ IDENTITY = {"serial": "S", "wwn": None, "model": "M", "size_bytes": 5, "logical_
     ],
 )
 def test_compare(change, same_boot, changed):
-    refused = inspection.compare(IDENTITY, dict(IDENTITY, **change), same_boot=same_boot)
+    refused = rules.compare(IDENTITY, dict(IDENTITY, **change), same_boot=same_boot)
     assert [refusal["code"] for refusal in refused] == (["identity_changed"] if changed else [])
 
 
 @pytest.mark.parametrize("expected, actual", [(None, IDENTITY), (IDENTITY, None), ({}, {}), ({}, IDENTITY)])
 def test_a_missing_identity_is_a_changed_one(expected, actual):
-    assert [refusal["code"] for refusal in inspection.compare(expected, actual, same_boot=True)] == ["identity_changed"]
+    assert [refusal["code"] for refusal in rules.compare(expected, actual, same_boot=True)] == ["identity_changed"]
 
 
 def overriding(**options):
@@ -364,10 +364,10 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
 
 # docs/internals.md, "The guard's codes".
 def test_only_these_codes_can_be_overridden():
-    allowed = {code for code, text in inspection.REFUSALS.items() if text.overridable == "allow"}
+    allowed = {code for code, text in rules.REFUSALS.items() if text.overridable == "allow"}
     assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed"}
-    assert [code for code, text in inspection.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
-    assert {text.overridable for text in inspection.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data"}
+    assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
+    assert {text.overridable for text in rules.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data"}
 
 
 WRITING = {"run_id": "r", "state": "writing", "released": None, "unchanged": False}
@@ -386,7 +386,7 @@ LEFT = {"run_id": "old", "state": "released", "released": "…", "unchanged": Tr
     ],
 )
 def test_what_the_ledger_lifts(known, run_id, lifted):
-    assert set(inspection.ours(known, run_id)) == lifted
+    assert set(rules.ours(known, run_id)) == lifted
 
 
 def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):
@@ -415,22 +415,22 @@ FINDINGS = {
 
 def test_every_fact_has_a_rule():
     assert {field.name for field in guard_facts.dataclasses.fields(guard_facts.Facts)} == set(FINDINGS)
-    assert inspection.refusals(guard_facts.Facts(**CLEAN)) == []
+    assert rules.refusals(guard_facts.Facts(**CLEAN)) == []
 
 
 @given(st.sets(st.sampled_from([key for key, finding in FINDINGS.items() if finding is not None]), min_size=1))
 def test_no_finding_is_ever_lost(keys):
     facts = guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key] for key in keys}))
-    refused = {refusal["code"] for refusal in inspection.refusals(facts)}
+    refused = {refusal["code"] for refusal in rules.refusals(facts)}
     for key in keys:
-        alone = {refusal["code"] for refusal in inspection.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))}
+        alone = {refusal["code"] for refusal in rules.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))}
         assert alone and (alone <= refused or {key, "kind"} <= keys)
 
 
 def test_every_code_has_its_text_and_every_text_a_remedy():
-    assert {code for code, _rule in inspection.RULES} <= set(inspection.REFUSALS)
-    assert set(inspection.CONTENT_CODES) <= set(inspection.REFUSALS)
-    for text in inspection.REFUSALS.values():
+    assert {code for code, _rule in rules.RULES} <= set(rules.REFUSALS)
+    assert set(rules.CONTENT_CODES) <= set(rules.REFUSALS)
+    for text in rules.REFUSALS.values():
         assert "{detail}" in text.problem and text.remedy.endswith(".")
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.content import Reader
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blocks import Reader
 
 SIZE = 8 << 20
 IDENTITY = {

@@ -12,10 +12,11 @@ import threading
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 
@@ -64,7 +65,7 @@ def other_drive(**changes):
     ],
 )
 def test_what_a_start_does(run_dir, state, plan, action):
-    folder.write_atomic(run_dir.plan, json.dumps(PLAN))
+    files.write_atomic(run_dir.plan, json.dumps(PLAN))
     assert control.decide(run_dir, state, plan) == action
 
 
@@ -73,7 +74,7 @@ def test_what_a_start_does(run_dir, state, plan, action):
     ("dead", changed(tune={"cpu": {}})), ("dead", changed(sample_interval_s=5)), ("running", other_drive(tests=[{"name": "iops"}])),
 ])
 def test_a_run_never_goes_on_with_another_plan(run_dir, state, plan):
-    folder.write_atomic(run_dir.plan, json.dumps(PLAN))
+    files.write_atomic(run_dir.plan, json.dumps(PLAN))
     with pytest.raises(control.JobError, match="another plan"):
         control.decide(run_dir, state, plan)
 
@@ -85,7 +86,7 @@ def test_an_unknown_run_is_started(run_dir):
 def test_check_mode_starts_nothing(run_dir):
     result = control.start(Host(), run_dir, PLAN, "/nowhere/engine.pyz", check=True)
     assert (result["changed"], result["action"]) == (True, "start")
-    assert folder.read_json(run_dir.plan) is None
+    assert files.read_json(run_dir.plan) is None
 
 
 def test_stop_and_remove_of_nothing_change_nothing(tmp_path):
@@ -96,15 +97,15 @@ def test_stop_and_remove_of_nothing_change_nothing(tmp_path):
 
 
 def test_a_run_whose_settings_are_not_back_is_not_removed(run_dir):
-    folder.write_atomic(run_dir.tuning, "{}")
+    files.write_atomic(run_dir.tuning, "{}")
     with pytest.raises(control.JobError, match="restore.yml"):
         control.remove(Host(), run_dir)
 
 
 def test_what_tune_left_stays_for_a_later_run_and_goes_by_restore(run_dir):
     host = Host()
-    folder.write_atomic(run_dir.tuning, json.dumps({"boot_id": tuning.boot_id(host), "keep": True, "settings": []}))
-    assert engine.restore_leftovers(host, run_dir.state_dir) == [] and os.path.exists(run_dir.tuning)
+    files.write_atomic(run_dir.tuning, json.dumps({"boot_id": tuning.boot_id(host), "keep": True, "settings": []}))
+    assert restore.restore_leftovers(host, run_dir.state_dir) == [] and os.path.exists(run_dir.tuning)
     assert control.restore(host, run_dir.state_dir)["changed"] is True
     assert not os.path.exists(run_dir.tuning)
 
@@ -113,9 +114,9 @@ def test_restore_lets_go_of_a_drive_that_is_gone_and_says_so(run_dir):
     """After a reboot no play may drop the record by itself; a dead drive must not keep its host from any run."""
     setting = {"kind": "write_cache", "name": "write_cache", "path": "write cache of /dev/nvme9n9", "wanted": "off", "before": "on", "device": "nvme9n9"}
     record = {"boot_id": "an earlier one", "keep": False, "settings": [dict(setting, selector={"serial": "GONE"})]}
-    folder.write_atomic(run_dir.tuning, json.dumps(record))
-    with pytest.raises(engine.NotRestored, match="the drive GONE is not there"):
-        engine.refuse_unrestored(engine.restore_leftovers(Host(), run_dir.state_dir))
+    files.write_atomic(run_dir.tuning, json.dumps(record))
+    with pytest.raises(restore.NotRestored, match="the drive GONE is not there"):
+        restore.refuse_unrestored(restore.restore_leftovers(Host(), run_dir.state_dir))
     assert control.restore(Host(), run_dir.state_dir)["warnings"] == ["the drive GONE is not there; its write cache was on before, and stays off"]
     assert not os.path.exists(run_dir.tuning)
 
@@ -134,8 +135,8 @@ def test_what_became_of_a_thousand_settings_is_told_in_a_few(tmp_path):
     (told,) = control.restore(host, str(tmp_path))["restored"]
     assert (told["count"], told["effective"], told["outcome"]) == (256, "powersave", "restored")
     failed = [{"path": path, "name": "governor", "effective": "x", "outcome": "failed", "message": "no"} for path in paths]
-    with pytest.raises(engine.NotRestored, match=r"cpu0/cpufreq/scaling_governor \(and 255 more like it\): no$"):
-        engine.refuse_unrestored(failed)
+    with pytest.raises(restore.NotRestored, match=r"cpu0/cpufreq/scaling_governor \(and 255 more like it\): no$"):
+        restore.refuse_unrestored(failed)
 
 
 def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_path, monkeypatch):
@@ -172,14 +173,14 @@ def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_pa
         place = folder.RunDir(str(tmp_path), name)
         os.makedirs(place.path)
         tuning.apply(host, [{"kind": "sysfs", "name": "x", "path": "/sys/x", "wanted": str(value), "device": None}], place.tuning)
-    engine.restore_leftovers(host, str(tmp_path))
+    restore.restore_leftovers(host, str(tmp_path))
     assert host.read("/sys/x") == "0"
 
 
 def test_no_run_starts_on_settings_that_could_not_be_put_back():
     failed = {"path": "/sys/x", "message": "Invalid argument", "effective": "a", "outcome": "failed"}
-    with pytest.raises(engine.NotRestored, match="/sys/x: Invalid argument"):
-        engine.refuse_unrestored([dict(failed, outcome="restored"), failed])
+    with pytest.raises(restore.NotRestored, match="/sys/x: Invalid argument"):
+        restore.refuse_unrestored([dict(failed, outcome="restored"), failed])
 
 
 def test_a_live_run_is_neither_removed_nor_restored(run_dir):

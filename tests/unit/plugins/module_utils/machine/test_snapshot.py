@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import systemd
 
 PARTS = {"cpu", "memory", "bios", "kernel", "command_line", "tools", "pcie", "numa", "tunables", "drivers"}
@@ -79,13 +80,13 @@ def test_the_values_in_force_are_told_by_value(server):
 
 def test_a_host_that_tells_nothing_has_every_part(fake):
     seen = snapshot.gather(fake)
-    assert set(seen) == PARTS and seen["cpu"]["model"] is None and snapshot.brief(seen)["bios"] is None
+    assert set(seen) == PARTS and seen["cpu"]["model"] is None and summary.brief(seen)["bios"] is None
 
 
 def test_this_machine_has_a_snapshot_that_is_json_and_a_short_one():
     seen = snapshot.gather(Host())
     assert seen["cpu"]["cpus"] >= 1 and seen["memory"]["total_bytes"] > 0 and seen["kernel"]["release"]
-    assert len(json.dumps(snapshot.brief(seen))) < 2500
+    assert len(json.dumps(summary.brief(seen))) < 2500
 
 
 class Systemd(Host):

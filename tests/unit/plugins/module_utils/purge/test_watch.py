@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.watch import (
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.progress import (
     DONE,
     FAILED,
     IDLE,
     RUNNING,
     Progress,
-    Stuck,
     Unreadable,
-    watch,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.watch import Stuck, watch
 
 
 class Time:

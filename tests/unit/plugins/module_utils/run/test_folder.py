@@ -9,6 +9,7 @@ import unittest.mock
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 
 
@@ -50,7 +51,7 @@ def test_a_damaged_file_is_named_and_a_damaged_status_is_none(tmp_path, text):
             out.write(text)
     assert run.read_status() is None
     with pytest.raises(ValueError, match="tuning.json is damaged"):
-        folder.read_json(run.tuning)
+        files.read_json(run.tuning)
 
 
 def test_status_is_replaced_as_a_whole_and_readable_by_all(tmp_path):
@@ -65,9 +66,9 @@ def test_status_is_replaced_as_a_whole_and_readable_by_all(tmp_path):
 
 def test_a_failed_write_leaves_the_old_text_and_no_litter(tmp_path):
     path = str(tmp_path / "x.json")
-    folder.write_atomic(path, "old")
+    files.write_atomic(path, "old")
     with pytest.raises(TypeError):
-        folder.write_atomic(path, None)
+        files.write_atomic(path, None)
     assert (open(path).read(), os.listdir(tmp_path)) == ("old", ["x.json"])
 
 

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, pid_start, state_of
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start, state_of
 
 HOST = Host()
 ME = {"pid": os.getpid(), "pid_start": pid_start(HOST, os.getpid()), "boot_id": HOST.get(BOOT_ID)}

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import liveness, summary
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, pid_start
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 
 RUN = "20261121T130000Z-qualify"
 HOST = Host()
@@ -34,7 +35,7 @@ class Folder:
         fields = {
             "run_id": self.run_dir.run_id, "run_name": "qualify", "host": "rack1-07", "boot_id": HOST.get(BOOT_ID),
             "pid": pid, "pid_start": pid_start(HOST, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": state,
-            "started": rundir.now(), "restored": False, "message": "", "drives": [dict(rundir.queued(name), **entry) for name, entry in drives],
+            "started": files.now(), "restored": False, "message": "", "drives": [dict(rundir.queued(name), **entry) for name, entry in drives],
         }
         rundir.Status(self.run_dir.status, fields).set(**more)
         return self
@@ -48,7 +49,7 @@ class Folder:
 
     def plan(self, **test):
         drives = [{"drive": "A1", "tests": [dict({"name": "iops"}, **test)]}]
-        rundir.write_atomic(self.run_dir.plan, json.dumps({"run": {"id": RUN, "name": "planned"}, "drives": drives}))
+        files.write_atomic(self.run_dir.plan, json.dumps({"run": {"id": RUN, "name": "planned"}, "drives": drives}))
         return self
 
     def read(self):

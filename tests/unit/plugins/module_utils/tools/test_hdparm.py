@@ -14,7 +14,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.watch import DONE, FAILED, IDLE, RUNNING, Progress
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.progress import DONE, FAILED, IDLE, RUNNING, Progress
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import hdparm
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "commands" / "hdparm"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.watch import DONE, FAILED, IDLE, RUNNING
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.progress import DONE, FAILED, IDLE, RUNNING
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.nvme import NvmeError
 

@@ -17,7 +17,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.watch import DONE, FAILED, RUNNING, Progress, Unreadable
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.progress import (
+    DONE,
+    FAILED,
+    RUNNING,
+    Progress,
+    Unreadable,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import sg3
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "commands" / "sg3_utils"

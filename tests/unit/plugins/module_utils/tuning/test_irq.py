@@ -8,8 +8,9 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, placement, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import options
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import NOWHERE
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 
@@ -181,4 +182,4 @@ def test_the_first_limit_that_fits_a_drive_counts(server, limits, most):
     server.link(FUNCTION + "/driver", "/sys/bus/pci/drivers/nvme")
     (target,) = tuning_plan.targets(server, {"drives": [{"drive": "S1", "selector": {"serial": "S1"}}]})
     assert tuning_plan.most_cpus(server, target, limits) == most
-    assert identity.options(target.selector)["cpus"] is None and placement.NOWHERE.cpus is None
+    assert options(target.selector)["cpus"] is None and NOWHERE.cpus is None

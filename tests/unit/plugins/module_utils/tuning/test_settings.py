@@ -9,8 +9,9 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import sysfs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -65,7 +66,7 @@ def host(tmp_path):
 def expand(host, tune=None):
     """The settings of a plan's `tune` for one drive."""
     selector = {"serial": "S1"}
-    targets = [tuning_plan.Target("S1", selector, "nvme0n1", None, {"model": "EXAMPLE"}, identity.options(selector))]
+    targets = [tuning_plan.Target("S1", selector, "nvme0n1", None, {"model": "EXAMPLE"}, entry.options(selector))]
     plan = {"tune": tune or TUNE, "parallel_drives": 1}
     return tuning_plan.expand(host, plan["tune"], targets, tuning_plan.Places(host, plan, targets))
 
@@ -156,7 +157,7 @@ def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
     host.hangs = ()
     tuning.apply(host, settings, record)
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
-    assert {path: attributes.effective(text) for path, text in values(host).items()} == {path: attributes.effective(text) for path, text in before.items()}
+    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {path: sysfs.effective(text) for path, text in before.items()}
 
 
 def test_a_setting_that_failed_counts_for_its_own_drive_and_not_for_another(host, tmp_path):

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
 
 
 def record(*asked, started="2026-11-21T13:00:00Z", **tests):
@@ -59,16 +60,16 @@ def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path):
 
 def test_run_json_is_written_once_and_stays_as_it_is(tmp_path):
     folder = str(tmp_path / "run")
-    assert controller.write_run(folder, record(("h1", "A"), iops={}))
+    assert run_record.write_run(folder, record(("h1", "A"), iops={}))
     before = os.stat(os.path.join(folder, "run.json"))
-    assert not controller.write_run(folder, record(("h1", "A"), iops={}, started="2027-01-01T00:00:00Z"))
+    assert not run_record.write_run(folder, record(("h1", "A"), iops={}, started="2027-01-01T00:00:00Z"))
     assert os.stat(os.path.join(folder, "run.json")).st_mtime_ns == before.st_mtime_ns
 
 
 def test_a_later_play_adds_its_hosts_and_forgets_none(tmp_path):
     folder = str(tmp_path)
-    controller.write_run(folder, record(("h1", "A"), ("h2", "B"), iops={}))
-    controller.write_run(folder, record(("h2", "C"), ("h3", "D"), wsat={}, started="2027-01-01T00:00:00Z"))
+    run_record.write_run(folder, record(("h1", "A"), ("h2", "B"), iops={}))
+    run_record.write_run(folder, record(("h2", "C"), ("h3", "D"), wsat={}, started="2027-01-01T00:00:00Z"))
     with open(os.path.join(folder, "run.json"), encoding="utf-8") as source:
         merged = json.load(source)
     assert [(entry["host"], entry["drive"]) for entry in merged["asked"]] == [("h1", "A"), ("h2", "C"), ("h3", "D")]

@@ -9,8 +9,9 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
@@ -156,7 +157,7 @@ def start(fleet, *views):
     """A first play of the run r1, of which the controller keeps run.json. Returns its decision."""
     decided = decide(*views)
     assert decided.findings == []
-    controller.write_run(decided.run_folder, decided.record)
+    run_record.write_run(decided.run_folder, decided.record)
     return decided
 
 

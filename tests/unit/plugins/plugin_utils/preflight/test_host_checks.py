@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, host_checks
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_checks
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
 
 
 def finding(check="wear", drive="S1", level="warning", message="m", remedy="r"):
@@ -76,5 +77,5 @@ def test_wrong_variables_are_told(asked, told):
 def test_a_run_that_is_gone_on_with_keeps_its_warnings_and_adds_new_ones_once():
     before = {"started": "a", "asked": [], "tests": {}, "warnings": [finding()]}
     now = {"started": "b", "asked": [], "tests": {}, "warnings": [finding(), finding("spare")]}
-    assert [item["check"] for item in controller.merge_run(before, now)["warnings"]] == ["wear", "spare"]
-    assert [item["check"] for item in controller.merge_run(before, dict(now, warnings=[]))["warnings"]] == ["wear"]
+    assert [item["check"] for item in run_record.merge_run(before, now)["warnings"]] == ["wear", "spare"]
+    assert [item["check"] for item in run_record.merge_run(before, dict(now, warnings=[]))["warnings"]] == ["wear"]

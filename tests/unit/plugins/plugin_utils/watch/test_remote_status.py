@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import BOOT_ID, pid_start
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import remote_status
 
 HOST = Host()

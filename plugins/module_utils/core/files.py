@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that a reader may find half written, or that survive a power loss: names, times, atomic and appended text."""
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import tempfile
+import typing as t
+
+SCHEMA_VERSION = 1
+
+
+def slug(text: str) -> str:
+    """The text as one safe file name: everything but A-Za-z0-9._- becomes _."""
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", text)
+    return safe if safe.strip(".") else "_" * max(1, len(safe))
+
+
+def now() -> str:
+    """The time in UTC with milliseconds, as every record carries it: 2026-11-21T13:00:00.123Z."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def write_atomic(path: str, text: str) -> None:
+    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part."""
+    folder = os.path.dirname(path)
+    handle, aside = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
+    try:
+        with os.fdopen(handle, "w") as out:
+            out.write(text)
+            out.flush()
+            os.fchmod(out.fileno(), 0o644)
+            os.fsync(out.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Make a rename in this folder survive a power loss."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_json(path: str) -> dict[str, t.Any] | None:
+    """A JSON file with a mapping, or None when it is not there. Raises ValueError, naming the file, for anything else."""
+    try:
+        with open(path) as source:
+            data = json.load(source)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise ValueError("{0} is damaged ({1}); mend it or move it away".format(path, error)) from None
+    if not isinstance(data, dict):
+        raise ValueError("{0} is damaged (no mapping); mend it or move it away".format(path))
+    return data
+
+
+def append_line(path: str, text: str) -> None:
+    """Add a line to a file in one write(2), so that lines of several processes never mix. Raises OSError."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(handle, (text + "\n").encode("utf-8"))
+    finally:
+        os.close(handle)

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The grammar of an entry of `ssd_drives`: the selector that names a drive, and the options beside it."""
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+
+SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
+
+
+class _Option(NamedTuple):
+    """An option beside the selector: whether a value is right, what it has to be, and its value where it is not given."""
+
+    right: Callable[[Any], bool]
+    wanted: str
+    default: Any
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_codes(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(code, str) for code in value)
+
+
+def _is_cpus(value: Any) -> bool:
+    return _is_whole(value) or (isinstance(value, str) and re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value) is not None)
+
+
+OPTION_KEYS: Dict[str, _Option] = {
+    "allow": _Option(_is_codes, "a list of the guard's codes, such as [partition_table]", ()),
+    "ssd_overwrite_data": _Option(lambda value: isinstance(value, bool), "true or false", False),
+    "numa_node": _Option(_is_whole, "the number of a NUMA node", None),
+    "cpus": _Option(_is_cpus, 'a list of CPUs as the kernel writes it, such as "0-3,8"', None),
+    # YAML reads a bare on and off as true and false.
+    "write_cache": _Option(lambda value: isinstance(value, bool) or value in ("on", "off"), "on or off", None),
+}
+# Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
+GUARD_OPTIONS = ("allow", "ssd_overwrite_data")
+BY_ID = "/dev/disk/by-id/"
+_HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
+
+
+def selector_problem(selector: Any) -> Optional[str]:
+    """What is wrong with the form of one entry of `ssd_drives`, its options included; None if it is well formed."""
+    if not isinstance(selector, Mapping):
+        return "it is %r, not a mapping with one of the keys %s" % (selector, ", ".join(SELECTOR_KEYS))
+    keys = [key for key in selector if key not in OPTION_KEYS]
+    if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
+        known = "give exactly one of %s, and beside it at most options: %s" % (", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
+        return "it has the keys %s; %s" % (", ".join(map(str, selector)) or "(none)", known)
+    return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
+
+
+def _value_problem(key: str, value: Any) -> Optional[str]:
+    if not isinstance(value, str):
+        return "%s is %r, not a text: put it in quotes, YAML reads 0123, 1e5 and NO as something else" % (key, value)
+    if not value.strip():
+        return "%s is empty; an undefined variable may stand behind it" % key
+    if "\0" in value:
+        return "%s is %r: it has a NUL byte, which no drive's name has; write it again" % (key, value)
+    if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
+        return "by_id %r is not a name in %s" % (value, BY_ID)
+    if key == "backing_file" and not value.strip().startswith("/"):
+        return "backing_file %r is not an absolute path" % value
+    if key == "wwn" and wwn_key(value) is None:
+        return "wwn %r names no drive" % value
+    return None
+
+
+def _option_problem(entry: Mapping[str, Any]) -> Optional[str]:
+    wrong = [key for key in entry if key in OPTION_KEYS and not OPTION_KEYS[key].right(entry[key])]
+    return "its option %s is %r; it must be %s" % (wrong[0], entry[wrong[0]], OPTION_KEYS[wrong[0]].wanted) if wrong else None
+
+
+def selector_item(entry: Mapping[str, Any]) -> Tuple[str, str]:
+    """The key and the value that name the drive, in a well-formed entry of `ssd_drives`, as given."""
+    key = next(key for key in SELECTOR_KEYS if key in entry)
+    return key, entry[key]
+
+
+def options(entry: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as texts, None: not given."""
+    given = {key: entry.get(key, option.default) for key, option in OPTION_KEYS.items()}
+    cache, cpus = given["write_cache"], given["cpus"]
+    return dict(
+        given,
+        allow=list(given["allow"]),
+        cpus=None if cpus is None else str(cpus),
+        write_cache={True: "on", False: "off"}.get(cache, cache),
+    )
+
+
+def label(selector: Any) -> str:
+    """The drive's stable identity in every record: the selector's value. For a malformed selector, how it reads."""
+    if selector_problem(selector) is None:
+        return selector_item(selector)[1].strip()
+    return str(dict(selector)) if isinstance(selector, Mapping) else repr(selector)
+
+
+def wwn_key(text: str) -> Optional[str]:
+    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty and all-zero ones."""
+    text = text.strip()
+    match = _HEX_NAME.fullmatch(text)
+    if match is None:
+        return text or None
+    digits = re.sub(r"[ -]", "", match.group(1)).lower()
+    return digits if digits.strip("0") else None
+
+
+def by_id_name(value: str) -> str:
+    value = value.strip()
+    return value[len(BY_ID):] if value.startswith(BY_ID) else value

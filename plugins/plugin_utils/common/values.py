@@ -1,0 +1,25 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Numbers as people write them in an inventory."""
+from __future__ import annotations
+
+import math
+import re
+import typing as t
+
+
+def number(value: t.Any) -> float | None:
+    """A finite number, also from a numeric text (an inventory's); else None."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        return None
+    return result if math.isfinite(result) and not isinstance(value, bool) else None
+
+
+def whole(value: t.Any) -> int | None:
+    """A whole number of at least 0, also from a text; else None."""
+    if isinstance(value, bool):
+        return None
+    return int(value) if isinstance(value, (int, str)) and re.fullmatch(r"\s*[0-9]{1,15}\s*", str(value)) else None

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run's own record on the controller, run.json."""
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ...module_utils.core.files import read_json, write_atomic
+
+
+def read_run(folder: str) -> dict[str, t.Any] | None:
+    """run.json, None when there is none. Raises ValueError for a damaged one."""
+    try:
+        record = read_json(os.path.join(folder, "run.json"))
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    if record is not None and not (isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)):
+        raise ValueError("it is not a run's record")
+    return record
+
+
+def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
+    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed. Raises OSError."""
+    path = os.path.join(folder, "run.json")
+    merged = merge_run(read_json(path), record)
+    text = json.dumps(merged, indent=1, sort_keys=True) + "\n"
+    os.makedirs(folder, exist_ok=True)
+    if _read(path) == text:
+        return False
+    write_atomic(path, text)
+    return True
+
+
+def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not asked now stay."""
+    if not before:
+        return dict(now)
+    hosts = {entry["host"] for entry in now["asked"]}
+    kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
+    merged = {**now, "started": before["started"], "asked": kept + now["asked"], "tests": {**before["tests"], **now["tests"]}}
+    warned = list(before.get("warnings") or [])
+    warned += [item for item in now.get("warnings") or [] if item not in warned]
+    return {**merged, "warnings": warned} if warned else merged
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as source:
+            return source.read()
+    except FileNotFoundError:
+        return None
