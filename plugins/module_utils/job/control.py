@@ -15,13 +15,13 @@ import sys
 import time
 import typing as t
 
-from ..core.files import now, read_json, write_atomic
+from ..core.files import read_json, write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
 from ..purge.methods import left_behind
-from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, queued, read_journal, run_ids
-from ..run.liveness import is_live, pid_start, run_state, state_of
+from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
+from ..run.liveness import first_status, is_live, pid_start, run_state, state_of
 from ..tuning import settings
 from .restore import NotRestored, refuse_unrestored, restore_leftovers, restore_run
 
@@ -131,23 +131,7 @@ def _install(engine: str, state_dir: str) -> str:
 
 def _write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:
     """A first status, so that nobody finds a run without one. It is ours until the job writes its own."""
-    status = {
-        "schema_version": 1,
-        "run_id": run_dir.run_id,
-        "run_name": plan["run"]["name"],
-        "host": plan["host"],
-        "boot_id": host.get("/proc/sys/kernel/random/boot_id"),
-        "pid": os.getpid(),
-        "pid_start": pid_start(host, os.getpid()),
-        "unit": None,
-        "engine_version": plan["engine_version"],
-        "state": "starting",
-        "started": now(),
-        "updated": now(),
-        "restored": False,
-        "message": "",
-        "drives": [queued(drive["drive"]) for drive in plan["drives"]],
-    }
+    status = first_status(host, plan, "starting")
     write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
 
 

@@ -16,14 +16,14 @@ import threading
 import traceback
 import typing as t
 
-from ..core.files import now, read_json
+from ..core.files import read_json
 from ..core.host import Host
 from ..core.locks import Locked, host_lock
 from ..guard import own_data
 from ..machine import snapshot
 from ..purge.step import goes_on
-from ..run.folder import Journal, RunDir, Status, queued, read_journal
-from ..run.liveness import is_live, pid_start
+from ..run.folder import Journal, RunDir, Status, read_journal
+from ..run.liveness import first_status, is_live
 from ..tuning import settings
 from ..tuning.tuned_host import TunedHost
 from .campaign import Campaign, Job
@@ -44,26 +44,8 @@ class HostJob:
         self._stop = threading.Event()
         self._tuned = TunedHost(host, plan, run_dir.tuning)
         self._history = read_journal(run_dir.journal)
-        run, name = plan["run"], plan["host"]
-        self._journal = Journal(run_dir.journal, run_id=run["id"], host=name)
-        self._status = Status(run_dir.status, self._first_status(run, name))
-
-    def _first_status(self, run: dict[str, str], name: str) -> dict[str, t.Any]:
-        return {
-            "run_id": run["id"],
-            "run_name": run["name"],
-            "host": name,
-            "boot_id": settings.boot_id(self._host),
-            "pid": os.getpid(),
-            "pid_start": pid_start(self._host, os.getpid()),
-            "unit": os.environ.get("SSDLAB_FLEET_UNIT"),
-            "engine_version": self._plan["engine_version"],
-            "state": "running",
-            "started": now(),
-            "restored": False,
-            "message": "",
-            "drives": [queued(drive["drive"]) for drive in self._plan["drives"]],
-        }
+        self._journal = Journal(run_dir.journal, run_id=plan["run"]["id"], host=plan["host"])
+        self._status = Status(run_dir.status, first_status(host, plan, "running", os.environ.get("SSDLAB_FLEET_UNIT")))
 
     def run(self) -> int:
         """The whole job; its exit code."""

@@ -13,7 +13,7 @@ import typing as t
 
 from ..core.files import now
 from ..core.host import Host
-from ..guard.held import HeldDrive
+from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
 from . import fio
 from .rounds import cell_s

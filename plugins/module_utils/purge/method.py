@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from ..core.host import Host, Result
 from ..core.progress import Progress
-from ..guard.held import HeldDrive
+from ..drive.holding import HeldDrive
 
 PTS, NOT_PTS = "pts", "not_pts"
 Capabilities = t.Mapping[str, t.Any]

@@ -1,14 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the process that a status.json names still is the one that wrote it."""
+"""The first status of a run, which names its process, and whether that process still is the one that wrote it."""
 
 from __future__ import annotations
 
+import os
 import typing as t
 
+from ..core.files import SCHEMA_VERSION, now
 from ..core.host import BOOT_ID, Host
-from .folder import FINAL_STATES, LIVE_STATES, RunDir
+from .folder import FINAL_STATES, LIVE_STATES, RunDir, queued
 
 
 def pid_start(host: Host, pid: int) -> str | None:
@@ -19,6 +21,27 @@ def pid_start(host: Host, pid: int) -> str | None:
     # The second field, the command's name, may hold blanks and brackets: count from its end.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str | None = None) -> dict[str, t.Any]:
+    """What status.json holds at first, written by this very process: no drive of the plan has begun. `unit`: its systemd unit."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": plan["run"]["id"],
+        "run_name": plan["run"]["name"],
+        "host": plan["host"],
+        "boot_id": host.get(BOOT_ID),
+        "pid": os.getpid(),
+        "pid_start": pid_start(host, os.getpid()),
+        "unit": unit,
+        "engine_version": plan["engine_version"],
+        "state": state,
+        "started": now(),
+        "updated": now(),
+        "restored": False,
+        "message": "",
+        "drives": [queued(drive["drive"]) for drive in plan["drives"]],
+    }
 
 
 def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drive that somebody holds for us to write, as those see it who write: who checks and opens it is not their concern."""
+from __future__ import annotations
+
+import typing as t
+
+
+class HeldDrive(t.Protocol):
+    """A drive that is locked, checked and open exclusively (guard.held is the one that does it).
+
+    unsettled: a purge goes on in the drive, so that what it holds is not known.
+    """
+
+    unsettled: bool
+
+    @property
+    def path(self) -> str:
+        """Its device node, as of the last check."""
+
+    @property
+    def identity(self) -> t.Dict[str, t.Any]:
+        """Who it is (drive.identity), as of the last check."""
+
+    def check(self) -> None:
+        """The guard, as before every destructive step. Raises its Refused."""
+
+    def descriptor(self) -> int:
+        """The open descriptor. Raises the guard's Refused when the drive is not held."""
+
+    def lend(self, may_change: t.Collection[str] = ()) -> t.ContextManager[None]:
+        """Closed while inside, its lock kept; then opened and identified again."""
+
+    def bytes_written(self) -> int:
+        """Bytes that the kernel has written to the drive since it was attached."""
