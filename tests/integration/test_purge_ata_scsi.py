@@ -32,7 +32,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schema", "journal.schema.json")) as schema:
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "plugins", "plugin_utils", "common", "schemas", "journal.schema.json")) as schema:
     SCHEMA = json.load(schema)
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
 METHODS = {"sata": [m.name for m in ata.METHODS], "sas": [name for name in methods.METHODS if name.startswith("scsi_")]}
@@ -81,7 +81,7 @@ class Bench:
             return json.load(file)[self.kind][self.path]
 
     def note(self, event, **fields):
-        """Into the journal, as docs/schema/journal.schema.json wants it."""
+        """Into the journal, as journal.schema.json wants it."""
         common = {"schema_version": 1, "time": now(), "run_id": "test", "host": "rack1-07", "drive": "SN", "test": "iops", "attempt": 1}
         record = json.loads(json.dumps(dict(common, **fields, event=event)))
         jsonschema.validate(record, SCHEMA)

@@ -20,7 +20,7 @@ except ImportError:  # preflight says how to install it
     jsonschema = None  # type: ignore[assignment]
 
 COLLECTION = Path(__file__).resolve().parents[3]
-SCHEMA_DIR = COLLECTION / "docs" / "schema"
+SCHEMA_DIR = Path(__file__).resolve().parent / "schemas"
 Schema = t.Dict[str, t.Any]
 # What YAML authors call JSON Schema's types.
 YAML_TYPES = {
@@ -35,7 +35,7 @@ YAML_TYPES = {
 
 
 def load(name: str) -> Schema:
-    """The schema of docs/schema/<name>.schema.json, which the collection's tarball contains."""
+    """The schema of schemas/<name>.schema.json beside this file."""
     return json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
 
 

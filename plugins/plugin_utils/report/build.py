@@ -22,7 +22,7 @@ from . import raw as report_raw
 
 Mapping = t.Dict[str, t.Any]
 
-TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "roles", "report", "templates")
+TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 SCHEMA_VERSION = 1
 
 

@@ -26,7 +26,7 @@ Records = t.Dict[t.Tuple[str, str, str], Mapping]
 
 
 def summary(run: Mapping, judgement: Mapping) -> str:
-    """summary.json (docs/schema/summary.schema.json)."""
+    """summary.json (plugin_utils/common/schemas/summary.schema.json)."""
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
     content = {"schema_version": SCHEMA_VERSION, "run": about, "verdicts": judgement["verdicts"], "drives": judgement["drives"]}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

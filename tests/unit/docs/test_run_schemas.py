@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 
-SCHEMAS = Path(__file__).parents[3] / "docs" / "schema"
+SCHEMAS = Path(__file__).parents[3] / "plugins" / "plugin_utils" / "common" / "schemas"
 STATUS = {
     "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 7, "pid_start": "99", "unit": None,
     "engine_version": "0.1.0", "state": "running", "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00.123Z", "restored": False,

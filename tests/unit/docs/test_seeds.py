@@ -89,7 +89,7 @@ MODULES = names_of("plugins/modules", "*.py")
 FIO_OPTIONS = set(re.findall(r"^(\w+)=", (ROLES / "workload/templates/job.fio.j2").read_text(encoding="utf-8"), re.MULTILINE))
 KNOWN = {
     *VARIABLES, *MODULES, *FIO_OPTIONS, *checks.CODES, *rules.REFUSALS, *methods.METHODS, *entry.OPTION_KEYS, *entry.SELECTOR_KEYS,
-    *keys(json.loads((REPO / "docs/schema/test.schema.json").read_text(encoding="utf-8"))), *(name for module in VENDOR_MODULES for name in options(module)),
+    *keys(json.loads((REPO / "plugins/plugin_utils/common/schemas/test.schema.json").read_text(encoding="utf-8"))), *(name for module in VENDOR_MODULES for name in options(module)),
     *(str(path.relative_to(REPO / "plugins/module_utils")) for path in (REPO / "plugins/module_utils").rglob("*.py")),
 }
 KINDS = ("unit", "machine", "container", "guest", "emulator")

@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import p
 
 RUN = "20261121T130000Z-qualify"
 HOST = Host()
-SCHEMAS = Path(__file__).parents[5] / "docs" / "schema"
+SCHEMAS = Path(__file__).parents[5] / "plugins" / "plugin_utils" / "common" / "schemas"
 STEADY = {"outcome": "steady", "reasons": [], "rounds": 7, "steady_state": [], "metrics": {"write_iops": 41200.0}, "cells": [{"cell": "c", "metrics": {}}]}
 INTERRUPTED = dict(STEADY, outcome="interrupted", reasons=["interrupted: the run was stopped"], metrics={})
 IDENTITY = {"serial": "A1", "model": "Sim"}

@@ -24,7 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import series 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
-SCHEMAS = pathlib.Path(__file__).parents[5] / "docs" / "schema"
+SCHEMAS = pathlib.Path(__file__).parents[5] / "plugins" / "plugin_utils" / "common" / "schemas"
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
 EVIL = "</script><script>throw 1</script><img src=x onerror=throw(2)>"
 
