@@ -32,7 +32,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "plugins", "plugin_utils", "common", "schemas", "journal.schema.json")) as schema:
+SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "plugins", "plugin_utils", "common", "schemas")
+with open(os.path.join(SCHEMAS, "journal.schema.json")) as schema:
     SCHEMA = json.load(schema)
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
 METHODS = {"sata": [m.name for m in ata.METHODS], "sas": [name for name in methods.METHODS if name.startswith("scsi_")]}

@@ -112,5 +112,3 @@ def _places(size_bytes: int, edges: bool) -> Iterable[Tuple[int, int]]:
         yield 0, EDGE_BYTES
         yield max(0, size_bytes - EDGE_BYTES), EDGE_BYTES
     yield from ((offset, SAMPLE_BYTES) for offset in spread(size_bytes, _SAMPLES) if edges or EDGE_BYTES <= offset < size_bytes - EDGE_BYTES)
-
-

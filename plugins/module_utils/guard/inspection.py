@@ -97,5 +97,3 @@ def _safe_probe(
         return probe(host, name, held.get(path), shared, ledger), []
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
         return None, make_refusals("probe_failed", path, ["%s: %s" % (type(error).__name__, error)])
-
-

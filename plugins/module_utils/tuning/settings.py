@@ -229,5 +229,3 @@ def _look_again(host: Host, item: Setting) -> Setting:
         return item
     value = current(host, item)
     return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
-
-

@@ -65,5 +65,3 @@ def _make(path: str, made: list[str]) -> None:
     for folder in reversed(missing):
         os.mkdir(folder)
         made.append(folder)
-
-

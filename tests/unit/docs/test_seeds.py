@@ -89,7 +89,8 @@ MODULES = names_of("plugins/modules", "*.py")
 FIO_OPTIONS = set(re.findall(r"^(\w+)=", (ROLES / "workload/templates/job.fio.j2").read_text(encoding="utf-8"), re.MULTILINE))
 KNOWN = {
     *VARIABLES, *MODULES, *FIO_OPTIONS, *checks.CODES, *rules.REFUSALS, *methods.METHODS, *entry.OPTION_KEYS, *entry.SELECTOR_KEYS,
-    *keys(json.loads((REPO / "plugins/plugin_utils/common/schemas/test.schema.json").read_text(encoding="utf-8"))), *(name for module in VENDOR_MODULES for name in options(module)),
+    *keys(json.loads((REPO / "plugins/plugin_utils/common/schemas/test.schema.json").read_text(encoding="utf-8"))),
+    *(name for module in VENDOR_MODULES for name in options(module)),
     *(str(path.relative_to(REPO / "plugins/module_utils")) for path in (REPO / "plugins/module_utils").rglob("*.py")),
 }
 KINDS = ("unit", "machine", "container", "guest", "emulator")
@@ -104,7 +105,8 @@ def read(path):
 def files_of(kind, name):
     """The files of a test that is of this kind; none where there is no such test."""
     folder, _slash, stem = name.rpartition("/")
-    unit, integration = sorted((REPO / "tests/unit").rglob("%s/test_%s.py" % (folder or "*", stem))), sorted((REPO / "tests/integration").glob("test_%s.py" % name))
+    unit = sorted((REPO / "tests/unit").rglob("%s/test_%s.py" % (folder or "*", stem)))
+    integration = sorted((REPO / "tests/integration").glob("test_%s.py" % name))
     in_containers = [path for path in integration if "from bed import" in read(path)]
     molecule = sorted((REPO / "extensions/molecule" / name).glob("*.yml"))
     return {

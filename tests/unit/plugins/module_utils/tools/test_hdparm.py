@@ -158,7 +158,10 @@ def status(stdout, rc=0, stderr=""):
         (recorded("sanitize-status-done"), 0, "", Progress(DONE)),
         (recorded("sanitize-status-running"), 0, "", Progress(RUNNING, 0x41C2 / 65536)),
         (ISSUING + "Sanitize status:\n    State:    SD0 Sanitize Idle\n", 0, "", Progress(IDLE)),
-        (ISSUING + "Sanitize status:\n    State:    SD1 Sanitize Frozen\n    Last Sanitize Operation Completed Without Error\n", 0, "", Progress(hdparm.FROZEN)),
+        (
+            ISSUING + "Sanitize status:\n    State:    SD1 Sanitize Frozen\n    Last Sanitize Operation Completed Without Error\n", 0, "",
+            Progress(hdparm.FROZEN),
+        ),
         (ISSUING + "Sanitize status:\n    State:    SD2 Sanitize operation In Process\n", 0, "", Progress(RUNNING, None)),
         (ISSUING + "Sanitize status:\n    State:    SD4 Sanitize Operation succeeded\n", 0, "", Progress(DONE)),
         (ISSUING + "Sanitize status:\n    State:    SD3 Sanitize Operation Failed\n", 0, "", Progress(FAILED, None, "the last sanitize failed")),
