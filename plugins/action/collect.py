@@ -27,7 +27,7 @@ Result = t.Dict[str, t.Any]
 
 
 class ActionModule(ActionBase):
-    """Asks `campaign_info` on the host, fetches its archive and unpacks it; the callback `fleet` writes the records."""
+    """Asks `run_info` on the host, fetches its archive and unpacks it; the callback `fleet` writes the records."""
 
     TRANSFERS_FILES = False
     _supports_check_mode = True
@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
         results_dir = os.path.abspath(args["results_dir"])
         folder = _raw_folder(results_dir, args, name)
         wanted = {"state_dir": args["state_dir"], "run_id": args["run_id"], "archive": True}
-        info = self._execute_module(module_name="ssdlab.fleet.campaign_info", module_args=wanted, task_vars=variables)
+        info = self._execute_module(module_name="ssdlab.fleet.run_info", module_args=wanted, task_vars=variables)
         if info.get("failed") or info.get("unreachable"):
             return info
         if self._task.check_mode:

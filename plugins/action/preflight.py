@@ -21,8 +21,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_re
 
 # The registered results of the role preflight: (variable, module, key of its answer, field of View).
 ANSWERS = (
-    ("__preflight_info", "campaign_info", "runs", "runs"),
-    ("__preflight_host", "host_facts", "host_facts", "facts"),
+    ("__preflight_info", "run_info", "runs", "runs"),
+    ("__preflight_host", "host_info", "host_info", "facts"),
     ("__preflight_drives", "drive_facts", "drives", "drives"),
     ("__preflight_checks", "host_checks", "findings", "checks"),
     ("__preflight_checks", "host_checks", "snapshot", "snapshot"),

@@ -10,8 +10,8 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain, role_default
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import whole
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 
 NAMES = (*tuning.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
@@ -26,11 +26,9 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
-        missing = [name for name in NAMES if name not in variables]
-        if missing:
-            raise AnsibleActionFail("no variable {0}; call this through the role ssdlab.fleet.tune".format(", ".join(missing)))
-        tags = [name for name in hostplan.TAGS if name in variables]
-        values = plain({name: self._templar.template(variables[name]) for name in (*NAMES, *tags)})
+        given = [name for name in (*NAMES, *hostplan.TAGS) if name in variables]
+        values = {name: role_default(name) for name in NAMES if name not in given}
+        values.update(plain({name: self._templar.template(variables[name]) for name in given}))
         problems = tuning_values.problems(values)
         if problems:
             raise AnsibleActionFail("; ".join(problems))

@@ -43,7 +43,7 @@ attributes:
   idempotent:
     support: full
 seealso:
-  - module: ssdlab.fleet.campaign_info
+  - module: ssdlab.fleet.run_info
   - module: ssdlab.fleet.watch
 """
 
@@ -52,37 +52,45 @@ EXAMPLES = r"""
   ssdlab.fleet.collect:
     run_id: 20261121T130000Z-qualify
     results_dir: "{{ playbook_dir }}/ssd-results"
+  become: true
 """
 
 RETURN = r"""
 run_id:
   description: The run.
-  returned: success
+  returned: success and not in check mode
   type: str
   sample: 20261121T130000Z-qualify
 results_dir:
   description: Folder of all runs on the controller, as an absolute path.
-  returned: success
+  returned: success and not in check mode
   type: str
   sample: /srv/ssd-results
 ssd_run:
   description: The run, as the callback looks for it in every result.
-  returned: success
+  returned: success and not in check mode
   type: dict
   sample: {id: 20261121T130000Z-qualify, results_dir: /srv/ssd-results}
 state:
   description: The run's state on this host, C(absent) when the host does not know it.
-  returned: always
+  returned: success
   type: str
   sample: finished
+skipped_collection:
+  description: Always V(true).
+  returned: in check mode
+  type: bool
+  sample: true
 unfinished:
   description: Drives that the host job still has to finish.
-  returned: success
+  returned: success and not in check mode
   type: list
   elements: str
+  sample: [22123A4F5B6C]
 records:
-  description: The records of this host, its drives and tests.
-  returned: success
+  description: The records of this host, its drives and tests, as in C(docs/schema/results.schema.json).
+  returned: success and not in check mode
   type: list
   elements: dict
+  sample: [{schema_version: 1, kind: host, time: "2026-11-21T18:00:00.123Z", run_id: 20261121T130000Z-qualify, host: rack1-07, state: ok, message: ""}]
 """

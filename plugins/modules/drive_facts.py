@@ -50,7 +50,7 @@ options:
       - Without it no such data is recognised.
     type: path
 seealso:
-  - module: ssdlab.fleet.host_facts
+  - module: ssdlab.fleet.host_info
 """
 
 EXAMPLES = r"""

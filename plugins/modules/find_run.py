@@ -25,11 +25,11 @@ options:
     type: str
     required: true
   results_dir:
-    description: The folder on the controller that holds the folders of runs.
+    description: The folder on the controller that holds the folders of runs. A relative path starts where C(ansible-playbook) was called.
     type: path
     required: true
   answers:
-    description: What M(ssdlab.fleet.campaign_info) returned on each host, by inventory name.
+    description: What M(ssdlab.fleet.run_info) returned on each host, by inventory name.
     type: dict
     default: {}
 notes:
@@ -44,14 +44,19 @@ attributes:
   idempotent:
     support: full
 seealso:
-  - module: ssdlab.fleet.campaign_info
+  - module: ssdlab.fleet.run_info
 """
 
 EXAMPLES = r"""
+- name: Ask which runs the hosts know
+  ssdlab.fleet.run_info:
+  register: known
+
 - name: Find the run
   ssdlab.fleet.find_run:
     run_name: qualify
     results_dir: ssd-results
+    answers: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars) | map(attribute='known', default={}))) }}"
   run_once: true
   register: found
 """

@@ -93,7 +93,7 @@ options:
     default: []
 seealso:
   - module: ssdlab.fleet.drive_facts
-  - module: ssdlab.fleet.host_facts
+  - module: ssdlab.fleet.host_info
 """
 
 EXAMPLES = r"""

@@ -31,8 +31,8 @@ attributes:
 options: {}
 seealso:
   - module: ssdlab.fleet.drive_facts
-  - module: ssdlab.fleet.host_facts
-  - module: ssdlab.fleet.campaign
+  - module: ssdlab.fleet.host_info
+  - module: ssdlab.fleet.host_job
 """
 
 EXAMPLES = r"""

@@ -60,22 +60,22 @@ EXAMPLES = r"""
 RETURN = r"""
 report:
   description: Path of the report's first page.
-  returned: always
+  returned: success
   type: str
   sample: /srv/ssd-results/20261121T130000Z-qualify/report/index.html
 all_passed:
   description: Whether every drive passed. False when no drive was asked for.
-  returned: always
+  returned: success
   type: bool
   sample: false
 verdicts:
   description: Number of drives of each verdict.
-  returned: always
+  returned: success
   type: dict
   sample: {pass: 2, not_tested: 0, invalid: 0, error: 0, fail: 1}
 drives:
   description: One entry for each drive, in the order asked.
-  returned: always
+  returned: success
   type: list
   elements: dict
   contains:
@@ -98,7 +98,7 @@ drives:
     - {host: rack1-07, drive: 22123A4F5B6C, model: MTFDDAK960TDS, verdict: fail, reason: "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"}
 failures:
   description: One line for each drive that did not pass, or one that says that no drive was asked for.
-  returned: always
+  returned: success
   type: list
   elements: str
   sample: ["rack1-07 22123A4F5B6C: fail: wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"]

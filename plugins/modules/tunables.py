@@ -17,7 +17,8 @@ description:
   - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings, verifies them and puts them back.
   - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run would change.
   - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change.
-  - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role).
+  - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role), and the drives from
+    O(ssdlab.fleet.ssd#role:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -50,7 +51,7 @@ options:
     type: int
     default: 1
 seealso:
-  - module: ssdlab.fleet.campaign
+  - module: ssdlab.fleet.host_job
 """
 
 EXAMPLES = r"""

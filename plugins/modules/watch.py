@@ -62,7 +62,7 @@ attributes:
   idempotent:
     support: full
 seealso:
-  - module: ssdlab.fleet.campaign
+  - module: ssdlab.fleet.host_job
   - module: ssdlab.fleet.collect
 """
 
@@ -86,6 +86,7 @@ ended:
   description: Whether the run has ended on all hosts.
   returned: success
   type: bool
+  sample: false
 silent:
   description: Hosts that gave no answer in the end.
   returned: success
@@ -97,4 +98,5 @@ dead:
   returned: success
   type: list
   elements: str
+  sample: []
 """

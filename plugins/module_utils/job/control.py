@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start, attach to and stop the host job of a run: what the module `campaign` does on a host."""
+"""Start, attach to and stop the host job of a run: what the module `host_job` does on a host."""
 
 from __future__ import annotations
 

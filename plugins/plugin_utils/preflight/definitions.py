@@ -43,7 +43,7 @@ def _text(value: t.Any) -> str:
 def changed(run: Run, views: t.Sequence[View], tests: Tests, before: About, plans: t.Mapping[str, About]) -> list[Finding]:
     """Tests that a host was asked for in this run already, and that are now defined in another way.
 
-    before: run.json or {}. plans: plan.json of each host as it would be now; compared with what campaign_info tells of the host's own.
+    before: run.json or {}. plans: plan.json of each host as it would be now; compared with what run_info tells of the host's own.
     """
     found = {}
     for view in views:

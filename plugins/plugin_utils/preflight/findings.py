@@ -44,7 +44,7 @@ class Finding(t.NamedTuple):
 class View(t.NamedTuple):
     """One host as preflight sees it; None: no such answer.
 
-    asked: its variables; runs: campaign_info's; facts: host_facts'; drives: drive_facts'. unreachable: why it did not answer.
+    asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
     misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
     """

@@ -26,7 +26,7 @@ class Known(t.NamedTuple):
 
 
 def on_hosts(answers: t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]) -> list[Known]:
-    """The runs that hosts know: {host: campaign_info's runs}."""
+    """The runs that hosts know: {host: run_info's runs}."""
     return [
         Known(run["run_id"], run.get("run_name") or "", run["state"], run.get("updated") or "") for runs in answers.values() for run in runs
     ]

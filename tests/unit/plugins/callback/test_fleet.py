@@ -112,10 +112,10 @@ def test_another_modules_records_are_not_ours(callback, result, run_folder):
 
 def test_a_host_that_is_lost_before_the_run_is_known_is_told_later(callback, result, run_folder):
     callback.v2_runner_on_unreachable(result("h1", {"msg": "no route to host"}, action="ansible.builtin.setup"))
-    callback.v2_runner_on_failed(result("h2", {"msg": "no fio"}, action="ssdlab.fleet.host_facts"))
+    callback.v2_runner_on_failed(result("h2", {"msg": "no fio"}, action="ssdlab.fleet.host_info"))
     callback.v2_runner_on_ok(result("h3", known(run_folder), action=PREFLIGHT, run_once=True))
     assert told(run_folder) == [("host", "h1", "unreachable"), ("host", "h2", "failed")]
-    assert store.load(str(run_folder / "results.jsonl"))[1]["message"] == "ssdlab.fleet.host_facts: no fio"
+    assert store.load(str(run_folder / "results.jsonl"))[1]["message"] == "ssdlab.fleet.host_info: no fio"
 
 
 @pytest.mark.parametrize(

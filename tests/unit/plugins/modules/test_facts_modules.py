@@ -10,7 +10,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
-from ansible_collections.ssdlab.fleet.plugins.modules import drive_facts, host_facts, steady_state
+from ansible_collections.ssdlab.fleet.plugins.modules import drive_facts, host_info, steady_state
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
     assert ledgers == [None, "/state", "/state"]
 
 
-def test_host_facts_tells_missing_tools(call):
-    seen = call(host_facts, tools=["sh", "no-such-tool-here"])["host_facts"]
+def test_host_info_tells_missing_tools(call):
+    seen = call(host_info, tools=["sh", "no-such-tool-here"])["host_info"]
     assert seen["tools"]["no-such-tool-here"] is None
     assert seen["tools"]["sh"]["path"].endswith("/sh")
-    assert set(call(host_facts)["host_facts"]["tools"]) == set(facts.TOOLS)
+    assert set(call(host_info)["host_info"]["tools"]) == set(facts.TOOLS)
 
 
 @pytest.mark.parametrize("folder, manager", [("/run/systemd/system", "systemd"), ("/run/systemd", None)])

@@ -13,13 +13,16 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.ssdlab.fleet.plugins.modules.host_job import ARGUMENTS
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, zipapp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError
 
-MODULE = "ssdlab.fleet.campaign"
-# Arguments that only the controller needs.
+MODULE = "ssdlab.fleet.host_job"
+# Arguments that only the controller needs, for the plan.
 OWN_ARGUMENTS = ("run_name", "boot_id", "drives")
+REQUIRED_IF = [("state", "present", ["run_id", *OWN_ARGUMENTS]), ("state", "stopped", ["run_id"]), ("state", "absent", ["run_id"])]
 
 
 class ActionModule(ActionBase):
@@ -31,9 +34,13 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
+        self.validate_argument_spec(ARGUMENTS, required_if=REQUIRED_IF)
+        # As given: a path's ~ is the host's.
         arguments = dict(self._task.args)
         own = {name: arguments.pop(name, None) for name in OWN_ARGUMENTS}
         if arguments.get("state", "present") == "present":
+            if not own["drives"]:
+                raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
             engine = zipapp.build(collection_version())
             plan = self._plan(own, str(arguments.get("run_id", "")), variables)
             arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
@@ -44,20 +51,16 @@ class ActionModule(ActionBase):
 
     def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         host = variables["inventory_hostname"]
-        missing = [name for name in hostplan.VARIABLES if name not in variables]
-        if missing:
-            raise AnsibleActionFail(
-                "{0}: no variable {1}; call this through a role of ssdlab.fleet, which has the defaults".format(host, ", ".join(missing))
-            )
-        names = [*hostplan.VARIABLES, *(name for name in hostplan.TAGS if name in variables)]
-        values = {name: self._templar.template(variables[name]) for name in names}
+        given = [name for name in (*hostplan.VARIABLES, *hostplan.TAGS) if name in variables]
+        values = {name: role_default(name) for name in hostplan.VARIABLES if name not in given}
+        values.update({name: self._templar.template(variables[name]) for name in given})
         try:
             return hostplan.build(
                 values,
                 run={"id": run_id, "name": str(own["run_name"])},
                 host=host,
                 boot_id=str(own["boot_id"]),
-                drives=own["drives"] or [],
+                drives=own["drives"],
                 engine_version=collection_version(),
             )
         except PlanError as error:

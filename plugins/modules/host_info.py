@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: host_facts
+module: host_info
 short_description: Tell which boot, service manager, size and tools a host has
 version_added: 0.1.0
 author:
@@ -36,19 +36,19 @@ seealso:
 
 EXAMPLES = r"""
 - name: Look at the host
-  ssdlab.fleet.host_facts:
+  ssdlab.fleet.host_info:
   register: seen
 
 - name: Stop without fio
   ansible.builtin.assert:
-    that: seen.host_facts.tools.fio is not none
+    that: seen.host_info.tools.fio is not none
     fail_msg: "{{ inventory_hostname }}: install fio"
 """
 
 RETURN = r"""
-host_facts:
-  description: The facts; null stands for what could not be read.
-  returned: always
+host_info:
+  description: What the host is; null stands for what could not be read.
+  returned: success
   type: dict
   contains:
     boot_id:
@@ -87,6 +87,11 @@ host_facts:
       description: For each tool asked for, its C(path) and C(version) (null when it states none); null when it is missing.
       type: dict
       sample: {fio: {path: /usr/bin/fio, version: "3.33"}, systemd-run: null}
+host_facts:
+  description: The same as RV(host_info), for playbooks that use the module's old name. It will be removed in 1.0.0 with that name.
+  returned: success
+  type: dict
+  sample: {kernel: 6.1.0-31-amd64}
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -100,7 +105,9 @@ def main() -> None:
         argument_spec={"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}},
         supports_check_mode=True,
     )
-    module.exit_json(changed=False, host_facts=gather(Host(), module.params["tools"]))
+    info = gather(Host(), module.params["tools"])
+    # The old name goes with the module's old name, in 1.0.0 (meta/runtime.yml).
+    module.exit_json(changed=False, host_info=info, host_facts=info)
 
 
 if __name__ == "__main__":

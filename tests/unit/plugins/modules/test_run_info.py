@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""campaign_info as Ansible calls it."""
+"""run_info as Ansible calls it."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
-from ansible_collections.ssdlab.fleet.plugins.modules import campaign_info
+from ansible_collections.ssdlab.fleet.plugins.modules import run_info
 
 RUN = "20261121T130000Z-qualify"
 
@@ -35,7 +35,7 @@ def call(capsys):
 
     def run(**arguments):
         with patch_module_args(arguments), pytest.raises(SystemExit):
-            campaign_info.main()
+            run_info.main()
         return json.loads(capsys.readouterr().out)
 
     return run

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: campaign_info
-short_description: Tell which qualification runs a host knows, and what one of them gave
+module: run_info
+short_description: List the qualification runs on a host, and read the results of one
 version_added: 0.1.0
 description:
   - Lists the runs whose folders are on this host, with their state.
-  - For one run also tells its status and the records of its drives and tests. Figures of single rounds stay in the run's folder,
+  - For one run, also returns its status and the records of its drives and tests. The figures of single rounds stay in the run's folder,
     which O(archive) packs into one file.
 author:
   - The ssdlab.fleet authors (@ssdlab)
@@ -21,17 +21,17 @@ options:
     type: path
     default: /var/lib/ssdlab-fleet
   run_id:
-    description: The run to tell more about.
+    description: The run to read. A run that the host does not know is no error.
     type: str
   run_name:
     description: List only runs of this name.
     type: str
   definitions_of:
-    description: A run whose tests' definitions to tell, beside those of unfinished runs. Unlike O(run_id) it may be any text.
+    description: A run whose tests' definitions to return, beside those of unfinished runs. Unlike O(run_id), it may be any text.
     type: str
   archive:
     description:
-      - Pack the folder of O(run_id) into C(<state_dir>/<run_id>.tar.gz), readable for everyone.
+      - Pack the folder of O(run_id) into C(<state_dir>/<run_id>.tar.gz), readable for everyone. This does not count as a change.
       - Not done in check mode.
     type: bool
     default: false
@@ -45,20 +45,25 @@ attributes:
   idempotent:
     support: full
 seealso:
-  - module: ssdlab.fleet.campaign
+  - module: ssdlab.fleet.host_job
   - module: ssdlab.fleet.collect
 """
 
 EXAMPLES = r"""
-- name: Ask which runs this host knows
-  ssdlab.fleet.campaign_info:
+- name: List the host's runs of one name
+  ssdlab.fleet.run_info:
     run_name: qualify
   register: known
 
 - name: Read the results of one run
-  ssdlab.fleet.campaign_info:
+  ssdlab.fleet.run_info:
     run_id: 20261121T130000Z-qualify
-  register: campaign
+  register: run
+
+- name: Show what became of each drive
+  ansible.builtin.debug:
+    msg: "{{ item.drive }}: {{ item.outcome }}"
+  loop: "{{ run.records | selectattr('kind', 'eq', 'drive') }}"
 """
 
 RETURN = r"""
@@ -70,16 +75,17 @@ runs:
   returned: success
   type: list
   elements: dict
-  sample: [{run_id: 20261121T130000Z-qualify, run_name: qualify, state: running, drives: 2, updated: "2026-11-21T13:07:31.120Z"}]
+  sample: [{run_id: 20261121T130000Z-qualify, run_name: qualify, state: running, drives: 2, updated: "2026-11-21T13:07:31.120Z", definitions: {}}]
 state:
   description: The state of O(run_id), C(absent) when this host does not know it.
   returned: when O(run_id) is given
   type: str
   sample: finished
 status:
-  description: The run's C(status.json), empty when there is none.
+  description: The run's C(status.json), as in C(docs/schema/status.schema.json); empty when there is none.
   returned: when O(run_id) is given
   type: dict
+  sample: {schema_version: 1, run_id: 20261121T130000Z-qualify, run_name: qualify, host: rack1-07, state: finished, restored: true, drives: []}
 unfinished:
   description: Drives that the host job still has to finish.
   returned: when O(run_id) is given
@@ -87,10 +93,13 @@ unfinished:
   elements: str
   sample: [22123A4F5B6C]
 records:
-  description: A record for each drive and test that is finished, or was cut short in a run that no job works on any more.
+  description:
+    - A record for each drive and test that is finished, or was cut short in a run that no job works on any more.
+    - Their form is in C(docs/schema/results.schema.json).
   returned: when O(run_id) is given
   type: list
   elements: dict
+  sample: [{schema_version: 1, kind: drive, run_id: 20261121T130000Z-qualify, host: rack1-07, drive: 22123A4F5B6C, outcome: complete, message: ""}]
 snapshot:
   description: What the host was when the run's newest job began, in short; null before there was one. All of it is in the journal.
   returned: when O(run_id) is given

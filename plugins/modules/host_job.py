@@ -1,0 +1,187 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: host_job
+short_description: Start, stop, restore or remove the host job of a qualification run
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the one under way.
+    B(The job erases every drive in O(drives).) It checks each drive again right before it does.
+  - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
+  - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:ssd_plan) and
+    O(ssdlab.fleet.ssd#role:ssd_step). A variable that is not set has its role's default.
+  - An action plugin of the same name renders the plan on the controller and carries it, with the engine, to the host.
+  - It does not look at O(ssdlab.fleet.ssd#role:ssd_mode), which the playbooks look at. Use check mode to see what it would do.
+options:
+  state:
+    description:
+      - V(present) makes sure that the run is under way or finished. A finished run is left alone, an interrupted one goes on.
+      - V(stopped) ends the run's job, and puts the host's settings back.
+      - V(restored) puts back what ended runs left changed on the host. It fails while a job lives, which restores the host itself.
+      - V(absent) removes the folder of an ended run from the host.
+    type: str
+    choices: [present, stopped, restored, absent]
+    default: present
+  state_dir:
+    description: The folder on the host that holds its runs.
+    type: path
+    default: /var/lib/ssdlab-fleet
+  run_id:
+    description: The run's id. Required unless O(state=restored).
+    type: str
+  run_name:
+    description: The run's name, by which a later play finds an unfinished run. Required with O(state=present).
+    type: str
+  boot_id:
+    description:
+      - The boot in which the drives were found, from RV(ssdlab.fleet.host_info#module:host_info.boot_id). Required with O(state=present).
+      - After a reboot the job expects each drive by its identity, under whatever name the kernel gives it now.
+    type: str
+  drives:
+    description:
+      - The drives to work on, as RV(ssdlab.fleet.drive_facts#module:drives) returns them. Required with O(state=present).
+      - A drive that was not found fails the task. One that may not be erased is refused by the job, and recorded as such.
+    type: list
+    elements: dict
+  plan_file:
+    description: The rendered plan, a JSON file on the host. Set by the action plugin.
+    type: path
+  engine:
+    description: The engine, a zipapp on the host. Set by the action plugin.
+    type: path
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: ssdlab.fleet.run_info
+  - module: ssdlab.fleet.watch
+  - module: ssdlab.fleet.collect
+"""
+
+EXAMPLES = r"""
+- name: Look at the host
+  ssdlab.fleet.host_info:
+  register: host
+
+- name: Find the drives
+  ssdlab.fleet.drive_facts:
+    drives: "{{ ssd_drives }}"
+    state_dir: /var/lib/ssdlab-fleet
+  become: true
+  register: found
+
+- name: Start the host job, or attach to it
+  ssdlab.fleet.host_job:
+    run_id: 20261121T130000Z-qualify
+    run_name: qualify
+    boot_id: "{{ host.host_info.boot_id }}"
+    drives: "{{ found.drives }}"
+  become: true
+  vars:
+    ssd_plan: [wsat, iops]
+
+- name: End the run; its unfinished tests count as interrupted
+  ssdlab.fleet.host_job:
+    state: stopped
+    run_id: 20261121T130000Z-qualify
+  become: true
+
+- name: Put back what ended runs left changed
+  ssdlab.fleet.host_job:
+    state: restored
+  become: true
+
+- name: Remove the ended run from the host
+  ssdlab.fleet.host_job:
+    state: absent
+    run_id: 20261121T130000Z-qualify
+  become: true
+"""
+
+RETURN = r"""
+action:
+  description:
+    - What was done, or in check mode would be.
+    - V(start), V(resume) or V(attach) for O(state=present), else V(stop), V(restore) or V(remove). V(nothing) when all is as it should be.
+  returned: success
+  type: str
+  sample: start
+state:
+  description:
+    - The run's state on this host afterwards, such as V(running), V(finished), V(stopped) or V(absent).
+    - V(restored) with O(state=restored). In check mode, the state before.
+  returned: success
+  type: str
+  sample: running
+restored:
+  description:
+    - The settings that were put back, with their values. Of those that are alike, such as one for each CPU, only the first, with their count.
+    - Always empty for O(state=absent) and in check mode.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline, outcome: restored, count: 1}]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import read_json
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+
+# The action plugin checks these too, before it builds anything.
+ARGUMENTS = {
+    "state": {"type": "str", "choices": ["present", "stopped", "restored", "absent"], "default": "present"},
+    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "run_id": {"type": "str"},
+    "run_name": {"type": "str"},
+    "boot_id": {"type": "str"},
+    "drives": {"type": "list", "elements": "dict"},
+    "plan_file": {"type": "path"},
+    "engine": {"type": "path"},
+}
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=ARGUMENTS,
+        required_if=[
+            ("state", "present", ["run_id", "plan_file", "engine"]),
+            ("state", "stopped", ["run_id"]),
+            ("state", "absent", ["run_id"]),
+        ],
+        supports_check_mode=True,
+    )
+    host, check = Host(), module.check_mode
+    try:
+        if module.params["state"] == "restored":
+            done = control.restore(host, module.params["state_dir"], check)
+            for text in done.pop("warnings"):
+                module.warn(text)
+            module.exit_json(**done)
+        run_dir = RunDir(module.params["state_dir"], module.params["run_id"])
+        if module.params["state"] == "present":
+            plan = read_json(module.params["plan_file"])
+            module.exit_json(**control.start(host, run_dir, plan, module.params["engine"], check))
+        change = control.stop if module.params["state"] == "stopped" else control.remove
+        module.exit_json(**change(host, run_dir, check))
+    except (control.JobError, ValueError, OSError) as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()

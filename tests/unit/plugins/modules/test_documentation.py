@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each module's documentation has to have beyond what ansible-test's validate-modules asks for."""
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import yaml
+
+FOLDER = Path(__file__).resolve().parents[4] / "plugins/modules"
+MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+# Of a task, beside the module.
+KEYWORDS = {"name", "register", "become", "when", "loop", "vars", "run_once", "delegate_to"}
+
+
+def read(module):
+    """{DOCUMENTATION, EXAMPLES, RETURN} of a module, parsed."""
+    tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
+    texts = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+    return {name: yaml.safe_load(ast.literal_eval(texts[name])) for name in ("DOCUMENTATION", "EXAMPLES", "RETURN")}
+
+
+def unexplained(returned, above=""):
+    """The keys of RETURN that show neither what they look like nor what is in them."""
+    for key, value in returned.items():
+        if "contains" in value:
+            if "sample" not in value:
+                yield from unexplained(value["contains"], f"{above}{key}.")
+        elif "sample" not in value:
+            yield above + key
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_documentation_is_complete(module):
+    texts = read(module)
+    documentation = texts["DOCUMENTATION"]
+    assert documentation["module"] == module
+    assert set(documentation["attributes"]) == {"check_mode", "diff_mode", "idempotent"}
+    for name, attribute in documentation["attributes"].items():
+        assert attribute["support"] != "partial" or attribute.get("details"), name
+    assert not list(unexplained(texts["RETURN"]))
+    assert [key for key, value in texts["RETURN"].items() if "returned" not in value] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_use_arguments_that_exist(module):
+    shown = []
+    for task in read(module)["EXAMPLES"]:
+        assert task["name"]
+        (action,) = set(task) - KEYWORDS
+        collection, name = action.rsplit(".", 1)
+        if collection == "ssdlab.fleet":
+            shown.append(name)
+            known = read(name)["DOCUMENTATION"]["options"]
+            given = task[action] or {}
+            assert set(given) <= set(known), task["name"]
+            assert {option for option, value in known.items() if value.get("required")} <= set(given), task["name"]
+    assert module in shown
