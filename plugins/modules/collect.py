@@ -88,7 +88,7 @@ unfinished:
   elements: str
   sample: [22123A4F5B6C]
 records:
-  description: The records of this host, its drives and tests, as in C(docs/schema/results.schema.json).
+  description: The records of this host, its drives and tests, as in C(plugins/plugin_utils/common/schemas/results.schema.json).
   returned: success and not in check mode
   type: list
   elements: dict

@@ -15,10 +15,10 @@ description:
   - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the one under way.
     B(The job erases every drive in O(drives).) It checks each drive again right before it does.
   - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
-  - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:ssd_plan) and
-    O(ssdlab.fleet.ssd#role:ssd_step). A variable that is not set has its role's default.
+  - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan) and
+    O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
   - An action plugin of the same name renders the plan on the controller and carries it, with the engine, to the host.
-  - It does not look at O(ssdlab.fleet.ssd#role:ssd_mode), which the playbooks look at. Use check mode to see what it would do.
+  - It does not look at O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks look at. Use check mode to see what it would do.
 options:
   state:
     description:

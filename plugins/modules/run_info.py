@@ -82,7 +82,7 @@ state:
   type: str
   sample: finished
 status:
-  description: The run's C(status.json), as in C(docs/schema/status.schema.json); empty when there is none.
+  description: The run's C(status.json), as in C(plugins/plugin_utils/common/schemas/status.schema.json); empty when there is none.
   returned: when O(run_id) is given
   type: dict
   sample: {schema_version: 1, run_id: 20261121T130000Z-qualify, run_name: qualify, host: rack1-07, state: finished, restored: true, drives: []}
@@ -95,7 +95,7 @@ unfinished:
 records:
   description:
     - A record for each drive and test that is finished, or was cut short in a run that no job works on any more.
-    - Their form is in C(docs/schema/results.schema.json).
+    - Their form is in C(plugins/plugin_utils/common/schemas/results.schema.json).
   returned: when O(run_id) is given
   type: list
   elements: dict

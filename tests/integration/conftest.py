@@ -88,6 +88,7 @@ class Site:
         self.state = folder / "state"
         self.results = folder / "results"
         self.hosts = {}
+        self.tools = Path(sys.executable).parent
         self.vars = {
             "ansible_connection": "local",
             "ansible_python_interpreter": sys.executable,
@@ -103,7 +104,7 @@ class Site:
         """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
         inventory = self.folder / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
-        argv = [*prefix, os.path.join(os.path.dirname(sys.executable), "ansible-playbook")]
+        argv = [*prefix, str(self.tools / "ansible-playbook")]
         path = playbook if isinstance(playbook, Path) else REPO / "playbooks" / (playbook + ".yml")
         argv += [str(path), "-i", str(inventory), *args]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
