@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The integration tests' site and loop devices."""
+"""All that the integration tests have: the site, the loop devices, and how their machine is set up."""
 from __future__ import annotations
 
-from conftest import loop_drive, site  # noqa: F401  # pylint: disable=unused-import
+from conftest import *  # noqa: F401,F403  # pylint: disable=wildcard-import,unused-wildcard-import
