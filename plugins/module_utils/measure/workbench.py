@@ -15,7 +15,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import fio
+from . import fio, plausible
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
@@ -158,8 +158,9 @@ class Workbench:
         runtime_s: that fio is to tell of a time-based job; length_s: how long that takes, with its ramp.
         """
         base = os.path.join(self._raw_dir, name)
+        text_of_job = fio.fill(job, values)
         with open(base + ".fio", "w") as out:
-            out.write(fio.fill(job, values))
+            out.write(text_of_job)
         deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
@@ -170,6 +171,7 @@ class Workbench:
         try:
             result = fio.parse(text)
             found = fio.problems(rc, result, self._held.path, directions, runtime_s, size_bytes)
+            found = found or plausible.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
             found = ["fio ended with exit code {0}".format(rc), str(error)]
         except UNKNOWN_FORM as error:

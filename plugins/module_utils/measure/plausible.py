@@ -1,0 +1,145 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether fio's JSON can be true of the job that it was given: counts, times, options and laws that hold for every such job. Pure.
+
+Each limit stands here with its reason; docs/true-figures.md lists cause, evidence and threshold.
+"""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+DIRECTIONS = ("read", "write")
+# What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as another value.
+OPTIONS = (
+    "filename", "ioengine", "direct", "rw", "rwmixread", "bs", "iodepth", "numjobs", "size", "offset", "runtime", "ramp_time", "loops",
+    "rate_iops", "iodepth_batch", "randseed",
+)
+# fio ends a cell when an I/O completes and then drains its queue: up to the longest I/O later, and a little for its own clock.
+SHORTEST_SHARE, LONGEST_SHARE = 0.98, 1.01
+# A stall of the scheduler on a busy host is longer than 1 % of a short cell.
+LONGEST_SLACK_S = 0.25
+# 3 standard deviations would refuse 42 % of good tests of 200 mixed cells; 6 refuse none in a lifetime.
+MIX_DEVIATIONS = 6.0
+# fio rounds IOPS, and a direction's own runtime differs from the job's by its last I/O.
+IOPS_SHARE = 0.01
+LEAST_RATE_MS = 200
+# fio's histogram has 64 bins for each power of two: a percentile is its bin's upper end, so it may lie above the maximum by one bin.
+BIN_SHARE = 1.0 / 64
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def sections(job: str) -> dict[str, dict[str, str]]:
+    """The options of a fio job text by section; a word without a value has an empty one."""
+    found: dict[str, dict[str, str]] = {}
+    options: dict[str, str] = {}
+    for line in job.splitlines():
+        text = line.strip()
+        if text.startswith("[") and text.endswith("]"):
+            options = found.setdefault(text[1:-1], {})
+        elif text and text[0] not in "#;":
+            key, _equal, value = text.partition("=")
+            options[key.strip()] = value.strip()
+    return found
+
+
+def contradictions(result: Mapping, job: str, runtime_s: float | None = None) -> list[str]:
+    """Why this result can't be of this job; empty when it can.
+
+    job: the text as fio got it. runtime_s: asked of a time-based job. Raises KeyError or TypeError for a result of another form.
+    """
+    asked = sections(job)
+    shared = asked.pop("global", {})
+    names = [entry["jobname"] for entry in result["jobs"]]
+    if sorted(names) != sorted(asked):
+        return ["fio reports the jobs {0}, the job file has {1}".format(", ".join(map(str, names)) or "none", ", ".join(asked))]
+    found = []
+    for entry in result["jobs"]:
+        options = dict(shared, **asked[entry["jobname"]])
+        echo = dict(result.get("global options") or {}, **(entry.get("job options") or {}))
+        found += _options(options, echo) or _job(entry, options, runtime_s)
+    return found
+
+
+def _options(asked: Mapping, echo: Mapping) -> list[str]:
+    keys = [key for key in OPTIONS if key in asked or key in echo]
+    other = [key for key in keys if asked.get(key) != echo.get(key)]
+    return ["fio worked with {0}={1}, not {2}".format(key, echo.get(key), asked.get(key)) for key in other]
+
+
+def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]:
+    """The laws that hold for one job's figures."""
+    block_bytes = int(options["bs"])
+    sides = {name: entry[name] for name in DIRECTIONS}
+    found = [line for name, side in sides.items() for line in _side(name, side, block_bytes)]
+    if found:
+        return found
+    busy = {name: side for name, side in sides.items() if side["total_ios"]}
+    if runtime_s is not None:
+        longest_s = max([side["lat_ns"]["max"] / 1e9 for side in busy.values()] or [0.0])
+        found += [line for name, side in busy.items() for line in _time(name, side, runtime_s, longest_s)]
+    return found + _mix(sides, options)
+
+
+def _side(name: str, side: Mapping, block_bytes: int) -> list[str]:
+    """A direction for itself: whole I/Os, figures that exist, rates that follow from counts."""
+    ios, latency = side["total_ios"], side["lat_ns"]
+    figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [latency[key] for key in ("min", "max", "mean")]
+    if not all(isinstance(value, (int, float)) and math.isfinite(value) and value >= 0 for value in figures):
+        return ["{0}s: a figure is negative, no number or not finite".format(name)]
+    if not ios:
+        return ["{0}s: {1} bytes without an I/O".format(name, side["io_bytes"])] if side["io_bytes"] else []
+    found = []
+    if side["io_bytes"] != ios * block_bytes:
+        found.append("{0}s: {1} bytes are not {2} I/Os of {3}".format(name, side["io_bytes"], ios, block_bytes))
+    for key, what in (("short_ios", "short"), ("drop_ios", "dropped")):
+        if side.get(key):
+            found.append("{0}s: {1} I/Os were {2}".format(name, side[key], what))
+    if not latency["mean"]:
+        return found + ["{0}s: {1} I/Os in no time".format(name, ios)]
+    # fio counts whole milliseconds: of a job of a few blocks they tell no rate.
+    for key, amount in (("iops", ios), ("bw_bytes", side["io_bytes"])) if side["runtime"] >= LEAST_RATE_MS else ():
+        true = amount * 1000.0 / side["runtime"]
+        if abs(side[key] - true) > IOPS_SHARE * true + 1:
+            found.append("{0}s: {1} {2:.0f}, but its counts give {3:.0f}".format(name, key, side[key], true))
+    return found + _latencies(name, side)
+
+
+def _latencies(name: str, side: Mapping) -> list[str]:
+    """min ≤ mean ≤ max; percentiles in order, and not above the maximum by more than a bin."""
+    latency = side["lat_ns"]
+    if not latency["min"] <= latency["mean"] <= latency["max"]:
+        return ["{0}s: the mean latency {1:.0f} ns is not between {2} and {3}".format(name, latency["mean"], latency["min"], latency["max"])]
+    shown = latency.get("percentile") or side.get("clat_ns", {}).get("percentile") or {}
+    values = [value for _share, value in sorted((float(share), value) for share, value in shown.items())]
+    if values != sorted(values):
+        return ["{0}s: the latency percentiles are not in order".format(name)]
+    if values and values[-1] > latency["max"] * (1 + BIN_SHARE) + 1:
+        return ["{0}s: a latency percentile, {1} ns, is above the maximum, {2}".format(name, values[-1], latency["max"])]
+    return []
+
+
+def _time(name: str, side: Mapping, runtime_s: float, longest_s: float) -> list[str]:
+    seconds = side["runtime"] / 1000.0
+    most_s = runtime_s + max((LONGEST_SHARE - 1) * runtime_s, LONGEST_SLACK_S) + longest_s
+    if SHORTEST_SHARE * runtime_s <= seconds <= most_s:
+        return []
+    return ["{0}s ran for {1:.2f} s of {2:g} s".format(name, seconds, runtime_s)]
+
+
+def _mix(sides: Mapping, options: Mapping) -> list[str]:
+    """The share of reads is that of the job, within chance; a rate limit counts for each direction by itself."""
+    reads, writes = (sides[name]["total_ios"] for name in DIRECTIONS)
+    total = reads + writes
+    if "rwmixread" not in options:
+        wrong = writes if options["rw"] in ("read", "randread") else reads
+        return ["{0} I/Os went the other way than {1}".format(wrong, options["rw"])] if wrong else []
+    share = int(options["rwmixread"]) / 100.0
+    in_flight = int(options.get("iodepth", 1)) * int(options.get("numjobs", 1))
+    allowed = MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + in_flight
+    if abs(reads - share * total) <= allowed:
+        return []
+    return ["{0:.2%} of the I/Os were reads, not {1:.0%}".format(reads / total, share)]

@@ -1,0 +1,143 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import copy
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
+
+JOB = """[global]
+ioengine=libaio
+direct=1
+filename=/dev/nvme0n1
+randseed=7
+
+[cell]
+rw=randrw
+rwmixread=65
+bs=4096
+iodepth=8
+numjobs=2
+size=67108864
+time_based=1
+runtime=2
+"""
+
+
+def side(ios, max_ns=31_844_636, percentiles=(14_000_000, 31_850_496)):
+    """A direction as fio 3.33 tells it, of 2,006 ms."""
+    return {
+        "total_ios": ios, "io_bytes": ios * 4096, "runtime": 2006, "iops": ios / 2.006, "bw_bytes": int(ios * 4096 / 2.006), "short_ios": 0, "drop_ios": 0,
+        "lat_ns": {"min": 3000, "max": max_ns, "mean": 54_853.8, "percentile": dict(zip(("50.000000", "99.900000"), percentiles))},
+    }
+
+
+GOOD = {
+    "global options": {"ioengine": "libaio", "direct": "1", "filename": "/dev/nvme0n1", "randseed": "7"},
+    "jobs": [
+        {
+            "jobname": "cell",
+            "job options": {"rw": "randrw", "rwmixread": "65", "bs": "4096", "iodepth": "8", "numjobs": "2", "size": "67108864", "runtime": "2"},
+            "read": side(5186),
+            "write": side(2792),
+        }
+    ],
+}
+CELL = ("jobs", 0)
+
+
+def falsified(*path_and_value):
+    result = copy.deepcopy(GOOD)
+    *path, last, value = path_and_value
+    place = result
+    for key in path:
+        place = place[key]
+    place[last] = value
+    return result
+
+
+def test_a_true_result_is_believed():
+    assert plausible.contradictions(GOOD, JOB, 2) == []
+
+
+@pytest.mark.parametrize(
+    "result, says",
+    [
+        (falsified(*CELL, "write", "io_bytes", 2792 * 8192), "are not 2792 I/Os of 4096"),
+        (falsified(*CELL, "write", "total_ios", 4000), "are not 4000 I/Os of 4096"),
+        (falsified(*CELL, "write", "iops", 2800.0), "its counts give 1392"),
+        (falsified(*CELL, "read", "bw_bytes", 21_000_000), "bw_bytes 21000000, but its counts give"),
+        (falsified(*CELL, "write", "iops", float("nan")), "not finite"),
+        (falsified(*CELL, "write", "iops", -1.0), "negative"),
+        (falsified(*CELL, "read", "lat_ns", "mean", float("inf")), "not finite"),
+        (falsified(*CELL, "read", "lat_ns", "mean", 40e6), "not between"),
+        (falsified(*CELL, "read", "lat_ns", "max", 20_000_000), "above the maximum"),
+        (falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 9000, "99.0": 8000}), "not in order"),
+        (falsified(*CELL, "read", "short_ios", 3), "3 I/Os were short"),
+        (falsified(*CELL, "write", "drop_ios", 1), "1 I/Os were dropped"),
+        ({**GOOD, "jobs": [{**GOOD["jobs"][0], "read": side(7000), "write": side(978)}]}, "were reads, not 65%"),
+        ({**GOOD, "jobs": [{**GOOD["jobs"][0], "write": side(0)}]}, "were reads, not 65%"),
+        ({**GOOD, "jobs": GOOD["jobs"] * 2}, "fio reports the jobs cell, cell"),
+        (falsified(*CELL, "jobname", "other"), "fio reports the jobs other"),
+        (falsified("global options", "filename", "/dev/sda"), "filename=/dev/sda, not /dev/nvme0n1"),
+        (falsified("global options", "ioengine", "null"), "ioengine=null"),
+        (falsified(*CELL, "job options", "bs", "131072"), "bs=131072"),
+        (falsified(*CELL, "job options", "iodepth", "1"), "iodepth=1"),
+        (falsified("global options", "direct", "0"), "direct=0"),
+        (falsified(*CELL, "job options", "rate_iops", "100"), "rate_iops=100, not None"),
+        (falsified(*CELL, "job options", {}), "rw=None"),
+    ],
+)
+def test_a_falsified_result_is_refused(result, says):
+    found = plausible.contradictions(result, JOB, 2)
+    assert found and says in found[0]
+
+
+@pytest.mark.parametrize("asked_s, fine", [(2, True), (1.7, False), (1.76, True), (2.04, True), (2.06, False), (60, False)])
+def test_a_cell_lasts_as_long_as_asked(asked_s, fine):
+    """2.006 s were told, with a longest I/O of 32 ms."""
+    assert (plausible.contradictions(GOOD, JOB, asked_s) == []) == fine
+
+
+def test_a_slow_drive_may_drain_its_queue():
+    """1,058 ms for 1 s, at depth 32 and 150 ms an I/O."""
+    slow = {**side(226, max_ns=160_000_000, percentiles=(150_000_000, 160_000_000)), "runtime": 1358}
+    slow.update(iops=226 / 1.358, bw_bytes=int(226 * 4096 / 1.358))
+    slow["lat_ns"]["mean"] = 150e6
+    job = JOB.replace("randrw", "randwrite").replace("rwmixread=65\n", "")
+    options = {key: value for key, value in GOOD["jobs"][0]["job options"].items() if key != "rwmixread"}
+    result = {**GOOD, "jobs": [{**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0), "write": slow}]}
+    assert plausible.contradictions(result, job, 1) == []
+
+
+def test_a_fill_of_one_block_tells_no_rate():
+    one = {**side(1, percentiles=()), "runtime": 0, "iops": 0.0, "bw_bytes": 0}
+    job = "[fill]\nfilename=/dev/x\nrw=write\nbs=4096\nsize=4096\nloops=1\n"
+    options = {"filename": "/dev/x", "rw": "write", "bs": "4096", "size": "4096", "loops": "1"}
+    result = {"jobs": [{"jobname": "fill", "job options": options, "read": side(0), "write": one}]}
+    assert plausible.contradictions(result, job) == []
+
+
+@given(st.sampled_from(["read", "write"]), st.sampled_from(["io_bytes", "bw_bytes", "iops", "total_ios", "runtime"]), st.floats(1.15, 1e6), st.booleans())
+@settings(deadline=None)
+def test_no_figure_can_be_changed_alone(direction, key, factor, up):
+    value = GOOD["jobs"][0][direction][key]
+    changed = value * factor if up else value / factor
+    assert plausible.contradictions(falsified(*CELL, direction, key, type(value)(changed)), JOB, 2)
+
+
+@given(st.integers(1, 99), st.integers(200, 100_000), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=50)
+def test_chance_is_no_contradiction(share, total, seed):
+    chance = random.Random(seed)
+    reads = sum(chance.random() < share / 100 for _each in range(total))
+    job = JOB.replace("rwmixread=65", "rwmixread=%d" % share)
+    options = {**GOOD["jobs"][0]["job options"], "rwmixread": str(share)}
+    result = {**GOOD, "jobs": [{**GOOD["jobs"][0], "job options": options, "read": side(reads), "write": side(total - reads)}]}
+    assert plausible.contradictions(result, job, 2) == []
