@@ -27,7 +27,7 @@ def short_test(name: str, runtime_s: int, rounds: int = 3) -> dict:
         "purge": {"method": "deallocate"},
         "precondition": False,
         "cells": [cell],
-        "steady_state": {"tracked": [tracked], "window": rounds},
+        "steady_state": {"tracked": [tracked], "window": rounds, "min_capacity_multiple": 0, "confirm_windows": 0},
         "rounds": {"max": rounds + 3},
     }
 

@@ -14,7 +14,7 @@ import typing as t
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..measure import fio
-from ..measure.rounds import Rounds, bound_s, cell_s
+from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
 from ..measure.workbench import Workbench, seed
 from ..purge import methods
@@ -114,7 +114,7 @@ class Campaign:
         names = {"test": test["name"], "attempt": attempt}
         self._note("test_started", title=test.get("title", ""), **names)
         self._make_settings_again(names)
-        rounds = Rounds(test, self._active_bytes(test))
+        rounds = Rounds(test, self._held.identity["size_bytes"])
         self._drift = self._job.tuned.drifted(self._name)
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
@@ -175,15 +175,18 @@ class Campaign:
 
     def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
         averages = rounds.averages()
-        first = (rounds.steady_state() or [{}])[0].get("cell")
+        windows = rounds.steady_state() if rounds.count else []
+        first = (windows or [{}])[0].get("cell")
         tracked = next((item["metrics"] for item in averages if first in (None, item["cell"])), {})
+        ends = {item["metric"] + FITTED_END: item["fitted_end"] for item in windows if item["cell"] == first and item["fitted_end"] is not None}
         self._note(
             "test_finished",
             outcome=outcome,
             reasons=reasons,
             rounds=rounds.count,
-            steady_state=rounds.steady_state() if rounds.count else [],
-            metrics=tracked,
+            steady_state=windows,
+            saturation=rounds.saturation(),
+            metrics=dict(tracked, **ends),
             cells=averages,
             **names
         )
@@ -317,7 +320,7 @@ class Campaign:
         """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""
         spec, size = test.get("precondition"), self._active_bytes(test)
         round_s = sum(cell_s(cell) for cell in test["cells"])
-        rounds_s = bound_s(test["rounds"], round_s, size) if test["cells"] else 0.0
+        rounds_s = bound_s(test["rounds"], round_s, self._held.identity["size_bytes"]) if test["cells"] else 0.0
         if rounds_s is None or (spec and not self._rate_bytes_per_s):
             return None
         fill_s = spec["passes"] * size / self._rate_bytes_per_s if spec and self._rate_bytes_per_s else 0.0

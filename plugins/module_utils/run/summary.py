@@ -165,10 +165,11 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
         "reasons": ["interrupted: the host job ended before this test did"],
         "rounds": sum(record["event"] == "round" for record in events),
         "steady_state": [],
+        "saturation": None,
         "metrics": {},
     }
     if end:
-        result = {key: end[key] for key in result}
+        result = {key: end.get(key, value) for key, value in result.items()}
     return _record(
         run,
         "test",

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.measure.rounds import FITTED_END
+
 # (end of the metric's name, unit, divisor)
 UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0))
 
 
 def unit(metric: str) -> tuple[str, float]:
     """The unit to show a metric in, and what to divide its value by."""
-    return next(((name, divisor) for end, name, divisor in UNITS if metric.endswith(end)), ("", 1.0))
+    measured = metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
+    return next(((name, divisor) for end, name, divisor in UNITS if measured.endswith(end)), ("", 1.0))
 
 
 def rounded(value: float, digits: int = 4) -> str:

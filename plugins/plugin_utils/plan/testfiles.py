@@ -15,6 +15,9 @@ from . import cells as celling
 
 SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
 Test = t.Dict[str, t.Any]
+# What a test that writes from fresh on is held to where it does not say otherwise (schema: steady_state): a drive is fresh while its user capacity, and
+# what it has beside it, is written for the first time, and then falls for about as long.
+SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}
 
 
 class PlanError(ValueError):
@@ -186,6 +189,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     if steady:
         steady["tracked"], wrong = celling.track(steady["tracked"], cells)
         problems += wrong
+        _saturate(test, cells)
     problems += _limit_problems(test, cells)
     _raise_for(origin, problems)
     precondition = test["precondition"]
@@ -208,6 +212,15 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     }
 
 
+def _saturate(test: Test, cells: t.Sequence[celling.Cell]) -> None:
+    """What a test leaves open of when a window may begin: one that writes from fresh on, a saturation test, waits until the drive can have left that state."""
+    steady, purge = test["steady_state"], test["purge"]
+    fresh = bool(purge) and purge["method"] != "none" and not test["precondition"] and any(cell["read_pct"] < 100 for cell in cells)
+    for key, value in SATURATION.items():
+        if steady[key] is None:
+            steady[key] = value if fresh else 0
+
+
 def _limit_problems(test: Test, cells: t.Sequence[celling.Cell]) -> list[str]:
     """A test has to measure something and to end."""
     if not cells:
@@ -218,8 +231,12 @@ def _limit_problems(test: Test, cells: t.Sequence[celling.Cell]) -> list[str]:
         return ["rounds: nothing ends the test; give max, capacity_multiple or time_limit_s"]
     if rounds["capacity_multiple"] and not writes:
         return ["rounds.capacity_multiple: no cell of the test writes; use max or time_limit_s"]
-    if steady and rounds["max"] and rounds["max"] < steady["window"] * steady["sample_every"]:
-        least = steady["window"] * steady["sample_every"]
+    multiple = steady["min_capacity_multiple"] if steady else 0
+    if multiple and rounds["capacity_multiple"] and rounds["capacity_multiple"] <= multiple:
+        limit = f"{rounds['capacity_multiple']:g} x the user capacity end the test before a window may begin"
+        return [f"rounds.capacity_multiple: {limit} (steady_state.min_capacity_multiple {multiple:g}); give more"]
+    least = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) if steady else 0
+    if rounds["max"] and rounds["max"] < least:
         return [f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every {steady['sample_every']}); at least {least}"]
     return []
 

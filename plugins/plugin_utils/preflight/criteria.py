@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.measure.rounds import FITTED_END
 from ..common.schema import suggestion
 from ..results import judge
 from .findings import Finding, View, host_list
@@ -15,8 +16,14 @@ from .findings import Finding, View, host_list
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999", "p99_9999")
 OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 OF_ONE = (*OF_BOTH, *(f"{percentile}_latency_us" for percentile in PERCENTILES))
-METRICS = (*(f"{direction}_{name}" for direction in ("read", "write") for name in OF_ONE), *OF_BOTH)
-SHOWN_METRICS = "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us; " + ", ".join(OF_BOTH)
+MEASURED = (*(f"{direction}_{name}" for direction in ("read", "write") for name in OF_ONE), *OF_BOTH)
+# What a test may track (test.schema.json): of that also where the window's fitted line ends.
+TRACKABLE = tuple(f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us"))
+METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
+SHOWN_METRICS = (
+    "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us; "
+    f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}"
+)
 Criterion = t.Mapping[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
 
@@ -97,6 +104,9 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
     cell = next((cell for cell in test["cells"] if cell["id"] == name), None)
     if cell is None:
         return False
+    if criterion["metric"].endswith(FITTED_END):
+        tracks = (test["steady_state"] or {}).get("tracked", [])
+        return not criterion.get("cell") and any(item["cell"] == name and item["metric"] + FITTED_END == criterion["metric"] for item in tracks)
     absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
     return not absent.get(criterion["metric"].split("_")[0], False)
 

@@ -39,13 +39,13 @@ def _estimate_test(
     active = celling.active_range_bytes(test, identity)
     purge_s = identity["size_bytes"] / bytes_per_s * purges.share_of_fill(test, offer)
     fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
-    shortest, longest = _rounds_s(test, active / bytes_per_s) if test["cells"] else (0.0, 0.0)
+    shortest, longest = _rounds_s(test, identity["size_bytes"] / bytes_per_s) if test["cells"] else (0.0, 0.0)
     before_s = purge_s + fill_s
     return {"test": test["name"], "min_s": round(before_s + shortest, 1), "max_s": round(before_s + longest, 1)}
 
 
 def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, float]:
-    """Shortest and longest time of the rounds; `capacity_s`: to write the ActiveRange once at the assumed rate."""
+    """Shortest and longest time of the rounds; `capacity_s`: to write the user capacity once at the assumed rate."""
     rounds, steady = test["rounds"], test["steady_state"]
     round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test["cells"])
     bounds = []
@@ -55,9 +55,34 @@ def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, fl
         bounds.append(rounds["time_limit_s"] + round_s)
     by_bytes_s = rounds["capacity_multiple"] * capacity_s + round_s if rounds["capacity_multiple"] else None
     longest = min(bounds) if bounds else by_bytes_s or 0.0
-    first = steady["window"] * steady["sample_every"] + test["after_steady_rounds"] if steady else None
-    chances = [longest, *([first * round_s] if first else []), *([by_bytes_s] if by_bytes_s else [])]
+    first_s = _first_steady_s(test, round_s, capacity_s) if steady else None
+    chances = [longest, *([first_s] if first_s else []), *([by_bytes_s] if by_bytes_s else [])]
     return min(chances), longest
+
+
+def _first_steady_s(test: t.Mapping[str, t.Any], round_s: float, capacity_s: float) -> float:
+    """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
+    steady = test["steady_state"]
+    before_s = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
+    rounds = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
+    return before_s + rounds * round_s
+
+
+def window_s(test: t.Mapping[str, t.Any]) -> float:
+    """How much time the window of a test spans, from the start of its first round to the end of its last."""
+    steady = test["steady_state"]
+    return ((steady["window"] - 1) * steady["sample_every"] + 1) * sum(cell_s(cell) for cell in test["cells"])
+
+
+def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
+    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where nothing has to be written first."""
+    steady, rounds = test["steady_state"] or {}, test["rounds"]
+    round_s = sum(cell_s(cell) for cell in test["cells"])
+    limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
+    if not steady.get("min_capacity_multiple") or not any(limits):
+        return None
+    left_s = min(filter(None, limits)) - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
+    return steady["min_capacity_multiple"] * size_bytes / left_s if left_s > 0 else float("inf")
 
 
 def describe(
@@ -77,6 +102,7 @@ def describe(
         lines.append(f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})")
         for number, (test, took) in enumerate(zip(drive["tests"], times["tests"]), start=1):
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
+            lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
             lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
             lines += [f"       not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test["not_applicable"]).items()]
@@ -84,6 +110,20 @@ def describe(
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         lines.append(f"    in all {span(times['min_s'], times['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)")
     return lines
+
+
+def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]:
+    """What a saturation test asks of the drive before its window may begin, and which drives its own limits leave out."""
+    rate = slowest_write(test, size_bytes)
+    if rate is None:
+        return []
+    multiple = test["steady_state"]["min_capacity_multiple"]
+    asked = f"no window begins before {multiple:g} x {capacity(size_bytes)} is written"
+    if rate == float("inf"):
+        return [f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s"]
+    blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0}
+    iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
+    return [f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for which its limits are too short"]
 
 
 def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:
@@ -124,15 +164,16 @@ def _until(test: t.Mapping[str, t.Any]) -> str:
     rounds, steady = test["rounds"], test["steady_state"]
     limits = [
         f"{rounds['max']} rounds" if rounds["max"] else "",
-        f"{rounds['capacity_multiple']:g} x the ActiveRange written" if rounds["capacity_multiple"] else "",
+        f"{rounds['capacity_multiple']:g} x the user capacity written" if rounds["capacity_multiple"] else "",
         duration(rounds["time_limit_s"]) if rounds["time_limit_s"] else "",
     ]
     ends = " or ".join(limit for limit in limits if limit)
     if not steady:
         return f"until {ends}"
     every = f", one round in {steady['sample_every']}" if steady["sample_every"] > 1 else ""
+    confirmed = ", confirmed by the one before" if steady["confirm_windows"] else ""
     tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
-    return f"until steady ({tracked}; window of {steady['window']}{every}), at most {ends}"
+    return f"until steady ({tracked}; window of {steady['window']}{every}, {duration(window_s(test))}{confirmed}), at most {ends}"
 
 
 def span(min_s: float, max_s: float) -> str:

@@ -209,12 +209,24 @@ def _heat(value: float | None, known: list[float]) -> float | None:
 
 
 def _cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
-    """[{cell, figures: [texts of CELL_METRICS]}] averaged over the window."""
+    """[{cell, figures: [texts of CELL_METRICS], steady: text}] averaged over the window."""
     if not measured or len(measured.averages) < 2:
         return []
     order = {cell["id"]: position for position, cell in enumerate(specs)}
     averages = sorted(measured.averages, key=lambda entry: order.get(entry["cell"], len(order)))
-    return [{"cell": entry["cell"], "figures": [_shown(entry.get("metrics") or {}, name) for name in CELL_METRICS]} for entry in averages]
+    return [
+        {"cell": entry["cell"], "figures": [_shown(entry.get("metrics") or {}, name) for name in CELL_METRICS], "steady": _own_steadiness(entry)}
+        for entry in averages
+    ]
+
+
+def _own_steadiness(entry: Mapping) -> str:
+    """Whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where the test has no rule."""
+    found = entry.get("steady") or {}
+    if not found or found.get("steady"):
+        return "steady" if found else "–"
+    ratios = [f"{name} {found[key]:.0%}" for name, key in (("range", "range_ratio"), ("slope", "slope_ratio")) if found.get(key) is not None]
+    return " ".join(["not steady:", ", ".join(ratios)]) if ratios else "not steady"
 
 
 def _shown(metrics: Mapping, name: str) -> str:

@@ -84,6 +84,7 @@ def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
         "values": [_scaled(value, divisor) for value in window["window_values"]],
         "average": _scaled(window.get("average"), divisor),
         "slope": _scaled(window.get("slope"), divisor),
+        "fitted_end": _scaled(window.get("fitted_end"), divisor),
         "range_ratio": significant(window.get("range_ratio"), 4),
         "slope_ratio": significant(window.get("slope_ratio"), 4),
         "range_limit": rule.get("range_limit"),

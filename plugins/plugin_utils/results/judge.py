@@ -10,6 +10,7 @@ import typing as t
 
 from ..common import units
 from ..common.values import number
+from . import saturation
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -202,7 +203,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     result.update(
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
     )
-    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
+    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     missed = [check for check in result["criteria"] if not check["met"]]
@@ -231,6 +232,13 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
     if outcome in ("steady", "complete"):
         return None
     return Finding("not_tested", f"the test has not finished (outcome {outcome!r})")
+
+
+def _too_fresh(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
+    """A steady record whose window may still be the fresh state: the host's word is not enough."""
+    identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
+    said = saturation.problem(record, about.get("steady_state"), identity.get("size_bytes"))
+    return Finding("invalid", said) if said else None
 
 
 def _unsteady(windows: list[Mapping]) -> str:

@@ -76,7 +76,8 @@ def test_a_ramp_takes_its_time_too():
 def test_averages_are_of_the_window_and_maxima_stay_maxima():
     values = [{"write_iops": v, "iops": v, "max_latency_us": v} for v in (900, 96, 98, 100, 102, 104)]
     (average,) = run(make_test(), values).averages()
-    assert average == {"cell": CELL, "metrics": {"write_iops": 100, "iops": 100, "max_latency_us": 104}}
+    steady = {"metric": "iops", "steady": True, "range_ratio": 0.08, "slope_ratio": 0.08}
+    assert average == {"cell": CELL, "metrics": {"write_iops": 100, "iops": 100, "max_latency_us": 104}, "steady": steady}
 
 
 def test_a_metric_that_a_cell_lacks_is_never_steady():
@@ -106,3 +107,60 @@ def test_sliding_equals_the_rule_over_the_whole_series(values):
 )
 def test_the_time_left_is_the_nearest_limit(limits, done, expected):
     assert bound_s(limits, 60, 1000, **done) == expected
+
+
+def saturation_test(least=2, confirm=1, settle_s=0, **limits):
+    test = make_test(**(limits or {"max": 99}))
+    test["steady_state"].update(min_capacity_multiple=least, confirm_windows=confirm, settle_s=settle_s)
+    return test
+
+
+# A drive of 1000 bytes that writes 100 a round: a plateau while it is fresh, then half of it.
+PLATEAU = [100] * 20 + [50] * 40
+
+
+@pytest.mark.parametrize(
+    "test, values, steady_at, window",
+    [
+        (saturation_test(least=0, confirm=0), PLATEAU, 5, [1, 2, 3, 4, 5]),
+        # Round 21 is the first that begins with 2 x 1000 bytes written.
+        (saturation_test(confirm=0), PLATEAU, 25, [21, 22, 23, 24, 25]),
+        (saturation_test(), PLATEAU, 30, [26, 27, 28, 29, 30]),
+        # A plateau before a fall is not the end: the window after it does not agree.
+        (saturation_test(), [100] * 27 + [50] * 40, 37, [33, 34, 35, 36, 37]),
+        # Five windows that are steady each, and fall by a fifth from one to the next.
+        (saturation_test(least=0), [100] * 5 + [80] * 5 + [64] * 5 + [51] * 5 + [41] * 10, 30, [26, 27, 28, 29, 30]),
+        (saturation_test(least=0, confirm=0, settle_s=600), [100] * 20, 15, [11, 12, 13, 14, 15]),
+        (saturation_test(least=0, confirm=2), [100] * 20, 15, [11, 12, 13, 14, 15]),
+    ],
+)
+def test_a_window_counts_once_the_drive_can_have_left_its_fresh_state(test, values, steady_at, window):
+    rounds = run(test, values)
+    assert (rounds.steady_at, rounds.window_rounds(), rounds.outcome()[0]) == (steady_at, window, "steady")
+
+
+def test_what_ends_before_the_drive_can_be_steady_is_not_steady_and_says_so():
+    rounds = run(saturation_test(max=19), PLATEAU)
+    outcome, reasons = rounds.outcome()
+    assert outcome == "not_steady" and "2 x the user capacity (2000 bytes)" in reasons[1] and "1900 bytes were" in reasons[1]
+    assert rounds.saturation()["written_before_bytes"] < 2000
+
+
+def test_the_record_shows_what_was_written_before_the_windows():
+    shown = run(saturation_test(), PLATEAU).saturation()
+    assert (shown["written_before_bytes"], shown["user_capacity_bytes"], shown["averages"]) == (2000, 1000, [[50.0], [50.0]])
+    assert run(make_test(), STEADY).saturation() is None
+
+
+def test_the_fitted_end_of_a_falling_window_lies_below_its_average():
+    (found,) = run(make_test(), [104, 102, 100, 98, 96]).steady_state()
+    assert (found["average"], found["fitted_end"]) == (100, 96)
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=1, max_size=60), st.integers(0, 5), st.integers(0, 2))
+def test_no_steady_window_begins_too_early(values, least, confirm):
+    rounds = run(saturation_test(least=least, confirm=confirm), values)
+    if rounds.steady_at is not None:
+        first = rounds.steady_at - 5 * (1 + confirm) + 1
+        assert first >= 1 and (first - 1) * 100 >= least * 1000
+        assert all(item["steady"] for item in rounds.steady_state())

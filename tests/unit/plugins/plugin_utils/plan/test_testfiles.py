@@ -164,7 +164,7 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{**SMALL, "rounds": {"max": None}}], "rounds: nothing ends the test"),
         ([{"name": "x", "cells": [{**CELL, "read_pct": 100}], "rounds": {"capacity_multiple": 4}}], "no cell of the test writes"),
         ([{"base": "iops", "rounds": {"max": 4}}], "rounds.max: 4 rounds can't hold a window of 5"),
-        ([{"base": "wsat", "rounds": {"max": 25}}], "at least 150"),
+        ([{"base": "wsat", "rounds": {"max": 25}}], "at least 300"),
         ([{"base": "iops", "active_range_pct": 0}], "active_range_pct: 0 must be at least 1"),
         (["wsat", {"base": "wsat"}], "name: 'wsat' is in the plan twice"),
     ],
@@ -213,5 +213,5 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
     class Mapping(dict):
         pass
 
-    (test,) = load_plan((Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=150)}),))
-    assert test["rounds"]["max"] == 150 and yaml.safe_dump(test["name"]) == "ours\n...\n"
+    (test,) = load_plan((Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=300)}),))
+    assert test["rounds"]["max"] == 300 and yaml.safe_dump(test["name"]) == "ours\n...\n"

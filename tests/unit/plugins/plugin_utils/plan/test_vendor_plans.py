@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.plan_text import window_s
 
 PLANS = ("micron-p420m", "micron-p420m-dd", "iomemory-guide")
 
@@ -28,6 +29,24 @@ def rendered(plan, block=512):
         load_plan(plan), run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", drives=[{"selector": {"serial": "S1"}, "identity": identity}],
         engine_version="0.1.0", variables={},
     )
+
+
+@pytest.mark.parametrize("plan", ["micron-p420m", "micron-p420m-dd"])
+def test_a_window_spans_what_the_note_measures_and_comes_after_it_settled(plan):
+    """TN-FD-15, figure 11: 3000 s to settle, 1600 s to measure; and no window of a real drive spans less than half an hour."""
+    for test in load_plan(plan):
+        steady = test["steady_state"]
+        assert window_s(test) >= 1800, test["name"]
+        assert steady["settle_s"] >= 3000 or len(test["cells"]) > 1, test["name"]
+
+
+def test_a_shipped_saturation_test_waits_until_the_drive_can_have_left_its_fresh_state():
+    """No shipped plan lowers the minimum, and the windows of those for real drives span half an hour and more."""
+    (wsat,) = load_plan(["wsat"])
+    demo = next(test for test in load_plan("demo") if test["name"] == "wsat")
+    for test in (wsat, demo):
+        assert test["steady_state"]["min_capacity_multiple"] == 2 and test["steady_state"]["confirm_windows"] == 1
+    assert window_s(wsat) >= 1800
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
 
 
@@ -21,7 +21,9 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
         "iops": 1.0, "bandwidth_bytes_per_s": 1.0, "ios": 1, "mean_latency_us": 1.0, "max_latency_us": 1.0,
         "percentiles_us": {percentile: 1.0 for percentile in percentiles},
     }
-    assert set(criteria.METRICS) == set(fio.metrics(side, side))
+    assert set(criteria.MEASURED) == set(fio.metrics(side, side))
+    tracked = load("test")["properties"]["steady_state"]["properties"]["tracked"]["items"]["properties"]["metric"]["enum"]
+    assert set(criteria.METRICS) - set(criteria.MEASURED) == {metric + "_fitted_end" for metric in tracked}
 
 
 def drive(block_sizes=(4096, 8192)):

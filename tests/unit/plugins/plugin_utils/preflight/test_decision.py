@@ -139,7 +139,9 @@ QUICK = {
     "name": "quick",
     "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 2}],
     "rounds": {"max": 5},
-    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "steady_state": {
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "min_capacity_multiple": 0, "confirm_windows": 0,
+    },
     "precondition": False,
 }
 CHANGES = {

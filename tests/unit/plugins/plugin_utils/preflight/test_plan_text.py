@@ -71,7 +71,8 @@ def test_plan_mode_says_what_would_be_erased_and_run():
     text = "\n".join(lines)
     assert "S1: would erase /dev/nvme0n1 (MTFDXYZ, serial S1, firmware F1, 480.1 GB, 4096 B blocks)" in text
     assert "1. wsat: purge (auto), rounds of rand-4k-w100-tc4-qd32 (60 s) until steady" in text
-    assert "one round in 30), at most 4 x the ActiveRange written or 24 h" in text
+    assert "one round in 30, 2 h 1 min, confirmed by the one before), at most 4 x the user capacity written or 24 h" in text
+    assert "no window begins before 2 x 480.1 GB is written: invalid on a drive that writes less than 13.4 MiB/s (3,427 IOPS of 4096 B)" in text
     assert "2. iops: purge (auto), precondition 2 x the ActiveRange of 100 %, rounds of 49 cells (49 min)" in text
     assert text.count("not applicable: block size 512 B is below") == 1 and "rand-512b-w100-tc4-qd32" in text
     assert "if it writes 500 MiB/s (ssd_assumed_write_mib_s)" in lines[-1]

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a steady window began only after the drive can have left its fresh state, checked again from the records. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def problem(record: Mapping, rule: Mapping | None, size_bytes: int | None) -> str:
+    """Why a steady record can't count yet; an empty string when it may.
+
+    record: of the test, with `saturation` (docs/internals.md). rule: the test's steady_state as run.json keeps it. size_bytes: the drive's
+    user capacity by its own record. What the host says of its own rule is not asked: only what it wrote, and what the controller wanted.
+    """
+    multiple, confirm = ((rule or {}).get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows"))
+    if not multiple and not confirm:
+        return ""
+    shown = record.get("saturation")
+    if not isinstance(shown, t.Mapping):
+        return "the host does not say how much was written before its steady window"
+    return _written(shown, multiple, size_bytes) or _agreement(shown, confirm, rule or {})
+
+
+def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:
+    capacity = max(size_bytes or 0, shown.get("user_capacity_bytes") or 0)
+    written = shown.get("written_before_bytes") or 0
+    if not multiple or (capacity and written >= multiple * capacity):
+        return ""
+    said = f"{written / capacity:.2f} x" if capacity else f"{written} bytes of an unknown"
+    return f"its steady window began after {said} the user capacity was written, {multiple:g} x is asked: a fresh drive is faster than a full one"
+
+
+def _agreement(shown: Mapping, confirm: int, rule: Mapping) -> str:
+    """Windows that follow each other have averages at most slope_limit apart, for every tracked variable."""
+    windows = shown.get("averages") or []
+    tracked = len(rule.get("tracked") or [])
+    if len(windows) <= confirm or any(len(values) != tracked for values in windows):
+        return f"{confirm + 1} windows have to agree, and the record has {len(windows)}"
+    for one, other in zip(windows, windows[1:]):
+        for before, after in zip(one, other):
+            if not before or not after or abs(before - after) > rule["slope_limit"] * after * (1 + 1e-9):
+                return f"two windows that have to agree have the averages {before} and {after}"
+    return ""
