@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import own_machine
 import pytest
 from wrong_drive import Bench
 
@@ -36,6 +37,37 @@ SHORT_TEST = {
 }
 
 
+def pytest_configure(config):
+    """Each process that runs tests gets a machine of its own; pytest-xdist's controller runs none."""
+    runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if runs_tests and os.geteuid() == 0:
+        own_machine.enter()
+        config.add_cleanup(own_machine.leave)
+
+
+def pytest_collection_modifyitems(items):
+    """For --dist loadgroup: tests that share what a file makes once, directly or by another test, run in one process."""
+    groups = []  # (what they share, the tests)
+    for item in items:
+        shared, together = set(made_once(item)), [item]
+        if shared:
+            for group in [group for group in groups if group[0] & shared]:
+                groups.remove(group)
+                shared, together = shared | group[0], group[1] + together
+            groups.append((shared, together))
+    for number, (_shared, together) in enumerate(groups):
+        for item in together:
+            item.add_marker(pytest.mark.xdist_group("%s-%d" % (item.path.stem, number)))
+
+
+def made_once(item):
+    """The fixtures of a test that are made once for its file, a parametrized one for each of its values. `make_bench` makes for each who asks."""
+    indices = item.callspec.indices if hasattr(item, "callspec") else {}
+    for name, definitions in item._fixtureinfo.name2fixturedefs.items():  # pylint: disable=protected-access
+        if definitions[-1].scope == "module" and name != "make_bench":
+            yield item.path, name, indices.get(name)
+
+
 class LoopDrive:
     """A loop device that the test made; its backing file is its stable name."""
 
@@ -43,8 +75,7 @@ class LoopDrive:
         self.file = Path(folder) / (name + ".img")
         with open(self.file, "wb") as out:
             out.truncate(size_bytes)
-        argv = ["losetup", "--find", "--show", "--direct-io=on", "--sector-size", str(sector_bytes), str(self.file)]
-        self.path = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+        self.path = own_machine.attach(self.file, "--direct-io=on", "--sector-size", str(sector_bytes))
         self.selector = {"backing_file": str(self.file)}
 
     @property

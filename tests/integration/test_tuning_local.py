@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 
+import own_machine
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -20,6 +21,12 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 FOLDERS = ("/proc/sys/vm", "/sys/devices/system/cpu", "/sys/module/pcie_aspm/parameters")
 # Counters, and what the kernel changes by itself.
 MOVING = re.compile(r"/(time|usage|above|below|rejected|last_state|stat|compact_memory|drop_caches|residency|scaling_cur_freq|cpuinfo_cur_freq)")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def real_settings():
+    with own_machine.real_memory_settings():
+        yield
 
 
 def everything(*folders):

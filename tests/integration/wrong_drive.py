@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import own_machine
 import pytest
 from command_log import destructive
 
@@ -79,7 +80,7 @@ class Disk:
     def attach(self, file=None):
         """Attach the file, or another, to one more loop device; its path."""
         behind = file or self.file
-        path = run("losetup", "--find", "--show", behind)
+        path = own_machine.attach(behind)
         self.bench.callback(self.detach, path, behind)
         return path
 
@@ -159,11 +160,7 @@ class Bench(contextlib.ExitStack):
         return self.disks[name]
 
     def by_id(self, target):
-        """A link of a unique name in /dev/disk/by-id, also where no udev has made the folder; its name."""
-        for path in ("/dev/disk", "/dev/disk/by-id"):
-            if not os.path.isdir(path):
-                os.mkdir(path)
-                self.callback(_remove_if_empty, path)
+        """A link of a unique name in this machine's /dev/disk/by-id; its name."""
         link = "/dev/disk/by-id/" + os.path.basename(self.folder) + "-%d" % len(os.listdir("/dev/disk/by-id"))
         os.symlink(target, link)
         self.callback(os.unlink, link)
@@ -296,7 +293,3 @@ class Outcome:
         seen = [argv for argv in self.commands if destructive(argv)]
         assert not seen, seen
 
-
-def _remove_if_empty(path):
-    if os.path.isdir(path) and not os.listdir(path):
-        os.rmdir(path)

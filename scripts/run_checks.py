@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the checks, side by side where they don't disturb each other, and end 0 only when all passed: scripts/test [--list] [quick] [check ...]
+
+  scripts/test              every check (named below)
+  scripts/test quick        for everyday work: lint of the files changed since the merge base with origin/main or main (on that branch itself:
+                            since the commit before), the unit tests, and one qualification of two loop devices by the playbooks
+  scripts/test unit lint    these checks
+  scripts/test --list       the names of the checks
+
+It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at the end a table and the ten
+slowest tests. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up,
+and starts no further one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = ROOT / "tests/output/checks"
+SLOWEST = 10
+POLL_S = 0.2
+
+# Checks of one lane run one after the other, in the order of the table; lanes run side by side.
+# SERVERS have drives, and tests that mind the clock, so they go first: the other lanes get what they leave of the CPUs.
+SERVERS, GUEST, SOURCE = "servers", "guest", "source"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check: a line of shell in the checkout. $RESULTS is a folder of its own, for pytest's --junitxml; $ALL is set when all checks run."""
+
+    name: str
+    lane: str
+    command: str
+    sets: tuple[str, ...] = ("all",)
+
+
+PYTEST = "python -m pytest"
+SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/fresh-machine scripts/simulated-ssd"
+# After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its own.
+MOLECULE = """\
+trap : INT
+molecule destroy --scenario-name default || exit
+molecule test --scenario-name default && exit
+result=$?
+molecule destroy --scenario-name default
+exit $result"""
+
+CHECKS = (
+    Check("integration", SERVERS, f"{PYTEST} tests/integration -n 4 --dist loadgroup --junitxml=$RESULTS/integration.xml"),
+    Check("molecule", SERVERS, MOLECULE),
+    # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
+    Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
+    Check("changelog", SOURCE, "antsibull-changelog lint"),
+    Check("lint", SOURCE, f"ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"),
+    Check("unit", SOURCE, f"{PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml", ("all", "quick")),
+    Check("units", SOURCE, "python scripts/run_ansible_test.py units"),
+    Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
+    Check("lint-changed", SOURCE, "python scripts/lint_changed.py", ("quick",)),
+    Check("qualify", SERVERS, f"{PYTEST} tests/integration/test_playbooks_local.py -k finished_run --junitxml=$RESULTS/qualify.xml", ("quick",)),
+)
+
+
+@dataclass
+class Running:
+    """A check that was started, or has ended. A process group of its own."""
+
+    check: Check
+    process: subprocess.Popen
+    log: BinaryIO | None
+    started_s: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+
+    def has_ended(self) -> bool:
+        """Also takes the time, once."""
+        if self.process.poll() is not None and not self.seconds:
+            self.seconds = time.monotonic() - self.started_s
+        return self.process.returncode is not None
+
+    def interrupt(self) -> None:
+        """Ask all of its processes to clean up."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGINT)
+
+    def report(self) -> None:
+        """Print all that it said, if that was kept."""
+        if self.log:
+            print(f"\n=== {self.check.name}", flush=True)
+            self.log.seek(0)
+            shutil.copyfileobj(self.log, sys.stdout.buffer)
+            self.log.close()
+
+    def row(self) -> str:
+        """Its line of the table."""
+        outcome = f"FAILED ({self.process.returncode})" if self.process.returncode else "passed"
+        return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s"
+
+
+def start(check: Check, alone: bool, every: bool) -> Running:
+    """Start a check; unless it is the only one, its output goes to a file."""
+    results = OUTPUT / check.name
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    log = None if alone else (results / "output.log").open("w+b")
+    environment = {**os.environ, "RESULTS": str(results), "ALL": "yes" if every else ""}
+    process = subprocess.Popen(  # pylint: disable=consider-using-with
+        ["bash", "-c", check.command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log and subprocess.STDOUT,
+        start_new_session=True,
+    )
+    if check.lane != SERVERS:
+        yield_cpu(process.pid)
+    if log:
+        print(f"started {check.name}", flush=True)
+    return Running(check, process, log)
+
+
+def yield_cpu(session: int) -> None:
+    """Let a session have what the others leave of the CPUs. Linux weighs whole sessions (sched(7), autogroup), then the processes in one."""
+    os.setpriority(os.PRIO_PGRP, session, 19)
+    autogroup = Path(f"/proc/{session}/autogroup")
+    if autogroup.exists():
+        autogroup.write_text("19")
+
+
+def run(checks: list[Check], every: bool) -> tuple[list[Running], bool]:
+    """Run checks; all that were started, in the order of their ends, and whether we were asked to stop."""
+    waiting, running, ended, stopped = list(checks), [], [], False
+
+    def stop(_number: int, _frame: object) -> None:
+        nonlocal stopped
+        stopped = True
+        for each in running:
+            each.interrupt()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    while running or (waiting and not stopped):
+        busy = {each.check.lane for each in running}
+        for check in [] if stopped else list(waiting):
+            if check.lane not in busy:
+                busy.add(check.lane)
+                waiting.remove(check)
+                running.append(start(check, alone=len(checks) == 1, every=every))
+                if stopped:  # in between
+                    running[-1].interrupt()
+        for each in [each for each in running if each.has_ended()]:
+            running.remove(each)
+            ended.append(each)
+            each.report()
+        time.sleep(POLL_S)
+    return ended, stopped
+
+
+def slowest_tests() -> list[tuple[float, str]]:
+    """Seconds and name of the slowest tests of the last run of each check that ran just now, from pytest's own figures."""
+    found = []
+    for path in OUTPUT.glob("*/*.xml"):
+        for case in ElementTree.parse(path).iter("testcase"):
+            found.append((float(case.get("time", 0)), f"{path.parent.name}: {case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"))
+    return sorted(found, reverse=True)[:SLOWEST]
+
+
+def chosen(arguments: list[str]) -> list[Check]:
+    """The checks that the command line names."""
+    wanted = set(arguments or ["all"])
+    unknown = wanted - {name for check in CHECKS for name in (check.name, *check.sets)}
+    if unknown:
+        sys.exit(f"scripts/test: unknown check '{min(unknown)}'; there are: {' '.join(names('all'))}, and quick")
+    return [check for check in CHECKS if {check.name, *check.sets} & wanted]
+
+
+def names(of_set: str) -> list[str]:
+    """The names of the checks of a set."""
+    return [check.name for check in CHECKS if of_set in check.sets]
+
+
+def main(arguments: list[str]) -> int:
+    """The command line, after set-up."""
+    if arguments[:1] == ["--list"]:
+        print("\n".join(names("all")))
+        return 0
+    if arguments[:1] in (["--help"], ["-h"]):
+        print(__doc__)
+        return 0
+    checks = chosen(arguments)
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    ended, stopped = run(checks, every=not arguments)
+    slowest = slowest_tests()
+    if slowest:
+        print("\nThe slowest tests:")
+        print("\n".join(f"{seconds:7.1f} s  {name}" for seconds, name in slowest))
+    print("", *(each.row() for each in ended), sep="\n")
+    failed = sum(1 for each in ended if each.process.returncode)
+    if stopped:
+        print("scripts/test: stopped before the end", file=sys.stderr)
+    print(f"{len(ended) - failed} passed, {failed} failed")
+    return 1 if failed or stopped else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

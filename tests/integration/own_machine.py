@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A machine of its own for each process that runs tests, so that several can run at once (pytest-xdist).
+
+Its own are: the collection's locks and state, /dev/disk, the kernel's memory settings, and a range of loop devices. It is a mount namespace;
+the kernel, its processes and the other processes' drives are still there for every probe to see, as on a busy server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+CLONE_NEWNS = 0x00020000  # linux/sched.h
+LOOP_CTL_REMOVE = 0x4C81  # linux/loop.h
+# Empty in each machine: locks, host jobs' state, and links that tests make.
+EMPTY = ("/run/ssdlab-fleet", "/var/lib/ssdlab-fleet", "/dev/disk")
+# Host jobs set these and put them back, each believing that it is alone.
+MEMORY_SETTINGS = "/proc/sys/vm"
+CLAIMS = Path("/dev/shm")
+# Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it attaches another file to it.
+FIRST_LOOP, LOOPS = 1000, 100
+
+_claim = None  # (the lock file, the numbers), once a drive was made
+
+
+def enter() -> None:
+    """Give this process, and all that it will start, a machine of their own."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS):  # os.unshare came with Python 3.12
+        number = ctypes.get_errno()
+        raise OSError(number, "cannot make a mount namespace: " + os.strerror(number))
+    _run("mount", "--make-rslave", "/")
+    for folder in EMPTY:
+        os.makedirs(folder, exist_ok=True)
+        _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", folder)
+    os.mkdir("/dev/disk/by-id")
+    _copy_over(MEMORY_SETTINGS)
+
+
+@contextlib.contextmanager
+def real_memory_settings():
+    """The kernel's own while the block runs: for one process at a time."""
+    _run("umount", MEMORY_SETTINGS)
+    try:
+        yield
+    finally:
+        _copy_over(MEMORY_SETTINGS)
+
+
+def attach(file: os.PathLike | str, *options: str) -> str:
+    """Attach a file to a loop device that no other machine uses, with these options of losetup; its path."""
+    for number in _loops():
+        if not os.path.exists("/sys/block/loop%d/loop" % number):
+            _run("losetup", *options, "/dev/loop%d" % number, str(file))
+            return "/dev/loop%d" % number
+    raise RuntimeError("all %d loop devices of this machine are in use" % LOOPS)
+
+
+def leave() -> None:
+    """Remove the loop devices that are no longer in use."""
+    if _claim:
+        with open("/dev/loop-control", "rb") as control:
+            for number in _loops():
+                with contextlib.suppress(OSError):
+                    fcntl.ioctl(control, LOOP_CTL_REMOVE, number)
+
+
+def _loops() -> range:
+    """The first range of numbers that nobody else has claimed; the claim ends with this process."""
+    global _claim  # pylint: disable=global-statement
+    first = FIRST_LOOP
+    while _claim is None:
+        lock = (CLAIMS / ("ssdlab-fleet-loops-%d.lock" % first)).open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _claim = lock, range(first, first + LOOPS)
+        except BlockingIOError:
+            lock.close()
+            first += LOOPS
+    return _claim[1]
+
+
+def _copy_over(folder: str) -> None:
+    """Mount a copy of the folder's files over it; those that can only be written are left out."""
+    with tempfile.TemporaryDirectory() as copy:
+        _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", copy)
+        for path in Path(folder).iterdir():
+            with contextlib.suppress(OSError):
+                text = path.read_bytes()
+                Path(copy, path.name).write_bytes(text)
+                os.chmod(Path(copy, path.name), path.stat().st_mode)
+        _run("mount", "--move", copy, folder)
+
+
+def _run(*argv: str) -> None:
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
