@@ -18,11 +18,14 @@ import tempfile
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
+MS_SLAVE, MS_SHARED, MS_BIND = 1 << 19, 1 << 20, 1 << 12  # linux/mount.h
 LOOP_CTL_REMOVE = 0x4C81  # linux/loop.h
 # Empty in each machine: locks, host jobs' state, and links that tests make.
 EMPTY = ("/run/ssdlab-fleet", "/var/lib/ssdlab-fleet", "/dev/disk")
 # Host jobs set these and put them back, each believing that it is alone.
 MEMORY_SETTINGS = "/proc/sys/vm"
+# Podman wants to see the network namespaces of all containers, those of other machines too.
+SHARED = "/run/netns"
 CLAIMS = Path("/dev/shm")
 # Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it attaches another file to it.
 FIRST_LOOP, LOOPS = 1000, 100
@@ -32,11 +35,12 @@ _claim = None  # (the lock file, the numbers), once a drive was made
 
 def enter() -> None:
     """Give this process, and all that it will start, a machine of their own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS):  # os.unshare came with Python 3.12
-        number = ctypes.get_errno()
-        raise OSError(number, "cannot make a mount namespace: " + os.strerror(number))
-    _run("mount", "--make-rslave", "/")
+    _share()
+    _call("unshare", CLONE_NEWNS)  # os.unshare came with Python 3.12
+    for where in _mounts():
+        if where != SHARED and not where.startswith(SHARED + "/"):
+            with contextlib.suppress(OSError):  # below another mount, out of reach
+                _mount(None, where, MS_SLAVE)
     for folder in EMPTY:
         os.makedirs(folder, exist_ok=True)
         _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", folder)
@@ -85,6 +89,32 @@ def _loops() -> range:
             lock.close()
             first += LOOPS
     return _claim[1]
+
+
+def _share() -> None:
+    """Make SHARED a mount that all machines have in common, as ip-netns(8) does."""
+    with (CLAIMS / "ssdlab-fleet-netns.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.makedirs(SHARED, exist_ok=True)
+        if SHARED not in _mounts():
+            _mount(SHARED, SHARED, MS_BIND)
+        _mount(None, SHARED, MS_SHARED)
+
+
+def _mounts() -> list[str]:
+    """Where something is mounted."""
+    return [line.split(" ")[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+
+
+def _mount(source: str | None, where: str, flags: int) -> None:
+    _call("mount", source and source.encode(), where.encode(), None, ctypes.c_ulong(flags), None)
+
+
+def _call(name: str, *arguments: object) -> None:
+    """A call of the C library's; OSError when it fails."""
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
+        number = ctypes.get_errno()
+        raise OSError(number, "%s: %s" % (name, os.strerror(number)))
 
 
 def _copy_over(folder: str) -> None:
