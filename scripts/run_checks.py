@@ -59,7 +59,8 @@ molecule destroy --scenario-name default
 exit $result"""
 
 CHECKS = (
-    Check("integration", SERVERS, f"{PYTEST} tests/integration -n 4 --dist loadgroup --junitxml=$RESULTS/integration.xml"),
+    # Most of it is waiting, so there are more processes than CPUs.
+    Check("integration", SERVERS, f"{PYTEST} tests/integration -n 4 --junitxml=$RESULTS/integration.xml"),
     Check("molecule", SERVERS, MOLECULE),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -39,33 +40,12 @@ SHORT_TEST = {
 
 def pytest_configure(config):
     """Each process that runs tests gets a machine of its own; pytest-xdist's controller runs none."""
+    if config.pluginmanager.has_plugin("xdist"):
+        config.pluginmanager.register(importlib.import_module("distribution"))
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
     if runs_tests and os.geteuid() == 0:
         own_machine.enter()
         config.add_cleanup(own_machine.leave)
-
-
-def pytest_collection_modifyitems(items):
-    """For --dist loadgroup: tests that share what a file makes once, directly or by another test, run in one process."""
-    groups = []  # (what they share, the tests)
-    for item in items:
-        shared, together = set(made_once(item)), [item]
-        if shared:
-            for group in [group for group in groups if group[0] & shared]:
-                groups.remove(group)
-                shared, together = shared | group[0], group[1] + together
-            groups.append((shared, together))
-    for number, (_shared, together) in enumerate(groups):
-        for item in together:
-            item.add_marker(pytest.mark.xdist_group("%s-%d" % (item.path.stem, number)))
-
-
-def made_once(item):
-    """The fixtures of a test that are made once for its file, a parametrized one for each of its values. `make_bench` makes for each who asks."""
-    indices = item.callspec.indices if hasattr(item, "callspec") else {}
-    for name, definitions in item._fixtureinfo.name2fixturedefs.items():  # pylint: disable=protected-access
-        if definitions[-1].scope == "module" and name != "make_bench":
-            yield item.path, name, indices.get(name)
 
 
 class LoopDrive:
