@@ -19,7 +19,7 @@ from pathlib import Path
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
 MS_SLAVE, MS_SHARED, MS_BIND = 1 << 19, 1 << 20, 1 << 12  # linux/mount.h
-LOOP_CTL_REMOVE = 0x4C81  # linux/loop.h
+LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C80, 0x4C81  # linux/loop.h
 # Empty in each machine: locks, host jobs' state, and links that tests make.
 EMPTY = ("/run/ssdlab-fleet", "/var/lib/ssdlab-fleet", "/dev/disk")
 # Host jobs set these and put them back, each believing that it is alone.
@@ -29,6 +29,8 @@ SHARED = "/run/netns"
 CLAIMS = Path("/dev/shm")
 # Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it attaches another file to it.
 FIRST_LOOP, LOOPS = 1000, 100
+# It gives out the lowest number that the kernel has and nobody uses: there must always be one below ours.
+LOW_LOOPS = 32
 
 _claim = None  # (the lock file, the numbers), once a drive was made
 
@@ -70,10 +72,15 @@ def attach(file: os.PathLike | str, *options: str) -> str:
 def leave() -> None:
     """Remove the loop devices that are no longer in use."""
     if _claim:
-        with open("/dev/loop-control", "rb") as control:
-            for number in _loops():
-                with contextlib.suppress(OSError):
-                    fcntl.ioctl(control, LOOP_CTL_REMOVE, number)
+        _control(LOOP_CTL_REMOVE, _loops())
+
+
+def _control(request: int, numbers: range) -> None:
+    """Add or remove loop devices; those that are there, or in use, stay as they are."""
+    with open("/dev/loop-control", "rb") as control:
+        for number in numbers:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(control, request, number)
 
 
 def _loops() -> range:
@@ -85,6 +92,7 @@ def _loops() -> range:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _claim = lock, range(first, first + LOOPS)
+            _control(LOOP_CTL_ADD, range(LOW_LOOPS))
         except BlockingIOError:
             lock.close()
             first += LOOPS

@@ -292,4 +292,3 @@ class Outcome:
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
         seen = [argv for argv in self.commands if destructive(argv)]
         assert not seen, seen
-
