@@ -9,6 +9,8 @@ A plugin, registered by conftest.py. (--dist loadgroup would do, but pytest-xdis
 from __future__ import annotations
 
 import json
+import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Files with tests of a minute and more begin first, so that none of them is what the other processes wait for at the end.
 LONGEST_FIRST = ("test_demo", "test_kill_and_attach", "test_install", "test_vendor_tools", "test_watch_ssh", "test_wrong_drive_process")
+CLEAN_UP_S = 60
 FOLDER = pytest.StashKey[tempfile.TemporaryDirectory]()
 
 
@@ -49,9 +52,16 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_configure_node(node):
-    """In the controller: where a process tells its groups."""
+    """In the controller: where a process tells its groups, and that it has time to clean up when it is interrupted."""
+    node.nodemanager.EXIT_TIMEOUT = CLEAN_UP_S
     folder = node.config.stash.setdefault(FOLDER, tempfile.TemporaryDirectory())  # pylint: disable=consider-using-with
     node.workerinput["groups"] = str(Path(folder.name, node.gateway.id))
+
+
+def pytest_keyboard_interrupt():
+    """In a process that runs tests: fixtures clean up now, and the second SIGINT that execnet sends 5 s later must not cut that off."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def pytest_xdist_make_scheduler(config, log):
