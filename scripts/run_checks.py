@@ -22,10 +22,10 @@ import signal
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tests/output/checks"
@@ -33,8 +33,9 @@ SLOWEST = 10
 POLL_S = 0.2
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
-# SERVERS have drives, and tests that mind the clock, so they go first: the other lanes get what they leave of the CPUs.
 SERVERS, GUEST, SOURCE = "servers", "guest", "source"
+# SERVERS have tests that mind the clock, so they come first on the CPUs. The guest gets a quarter beside them, as its plays have time limits too.
+NICE = {SERVERS: 0, GUEST: 5, SOURCE: 19}
 
 
 @dataclass(frozen=True)
@@ -120,19 +121,18 @@ def start(check: Check, alone: bool, every: bool) -> Running:
         ["bash", "-c", check.command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log and subprocess.STDOUT,
         start_new_session=True,
     )
-    if check.lane != SERVERS:
-        yield_cpu(process.pid)
+    yield_cpu(process.pid, NICE[check.lane])
     if log:
         print(f"started {check.name}", flush=True)
     return Running(check, process, log)
 
 
-def yield_cpu(session: int) -> None:
-    """Let a session have what the others leave of the CPUs. Linux weighs whole sessions (sched(7), autogroup), then the processes in one."""
-    os.setpriority(os.PRIO_PGRP, session, 19)
+def yield_cpu(session: int, nice: int) -> None:
+    """Weigh a session that was just started. Linux does so with whole sessions (sched(7), autogroup), then with the processes in one."""
+    os.setpriority(os.PRIO_PGRP, session, nice)
     autogroup = Path(f"/proc/{session}/autogroup")
     if autogroup.exists():
-        autogroup.write_text("19")
+        autogroup.write_text(str(nice))
 
 
 def run(checks: list[Check], every: bool) -> tuple[list[Running], bool]:

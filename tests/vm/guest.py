@@ -168,6 +168,7 @@ class Guest:
             self.process = subprocess.Popen(  # pylint: disable=consider-using-with
                 ["setpriv", "--pdeathsig", "KILL", *self._arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+        _weigh_like_ours(self.process.pid)
         self._wait_for_ssh(started + BOOT_TIMEOUT_S)
         self.boot_seconds = time.monotonic() - started
         return self
@@ -332,6 +333,13 @@ class Guest:
     def _close_connections(self) -> None:
         for control in (self.folder / "cp").glob("*") if self.folder else ():
             run(["ssh", "-F", "none", "-o", f"ControlPath={control}", "-O", "exit", "any"], check=False)
+
+
+def _weigh_like_ours(session: int) -> None:
+    """A new session would have the CPUs like any other; ours may yield to others (sched(7), autogroup)."""
+    ours, theirs = Path("/proc/self/autogroup"), Path(f"/proc/{session}/autogroup")
+    if ours.exists():
+        theirs.write_text(ours.read_text(encoding="ascii").split()[-1], encoding="ascii")
 
 
 def _pci_devices(monitor) -> list[dict]:
