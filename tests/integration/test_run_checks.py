@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What scripts/test does with checks of the test's own: lanes, the output of each whole, the table, the slowest tests, a signal."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+# Two of one lane, of which the second waits to be interrupted, and two that fail and pass beside them.
+RUNNER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {scripts!r})
+import run_checks
+from run_checks import GUEST, SERVERS, SOURCE, Check
+run_checks.OUTPUT = Path({folder!r}, "checks")
+touch = "touch {folder}/$(basename $RESULTS); until [ -e {folder}/%s ]; do sleep 0.1; done"
+run_checks.CHECKS = (
+    Check("first", SERVERS, "echo one; " + touch % "beside" + "; echo two"),
+    Check("second", SERVERS, "trap 'echo cleaned; exit' INT; " + touch % "never"),
+    Check("beside", SOURCE, touch % "first" + "; nice; echo '" + {junit!r} + "' > $RESULTS/junit.xml; exit 3"),
+    Check("guest", GUEST, "echo all=$ALL", ("all", "quick")),
+)
+sys.exit(run_checks.main(sys.argv[1:]))
+"""
+JUNIT = '<testsuites><testsuite><testcase classname="tests.test_x" name="slow" time="3.25"/></testsuite></testsuites>'
+
+
+@pytest.fixture
+def start(tmp_path):
+    def run(*arguments):
+        code = RUNNER.format(scripts=str(SCRIPTS), folder=str(tmp_path), junit=JUNIT)
+        return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    return run
+
+
+def test_lanes_run_side_by_side_and_a_signal_lets_the_running_check_clean_up(start, tmp_path):
+    process = start()
+    deadline_s = time.monotonic() + 60
+    while not (tmp_path / "second").exists():  # after the first, and that only beside `beside`
+        assert process.poll() is None and time.monotonic() < deadline_s
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    output, _none = process.communicate(timeout=60)
+    lines = output.splitlines()
+    assert process.returncode == 1 and lines[-1] == "3 passed, 1 failed" and "scripts/test: stopped before the end" in lines, output
+    assert "=== first\none\ntwo\n" in output and "=== second\ncleaned\n" in output and "=== beside\n19\n" in output
+    assert "all=yes" in lines and "    3.2 s  beside: test_x::slow" in lines
+    rows = {line.split()[0]: line.split()[1:3] for line in lines if line.endswith(" s") and "::" not in line}
+    assert rows.pop("beside") == ["FAILED", "(3)"]
+    assert {name: words[0] for name, words in rows.items()} == dict.fromkeys(("first", "second", "guest"), "passed")
+
+
+@pytest.mark.parametrize(
+    "arguments, says, code",
+    [(["guest"], "all=\n", 0), (["quick"], "all=\n", 0), (["nope"], "unknown check 'nope'", 1), (["--list"], "beside", 0)],
+)
+def test_checks_are_chosen_by_name_or_set(start, arguments, says, code):
+    process = start(*arguments)
+    output, _none = process.communicate(timeout=60)
+    assert process.returncode == code and says in output, output
