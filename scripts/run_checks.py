@@ -49,7 +49,9 @@ class Check:
 
 
 PYTEST = "python -m pytest"
-SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/fresh-machine scripts/simulated-ssd"
+SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/check-galaxy scripts/fresh-machine scripts/simulated-ssd"
+# By reading, and by running where a Python 3.8 is at hand.
+VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_utils plugins/modules"
 # After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its own.
 MOLECULE = """\
 trap : INT
@@ -63,9 +65,13 @@ CHECKS = (
     # Most of it is waiting, so there are more processes than CPUs.
     Check("integration", SERVERS, f"{PYTEST} tests/integration -n 4 --junitxml=$RESULTS/integration.xml"),
     Check("molecule", SERVERS, MOLECULE),
+    Check("compat", SERVERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
     Check("changelog", SOURCE, "antsibull-changelog lint"),
+    Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
+    Check("galaxy", SOURCE, "scripts/check-galaxy"),
+    Check("python38", SOURCE, f"{VERMIN} && {PYTEST} tests/compat/test_python38.py --junitxml=$RESULTS/python38.xml"),
     Check("lint", SOURCE, f"ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"),
     Check("unit", SOURCE, f"{PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml", ("all", "quick")),
     Check("units", SOURCE, "python scripts/run_ansible_test.py units"),

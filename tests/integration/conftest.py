@@ -40,8 +40,12 @@ SHORT_TEST = {
 
 def pytest_configure(config):
     """Each process that runs tests gets a machine of its own; pytest-xdist's controller runs none."""
-    if config.pluginmanager.has_plugin("xdist"):
-        config.pluginmanager.register(importlib.import_module("distribution"))
+    plugins = config.pluginmanager
+    if plugins.has_plugin("own_machine"):
+        return  # tests/compat has these hooks too
+    plugins.register(own_machine, "own_machine")
+    if plugins.has_plugin("xdist"):
+        plugins.register(importlib.import_module("distribution"), "distribution")
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
     if runs_tests and os.geteuid() == 0:
         own_machine.enter()
