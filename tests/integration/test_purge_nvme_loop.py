@@ -20,7 +20,7 @@ import time
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks, sysfs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
@@ -112,7 +112,8 @@ def bench(loop_drive, tmp_path, monkeypatch):
     loop = loop_drive(size_bytes=SIZE)
     made = Bench(loop, tmp_path)
     monkeypatch.setattr(attributes, "transport", lambda host, name: "nvme")
-    monkeypatch.setattr(attributes, "nvme_controllers", lambda host, name: ["/sys/class/nvme/nvme0"])
+    for module in (attributes, sysfs):
+        monkeypatch.setattr(module, "nvme_controllers", lambda host, name: ["/sys/class/nvme/nvme0"])
     monkeypatch.setattr(identity, "serial", lambda host, name: SERIAL if name == loop.name else None)
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(made.machine))
