@@ -9,9 +9,9 @@ import datetime
 import typing as t
 
 from ansible import constants as C
-from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
+from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
@@ -19,15 +19,19 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings im
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
 
-# The registered results of the role preflight: (variable, module, key of its answer, field of View).
+# What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer; field of View).
 ANSWERS = (
-    ("__preflight_info", "run_info", "runs", "runs"),
-    ("__preflight_host", "host_info", "host_info", "facts"),
-    ("__preflight_drives", "drive_facts", "drives", "drives"),
-    ("__preflight_checks", "host_checks", "findings", "checks"),
-    ("__preflight_checks", "host_checks", "snapshot", "snapshot"),
+    ("run_info", "runs", "runs"),
+    ("host_info", "host_info", "facts"),
+    ("drive_facts", "drives", "drives"),
+    ("host_checks", "findings", "checks"),
+    ("host_checks", "snapshot", "snapshot"),
 )
+ARGUMENTS = {name: {"type": "dict", "required": True} for name in ("asked", "names", *dict.fromkeys(argument for argument, _key, _field in ANSWERS))}
 
+
+# What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
+RESULTS = ("ssd_run", "ssd_attach", "ssd_seen", "ssd_look_again", "ssd_job", "ssd_watched")
 
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.
 UNSET = "__preflight_unset"
@@ -44,13 +48,12 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
-        variables = task_vars or {}
-        self.validate_argument_spec({})
+        _unused, heard = self.validate_argument_spec(ARGUMENTS)
         findings = controller.missing_packages()
         findings += controller.callback_findings(C.config.get_config_value("CALLBACKS_ENABLED"), C.config._config_file)
+        findings += _given_results(load_extra_vars(self._loader))
         if not findings:
-            hostvars = variables["hostvars"]
-            views = [_view(name, hostvars[name]) for name in variables["ansible_play_hosts_all"]]
+            views = [_view(name, {argument: by_host.get(name) for argument, by_host in heard.items()}) for name in heard["asked"]]
             decided = decision.decide(views, self._task.check_mode, datetime.datetime.now(datetime.timezone.utc))
             findings = decided.findings
             if decided.shows_plan:
@@ -71,6 +74,12 @@ class ActionModule(ActionBase):
             self._display.display(line)
 
 
+def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:
+    """Results of the roles among the extra variables."""
+    advice = "say what you want by ssd_mode, ssd_run_id and ssd_run_name, and take it away from -e"
+    return [f"{name}: is decided by preflight and the roles, and cannot be given; {advice}" for name in RESULTS if name in extra]
+
+
 def _message(findings: t.Sequence[str]) -> str:
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
     return "\n".join([f"Preflight found {count} to put right. Nothing was erased or changed.", *(f"- {line}" for line in findings)])
@@ -83,28 +92,20 @@ def _warned(warnings: t.Sequence[str]) -> list[str]:
     return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 
-def _view(name: str, values: t.Mapping[str, t.Any]) -> View:
-    """One host's variables and answers. `values`: its hostvars."""
+def _view(name: str, heard: t.Mapping[str, t.Any]) -> View:
+    """One host's variables and answers. `heard`: what each argument of the action has of it."""
     fields: dict[str, t.Any] = {"failures": {}}
-    for variable, module, key, field in ANSWERS:
-        answer = plain(_get(values, variable) or {})
+    for module, key, field in ANSWERS:
+        answer = plain(heard[module] or {})
         if answer.get("unreachable"):
             fields["unreachable"] = str(answer.get("msg") or "no connection")
         elif answer.get("failed"):
             fields["failures"][module] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
         elif key in answer:
             fields[field] = answer[key]
-    asked = plain(_get(values, "__preflight_asked"))
+    asked, names = plain(heard["asked"]), plain(heard["names"]) or []
     if asked is not None:
         asked = {key: value for key, value in asked.items() if value != UNSET}
-    similar = [key for key in values if key.startswith("ssd_d") and key != "ssd_drives"]
-    misplaced = [key for key in values if key in MISPLACED]
+    similar = [key for key in names if key.startswith("ssd_d") and key != "ssd_drives"]
+    misplaced = [key for key in names if key in MISPLACED]
     return View(name, asked=asked, similar=similar, misplaced=misplaced, **fields)
-
-
-def _get(values: t.Mapping[str, t.Any], key: str) -> t.Any:
-    """A variable, or None where it is missing or leads to one that is."""
-    try:
-        return values[key] if key in values else None
-    except AnsibleError:
-        return None

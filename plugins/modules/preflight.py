@@ -12,13 +12,12 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Looks at what the role C(ssdlab.fleet.preflight) noted and registered for every host of the play, and fails with everything that is
-    wrong at once, naming host, drive and variable.
+  - Looks at what every host was asked and what it answered, and fails with everything that is wrong at once, naming host, drive and variable.
   - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the hosts, else a new one.
   - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should take.
     Otherwise writes C(run.json) into the run's folder on the controller.
   - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and the others go on.
-  - Runs on the controller, once for the play. It has no options; call it through the role.
+  - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -28,7 +27,31 @@ attributes:
     support: none
   idempotent:
     support: full
-options: {}
+options:
+  asked:
+    description: What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables could not be read, which stops the run.
+    type: dict
+    required: true
+  names:
+    description: The names of each host's variables that begin with C(ssd_), to find those that are misspelt or misplaced.
+    type: dict
+    required: true
+  run_info:
+    description: The result of M(ssdlab.fleet.run_info) on each host, also where it failed or could not reach the host.
+    type: dict
+    required: true
+  host_info:
+    description: The result of M(ssdlab.fleet.host_info) on each host.
+    type: dict
+    required: true
+  drive_facts:
+    description: The result of M(ssdlab.fleet.drive_facts) on each host.
+    type: dict
+    required: true
+  host_checks:
+    description: The result of M(ssdlab.fleet.host_checks) on each host.
+    type: dict
+    required: true
 seealso:
   - module: ssdlab.fleet.drive_facts
   - module: ssdlab.fleet.host_info
@@ -38,6 +61,12 @@ seealso:
 EXAMPLES = r"""
 - name: Decide over the whole fleet
   ssdlab.fleet.preflight:
+    asked: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'what_is_asked'))) }}"
+    names: {}
+    run_info: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'runs_seen'))) }}"
+    host_info: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'host_seen'))) }}"
+    drive_facts: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'drives_seen'))) }}"
+    host_checks: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'checks_seen'))) }}"
   register: decision
   run_once: true
   delegate_to: localhost
@@ -67,7 +96,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def main():
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    names = ("asked", "names", "run_info", "host_info", "drive_facts", "host_checks")
+    module = AnsibleModule(argument_spec={name: {"type": "dict", "required": True} for name in names}, supports_check_mode=True)
     module.fail_json(msg="ssdlab.fleet.preflight runs on the controller, as an action; its plugin was not found there")
 
 

@@ -115,7 +115,8 @@ def _host_settings(view: View) -> list[Finding]:
     if view.asked is None:
         if view.unreachable:
             return []
-        return [Finding("could not even be checked, see its error above: a variable of its is wrong or undefined", view.name)]
+        message = "could not even be checked, see its error above: a variable of its is wrong or undefined"
+        return [Finding(f"{message} (without an error: the play has serial, but all hosts of a run are decided on together)", view.name)]
     return [Finding(problem, view.name) for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]]
 
 
