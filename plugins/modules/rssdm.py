@@ -17,6 +17,7 @@ description:
   - Sets what Micron's technical note TN-FD-15 names, by Micron's C(rssdm), and reads it back by C(rssdm -L -d).
   - The drive is found by its serial number; its place in the list, and so its id, may change. Before each change it is looked up again.
   - Settings take effect at a power cycle; a reboot is not enough. Until then they are V(pending), and a second run sends nothing again.
+  - What a drive had before the first change is recorded, and O(state=restored) puts it back; C(restore.yml) does so.
   - Nothing is set on a drive that a run is working on.
   - Needs root and C(rssdm) of Micron's support pack.
 extends_documentation_fragment:
@@ -29,10 +30,16 @@ attributes:
   idempotent:
     support: full
 options:
-  serial:
-    description: The drive's serial number, in quotes, as C(rssdm -L) shows it.
+  state:
+    description:
+      - V(present) sets what is asked for on one drive, or only looks.
+      - V(restored) puts back what was there before on every drive that this module changed; the other options but O(state_dir) do not count.
     type: str
-    required: true
+    choices: [present, restored]
+    default: present
+  serial:
+    description: The drive's serial number, in quotes, as C(rssdm -L) shows it. Required for O(state=present).
+    type: str
   power_limiting:
     description:
       - Whether the drive keeps within the slot's 25 W, at about 40 % less I/O. The half-height card (HHHL) only; the 2.5-inch drive is refused.
@@ -56,7 +63,7 @@ options:
     description: The option of C(rssdm -M) for the write cache. The note does not print it; take it from the help of the installed C(rssdm).
     type: str
   state_dir:
-    description: Where it is kept what waits for a power cycle, in C(rssdm/<serial>.json).
+    description: Where it is kept what waits for a power cycle and what was there before, in C(rssdm/<serial>.json).
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:
@@ -80,6 +87,11 @@ EXAMPLES = r"""
     vendor_power_cycle_reason: "{{ set.message }}"
   when: set.power_cycle_required
 
+- name: Put back what the drives of this host had before
+  ssdlab.fleet.rssdm:
+    state: restored
+  become: true
+
 - name: Only look
   ssdlab.fleet.rssdm:
     serial: "00000000121504A1B2C3"
@@ -90,7 +102,7 @@ EXAMPLES = r"""
 RETURN = r"""
 drive:
   description: The drive as C(rssdm -L -d) shows it.
-  returned: success
+  returned: when O(state=present)
   type: dict
   contains:
     drive_id:
@@ -131,12 +143,12 @@ drive:
       sample: Drive is in good health
 current:
   description: What C(rssdm -L -d) shows, each of V(power_limiting), V(interrupt_coalescing), V(write_cache); null where it shows none.
-  returned: success
+  returned: when O(state=present)
   type: dict
   sample: {power_limiting: false, interrupt_coalescing: "0xD200F", write_cache: true}
 pending:
   description: What is set, and not in effect before the host is power-cycled. In check mode, what would be.
-  returned: success
+  returned: when O(state=present)
   type: dict
   sample: {interrupt_coalescing: "0xD801F"}
 power_cycle_required:
@@ -155,21 +167,59 @@ commands:
   type: list
   elements: list
   sample: [[rssdm, -M, -i, "0xD801F", -n, "0"]]
+restored:
+  description: The drives that were changed earlier, with what each shows now and what waits for a power cycle.
+  returned: when O(state=restored)
+  type: list
+  elements: dict
+  sample: [{serial: "00000000121504A1B2C3", current: {interrupt_coalescing: "0xD801F"}, pending: {interrupt_coalescing: "0xD200F"}}]
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
 from ..module_utils.tools.rssdm import RssdmError
-from ..module_utils.vendor.rssdm_settings import apply, show, wanted
+from ..module_utils.vendor.rssdm_settings import Outcome, apply, restore, show, wanted
 
 SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
+
+
+def one(done: Outcome) -> dict:
+    """The result for one drive."""
+    return {
+        "changed": done.changed,
+        "drive": {key: getattr(done.drive, key) for key in SHOWN},
+        "current": show(done.current),
+        "pending": show(done.pending),
+        "power_cycle_required": bool(done.pending),
+        "message": done.message,
+        "commands": done.commands,
+        "diff": {"before": show(done.before), "after": show({**done.before, **done.pending})},
+    }
+
+
+def all_restored(host: Host, state_dir: str, check: bool) -> dict:
+    """The result for every drive that is recorded. Raises RssdmError with the drives that did not get their settings back."""
+    done = restore(host, state_dir, check)
+    problems = [entry.problem for entry in done if entry.problem]
+    if problems:
+        raise RssdmError(" ".join(problems))
+    results = [(entry.serial, one(entry.outcome)) for entry in done if entry.outcome]
+    return {
+        "changed": any(result["changed"] for _serial, result in results),
+        "restored": [{"serial": serial, "current": result["current"], "pending": result["pending"]} for serial, result in results],
+        "power_cycle_required": any(result["power_cycle_required"] for _serial, result in results),
+        "message": " ".join(result["message"] for _serial, result in results if result["message"]),
+        "commands": [argv for _serial, result in results for argv in result["commands"]],
+        "diff": {key: {serial: result["diff"][key] for serial, result in results} for key in ("before", "after")},
+    }
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "serial": {"type": "str", "required": True},
+            "state": {"type": "str", "choices": ["present", "restored"], "default": "present"},
+            "serial": {"type": "str"},
             "power_limiting": {"type": "bool"},
             "interrupt_coalescing": {"type": "str"},
             "queue_depth": {"type": "int"},
@@ -178,23 +228,17 @@ def main() -> None:
             "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
         },
         mutually_exclusive=[("interrupt_coalescing", "queue_depth")],
+        required_if=[("state", "present", ["serial"])],
         supports_check_mode=True,
     )
     given = module.params
     try:
+        if given["state"] == "restored":
+            module.exit_json(**all_restored(Host(), given["state_dir"], module.check_mode))
         done = apply(Host(), given["serial"], wanted(given), given["state_dir"], given["write_cache_flag"] or "", module.check_mode)
     except (RssdmError, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(
-        changed=done.changed,
-        drive={key: getattr(done.drive, key) for key in SHOWN},
-        current=show(done.current),
-        pending=show(done.pending),
-        power_cycle_required=bool(done.pending),
-        message=done.message,
-        commands=done.commands,
-        diff={"before": show(done.before), "after": show({**done.before, **done.pending})},
-    )
+    module.exit_json(**one(done))
 
 
 if __name__ == "__main__":

@@ -336,3 +336,67 @@ def test_a_host_that_did_not_boot_anew_is_told(lab, redfish_bmc, tmp_path):
     """The BMC switches, but it is another machine's: our boot id stays."""
     code, output = lab.vendor(vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_power_cycle_timeout_s=5))
     assert code != 0 and "See that it has booted anew" in output, output
+
+
+@pytest.fixture
+def measured(lab, loop_drive):
+    """The lab with a drive to measure: the vendors' drives beside it are only set."""
+    lab.hosts["server"]["ssd_drives"] = [loop_drive().selector]
+    lab.vars["ssd_plan"] = [dict(lab.vars["ssd_plan"][0], precondition=False)]
+    lab.qualify = lambda *args, prefix=(), book="qualify": lab.play(book, *args, env=lab.environment, prefix=prefix)
+    return lab
+
+
+def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_others_go_on(measured, loop_drive, tmp_path):
+    """A second server with a host name of its own: this machine in another UTS namespace."""
+    python = tmp_path / "python-of-rack1-08"
+    python.write_text("#!/bin/sh\nexec unshare --uts sh -c 'hostname rack1-08; exec \"$0\" \"$@\"' %s \"$@\"\n" % sys.executable)
+    python.chmod(0o755)
+    measured.hosts["rack1-08"] = {"ssd_drives": [loop_drive("other").selector], "ansible_python_interpreter": str(python)}
+    measured.hosts["server"]["vendor_rssdm"] = [{"serial": "S1", "queue_depth": 256}]
+    for plan in (("-e", "ssd_mode=plan"), ("--check",)):
+        code, output = measured.qualify(*plan)
+        assert code == 0 and "The host would be left out: it may not be power-cycled" in output, output
+        assert not any(pending(measured).values()) and measured.run_folders() == []
+    code, output = measured.qualify()
+    assert code != 0 and "Power-cycle the host (a reboot is not enough)" in output, output
+    assert pending(measured)["S1"] == {"interrupt_coalescing": 0xD801F}
+    verdicts = {drive["host"]: (drive["verdict"], " ".join(drive["reasons"])) for drive in measured.summary()["drives"]}
+    assert verdicts["rack1-08"][0] == "pass" and verdicts["server"][0] == "not_tested", verdicts
+    assert "waits for a power cycle" in verdicts["server"][1], verdicts
+    code, output = measured.qualify("--limit", "server", book="restore")
+    assert code == 0 and pending(measured)["S1"] == {"interrupt_coalescing": 0xD200F}, output
+    assert "interrupt_coalescing = 0xD200F is set and waits for a power cycle" in output, output
+
+
+def test_a_run_power_cycles_the_host_for_its_settings_and_restore_brings_the_old_ones(measured, redfish_bmc, tmp_path):
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("%s\n" % uuid.uuid4())
+    server = Machine(redfish_bmc, measured, boot_id)
+    server.start()
+    namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
+    asked = {"interrupt_coalescing": 0xD801F, "power_limiting": 1}
+    measured.hosts["server"]["vendor_rssdm"] = [{"serial": "S1", "queue_depth": 256, "power_limiting": True}]
+    measured.vars.update(allowed(redfish_bmc))
+    code, output = measured.qualify("-e", "ssd_mode=plan", prefix=namespace)
+    assert code == 0 and "The host would be power-cycled." in output and server.powers == ["On"], output
+    code, output = measured.qualify(prefix=namespace)
+    assert code == 0 and measured.summary()["verdicts"]["pass"] == 1, output
+    drive = measured.seen()["rssdm"]["drives"][1]
+    assert {name: drive[name] for name in asked} == asked and server.powers == ["On", "Off", "On"]
+    # The job began in the boot that has the settings.
+    assert measured.journal("job_started")[0]["boot_id"] == boot_id.read_text().strip()
+    code, output = measured.qualify(prefix=namespace, book="restore")
+    server.ended.set()
+    drive = measured.seen()["rssdm"]["drives"][1]
+    assert code == 0 and "pending" not in drive and server.powers == ["On", "Off", "On", "Off", "On"], output
+    assert (drive["interrupt_coalescing"], drive["power_limiting"]) == (0xD200F, 0)
+    code, output = measured.qualify(prefix=namespace, book="restore")
+    assert code == 0 and "changed=0" in output and "pending" not in measured.seen()["rssdm"]["drives"][1], output
+
+
+def test_a_wrong_setting_stops_its_host_before_the_host_job(measured):
+    measured.hosts["server"]["vendor_rssdm"] = [{"serial": "S1", "interrupt_coalescing": "0xD800F"}]
+    code, output = measured.qualify()
+    assert code != 0 and "unexpected results" in output and measured.run_folders() == [], output
+    assert not any(pending(measured).values())

@@ -4,13 +4,29 @@
 """What a vendor's tool was told and a drive does not tell back: one small JSON file a drive, `<state_dir>/<tool>/<slug of serial>.json`."""
 from __future__ import annotations
 
+import glob
 import json
 import os
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from ..core.files import slug, write_atomic
 
 SCHEMA_VERSION = 1
+
+
+def records(state_dir: str, tool: str) -> List[Dict[str, Any]]:
+    """What was kept of every drive for one tool, in the order of the files' names."""
+    paths = sorted(glob.glob(os.path.join(glob.escape(state_dir), tool, "*.json")))
+    return [_load(path) for path in paths]
+
+
+def _load(path: str) -> Dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
 
 
 class Record:
@@ -21,12 +37,7 @@ class Record:
 
     def read(self) -> Dict[str, Any]:
         """What was kept; {} where nothing was."""
-        try:
-            with open(self.path, encoding="utf-8") as file:
-                kept = json.load(file)
-        except (OSError, ValueError):
-            return {}
-        return kept if isinstance(kept, dict) else {}
+        return _load(self.path)
 
     def write(self, **fields: Any) -> None:
         """Replace it. Raises OSError."""

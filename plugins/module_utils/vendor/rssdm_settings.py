@@ -4,6 +4,7 @@
 """Bring the settings of a P320h or P420m to what is wanted. They take effect at a power cycle, which no software can tell from a reboot.
 
 So what was set is recorded with the boot id: a value is pending until another boot shows it, and a second run sends nothing again.
+What a drive had before the first change is recorded too, until `restore` has put it back and a power cycle has brought it.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
 from ..tools import rssdm
 from ..tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, Drive, RssdmError
-from .record import Record
+from .record import Record, records
 
 SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
 # The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.
@@ -58,27 +59,58 @@ def wanted(parameters: Mapping[str, Any]) -> Dict[str, Any]:
     return asked
 
 
+class Restored(NamedTuple):
+    """What came of one recorded drive. outcome: its Outcome; problem: why it could not be put back, and what to do; one of them is empty."""
+
+    serial: str
+    outcome: Optional[Outcome]
+    problem: str
+
+
 def apply(host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False) -> Outcome:
-    """Set what differs, read back, and record what is pending. `check`: change nothing. Raises RssdmError."""
+    """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing. Raises RssdmError."""
     drive, seen = rssdm.read(host, serial)
     _refuse(drive, asked)
-    record = Record(state_dir, "rssdm", serial.strip())
+    record = Record(state_dir, rssdm.TOOL, serial.strip())
     boot = host.get(BOOT_ID) or ""
-    kept = _pending(record.read(), seen, boot)
+    recorded = record.read()
+    kept = _pending(recorded, seen, boot)
     commands = _commands(drive, asked, seen, kept, write_cache_flag)
     before = dict(seen, **kept)
     new = {setting: asked[setting] for setting in commands}
     current = seen
     if not check:
         sent: List[str] = []
+        # Before the first change: a value that is changed a second time was ours already.
+        originals = {**{setting: seen[setting] for setting in commands}, **_originals(recorded)}
+        flag = write_cache_flag if WRITE_CACHE in commands else recorded.get("write_cache_flag", "")
         try:
             if new:
+                _remember(record, {"pending": kept, "boot_id": boot, "serial": serial.strip(), "originals": originals, "write_cache_flag": flag})
                 drive, current = _send(host, drive, commands, sent)
         finally:  # also what was sent before one of them failed
-            _remember(record, {**kept, **{setting: asked[setting] for setting in sent}}, boot)
+            waiting = {**kept, **{setting: asked[setting] for setting in sent}}
+            changed = {setting: value for setting, value in originals.items() if setting in waiting or current.get(setting) != value}
+            _remember(record, {"pending": waiting, "boot_id": boot, "serial": serial.strip(), "originals": changed, "write_cache_flag": flag})
     pending = {**kept, **new}
     message = _message(drive, pending, record.read(), boot)
     return Outcome(drive, bool(new), before, current, pending, list(commands.values()), message)
+
+
+def restore(host: Host, state_dir: str, check: bool = False) -> List[Restored]:
+    """Put back, on every drive that is recorded, what it had before our first change. A drive that fails does not keep the others from it."""
+    done = []
+    for recorded in records(state_dir, rssdm.TOOL):
+        originals, serial = _originals(recorded), str(recorded.get("serial") or "")
+        if not originals or not serial:
+            continue
+        try:
+            done.append(Restored(serial, apply(host, serial, originals, state_dir, str(recorded.get("write_cache_flag") or ""), check), ""))
+        except RssdmError as error:
+            kept = ", ".join("%s = %s" % (setting, shown(setting, value)) for setting, value in sorted(originals.items()))
+            advice = "Put it right and restore again; for a drive that is gone for good, remove %s" % Record(state_dir, rssdm.TOOL, serial).path
+            done.append(Restored(serial, None, "drive %s did not get back %s: %s. %s" % (serial, kept, error, advice)))
+    return done
 
 
 def _refuse(drive: Drive, asked: Mapping[str, Any]) -> None:
@@ -94,6 +126,12 @@ def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> Dic
         return {}
     same_boot = bool(boot) and kept.get("boot_id") == boot
     return {setting: value for setting, value in values.items() if setting in SETTINGS and (same_boot or seen.get(setting) != value)}
+
+
+def _originals(kept: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the drive had before the first change of ours."""
+    values = kept.get("originals")
+    return {setting: value for setting, value in values.items() if setting in SETTINGS} if isinstance(values, Mapping) else {}
 
 
 def _commands(drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str) -> Dict[str, List[str]]:
@@ -127,13 +165,16 @@ def _same_id(now: Drive, then: Drive) -> None:
         raise RssdmError("drive %s had the rssdm id %s and has %s now; run this again" % (then.serial, then.drive_id, now.drive_id))
 
 
-def _remember(record: Record, pending: Mapping[str, Any], boot: str) -> None:
-    if not pending:
+def _remember(record: Record, fields: Mapping[str, Any]) -> None:
+    """Keep the record while something is pending or has yet to be put back; the boot is that in which the pending values were set."""
+    if not fields["pending"] and not fields["originals"]:
         record.remove()
         return
     kept = record.read()
-    if kept.get("pending") != pending:
-        record.write(pending=dict(pending), boot_id=boot)
+    if kept.get("pending") == fields["pending"]:
+        fields = dict(fields, boot_id=kept.get("boot_id", fields["boot_id"]))
+    if any(kept.get(name) != value for name, value in fields.items()):
+        record.write(**fields)
 
 
 def _message(drive: Drive, pending: Mapping[str, Any], kept: Mapping[str, Any], boot: str) -> str:

@@ -51,6 +51,16 @@ def test_rssdm_sets_once_and_says_that_a_power_cycle_is_needed(call):
     assert again["diff"]["before"] == again["diff"]["after"]
 
 
+def test_rssdm_restores_what_it_changed_without_being_told_which_drives(call):
+    assert call(rssdm, state="restored")["restored"] == []
+    call(rssdm, serial="S1", queue_depth=256)
+    planned, done, again = call(rssdm, check=True, state="restored"), call(rssdm, state="restored"), call(rssdm, state="restored")
+    assert [result["changed"] for result in (planned, done, again)] == [True, True, False]
+    assert planned["commands"] == done["commands"] == [["rssdm", "-M", "-i", "0xD200F", "-n", "1"]]
+    (drive,) = again["restored"]
+    assert drive["serial"] == "S1" and drive["pending"] == {"interrupt_coalescing": "0xD200F"} and again["power_cycle_required"] is True
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [

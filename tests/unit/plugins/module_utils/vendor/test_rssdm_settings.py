@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
+
 import emulator
 import pytest
 
@@ -50,7 +52,8 @@ def test_after_the_power_cycle_nothing_is_pending(server, tmp_path):
     after = server(interrupt_coalescing="0xD020F")
     assert (after.changed, after.pending, after.message) == (False, {}, "")
     assert after.current[INTERRUPT_COALESCING] == 0xD020F
-    assert not list(tmp_path.glob("state/rssdm/*"))
+    (record,) = tmp_path.glob("state/rssdm/*")
+    assert json.loads(record.read_text())["originals"] == {INTERRUPT_COALESCING: 0xD200F}
 
 
 def test_back_again_before_the_power_cycle_sends_it(server):
@@ -58,6 +61,62 @@ def test_back_again_before_the_power_cycle_sends_it(server):
     back = server(power_limiting=False)
     assert back.changed and server.modified()[-1] == ["rssdm", "-M", "-p", "0", "-n", "1"]
     assert not server(power_limiting=False).changed
+
+
+@pytest.fixture
+def powered(server):
+    """Boot the host anew with the power off in between."""
+    boots = iter(range(2, 9))
+
+    def cycle():
+        emulator.power_cycle(server.host.machine)
+        server.host.reboot("boot-%d" % next(boots))
+
+    return cycle
+
+
+def test_restore_puts_back_what_was_there_before_the_first_change(server, powered, tmp_path):
+    state = str(tmp_path / "state")
+    server(interrupt_coalescing="0xD020F", power_limiting=True)
+    powered()
+    server(interrupt_coalescing="0xD801F")
+    powered()
+    (planned,) = rssdm_settings.restore(server.host, state, check=True)
+    assert planned.outcome.changed and len(server.modified()) == 3
+    (done,) = rssdm_settings.restore(server.host, state)
+    assert done.outcome.pending == {INTERRUPT_COALESCING: 0xD200F, POWER_LIMITING: False} and "power cycle" in done.outcome.message
+    (again,) = rssdm_settings.restore(server.host, state)
+    assert not again.outcome.changed and again.outcome.pending == done.outcome.pending
+    powered()
+    (ended,) = rssdm_settings.restore(server.host, state)
+    assert (ended.outcome.changed, ended.outcome.pending) == (False, {})
+    assert ended.outcome.current[INTERRUPT_COALESCING] == 0xD200F and ended.outcome.current[POWER_LIMITING] is False
+    assert rssdm_settings.restore(server.host, state) == [] and not list(tmp_path.glob("state/rssdm/*"))
+
+
+def test_restore_before_the_power_cycle_takes_the_pending_value_back(server, powered, tmp_path):
+    server(power_limiting=True)
+    rssdm_settings.restore(server.host, str(tmp_path / "state"))
+    powered()
+    (ended,) = rssdm_settings.restore(server.host, str(tmp_path / "state"))
+    assert ended.outcome.current[POWER_LIMITING] is False and not list(tmp_path.glob("state/rssdm/*"))
+
+
+def test_restore_knows_the_option_of_the_write_cache(server, powered, tmp_path):
+    server("S2", write_cache=False, write_cache_flag="-w")
+    powered()
+    rssdm_settings.restore(server.host, str(tmp_path / "state"))
+    assert server.modified()[-1] == ["rssdm", "-M", "-w", "1", "-n", "2"]
+
+
+def test_a_drive_that_is_gone_does_not_keep_the_others_from_being_restored(server, tmp_path):
+    server("OTHER", power_limiting=True)
+    server("S1", power_limiting=True)
+    with emulator.state(server.host.machine) as machine:
+        machine["rssdm"]["drives"] = [drive for drive in machine["rssdm"]["drives"] if drive["serial"] != "OTHER"]
+    gone, done = rssdm_settings.restore(server.host, str(tmp_path / "state"))
+    assert gone.outcome is None and "OTHER did not get back power_limiting = False" in gone.problem and "gone for good, remove" in gone.problem
+    assert done.serial == "S1" and done.outcome.changed
 
 
 def test_what_is_as_wanted_is_left_alone(server):
