@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache/ansible-test"
 COPY = CACHE / "ansible_collections/ssdlab/fleet"
 # Kept in the copy: ansible-test's own, and a git of its own, else it asks the checkout's, which ignores the copy.
-# Left out: the link that makes a checkout find itself; the collection has none.
-KEPT, LEFT_OUT = ("tests/output/", ".git/"), "playbooks/collections/"
+# Left out: the links that make a checkout find itself; the collection has none.
+KEPT, LEFT_OUT = ("tests/output/", ".git/"), ("playbooks/collections/", "collections/ansible_collections/")
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 STAND_IN = """\
 import sys

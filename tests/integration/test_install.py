@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,9 @@ def installed(home):
     built = command(home, home, galaxy, "collection", "build", str(home / "clone"), "--output-path", str(home / "built"))
     assert built.returncode == 0, built.stderr
     tarball = next((home / "built").glob("ssdlab-fleet-*.tar.gz"))
+    with tarfile.open(tarball) as packed:
+        names = packed.getnames()
+    assert "qualify.yml" in names and not [name for name in names if "ansible_collections" in name]
     done = command(home, home, galaxy, "collection", "install", str(tarball), "--no-deps", "--offline", "-p", str(home / "elsewhere"))
     assert done.returncode == 0, done.stderr
     return home / "elsewhere"
@@ -95,17 +99,36 @@ def project(folder: Path, collections: Path, callback: bool) -> Path:
     return folder
 
 
-def test_plan_mode_from_a_bare_clone(home, drive, tmp_path):
+def plan_mode(home: Path, clone: Path, playbook: str, drive, tmp_path: Path) -> None:
     """The default mode shows what would be erased, and erases nothing."""
     hosts = {"here": {"ansible_connection": "local", "ssd_drives": [{"backing_file": str(drive.backing_file), "ssd_overwrite_data": True}]}}
     inventory = tmp_path / "inventory.json"
     inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"hosts": hosts, "vars": {"ssd_plan": PLAN}}}}}))
-    done = command(home, home / "clone", "ansible-playbook", "playbooks/qualify.yml", "-i", str(inventory))
+    done = command(home, clone, "ansible-playbook", playbook, "-i", str(inventory))
     assert done.returncode == 0, done.stdout + done.stderr
     assert str(drive.backing_file) in done.stdout
     assert "changed=0" in done.stdout
     content = drive.backing_file.read_bytes()
     assert content.count(b"\xa5") == len(content)
+
+
+@pytest.mark.parametrize("playbook", ["playbooks/qualify.yml", "qualify.yml"])
+def test_plan_mode_from_a_bare_clone(home, drive, tmp_path, playbook):
+    """In the root as AWX does it, too."""
+    plan_mode(home, home / "clone", playbook, drive, tmp_path)
+
+
+def test_from_the_root_of_a_clone_without_the_links(home, installed, drive, tmp_path):
+    """A checkout that lost its links (a zip file, Windows) takes the collection from where it is installed."""
+    clone = tmp_path / "clone"
+    run(["git", "clone", "--quiet", str(home / "clone"), str(clone)])
+    for link in clone.glob("**/ansible_collections/ssdlab/fleet"):
+        link.unlink()
+    missing = command(home, clone, "ansible-playbook", "qualify.yml", "-i", "localhost,")
+    assert missing.returncode != 0 and "ssdlab.fleet" in missing.stdout + missing.stderr
+    settings = (clone / "ansible.cfg").read_text().replace("[defaults]\n", f"[defaults]\ncollections_path = {installed}\n", 1)
+    (clone / "ansible.cfg").write_text(settings)
+    plan_mode(home, clone, "qualify.yml", drive, tmp_path)
 
 
 def test_installed_collection(home, installed, bed, tmp_path):
