@@ -56,7 +56,7 @@ VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_uti
 MOLECULE = """\
 trap : INT
 molecule destroy --scenario-name default || exit
-molecule test --scenario-name default && exit
+molecule test --scenario-name default --scenario-name roles && exit
 result=$?
 molecule destroy --scenario-name default
 exit $result"""
