@@ -32,8 +32,38 @@ def test_there_are_roles():
 
 
 @pytest.mark.parametrize("role", NAMES)
-def test_every_role_has_specs(role):
-    assert specs(role).get("main", {}).get("short_description")
+def test_every_role_has_specs_that_say_what_it_does(role):
+    assert "main" in specs(role)
+    for entry, spec in specs(role).items():
+        assert spec.get("short_description") and spec.get("description"), entry
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_every_role_has_a_readme_whose_examples_are_yaml_and_use_it(role):
+    text = (ROLES / role / "README.md").read_text(encoding="utf-8")
+    examples = [yaml.safe_load(example) for example in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert text.startswith(f"# ssdlab.fleet.{role}\n") and any(f"ssdlab.fleet.{role}" in str(example) for example in examples)
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_every_role_but_the_shared_variables_acts_and_depends_on_these_alone(role):
+    """A role that depended on one that acts would do its step too."""
+    dependencies = [entry["role"] for entry in load(role, "meta/main.yml")["dependencies"]]
+    assert dependencies == ([] if role == "ssd" else ["ssdlab.fleet.ssd"])
+    assert bool(load(role, "tasks/main.yml")) == (role != "ssd")
+
+
+@pytest.mark.parametrize("role", NAMES)
+def test_no_role_reads_a_variable_that_another_role_keeps_to_itself(role):
+    others = "|".join(name for name in NAMES if name != role)
+    files = [path for path in (ROLES / role).rglob("*.yml") if path.is_file()]
+    assert {path.name: found for path in files if (found := re.findall(rf"\b__(?:{others})_\w+", path.read_text(encoding="utf-8")))} == {}
+
+
+def test_playbooks_read_no_variable_that_a_role_keeps_to_itself():
+    private = re.compile(rf"\b__(?:{'|'.join(NAMES)})_\w+")
+    books = (ROLES.parent / "playbooks").glob("*.yml")
+    assert {path.name: found for path in books if (found := private.findall(path.read_text(encoding="utf-8")))} == {}
 
 
 @pytest.mark.parametrize("role", NAMES)
