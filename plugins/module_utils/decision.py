@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What preflight decided for a host: the plan carries a digest of it, and the host job erases nothing that is not in that decision."""
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Dict, Mapping
+
+DESTRUCTIVE = "destructive"
+# Of a drive's entry in plan.json: who it is, what of its identity may never be another, and what is done to it.
+_OF_DRIVE = ("drive", "selector", "expected", "tests")
+
+
+def digest(plan: Mapping[str, Any], mode: str) -> str:
+    """SHA-256 over the run, the host, the mode and all that the plan does to drives. The same on the controller and on the host."""
+    decided = {
+        "mode": mode,
+        "run": plan["run"]["id"],
+        "host": plan["host"],
+        "drives": [{key: drive.get(key) for key in _OF_DRIVE} for drive in plan["drives"]],
+    }
+    return hashlib.sha256(json.dumps(decided, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def made(plan: Mapping[str, Any], mode: str = DESTRUCTIVE) -> Dict[str, str]:
+    """The decision for a plan, as it stands in plan.json: {mode, digest}."""
+    return {"mode": mode, "digest": digest(plan, mode)}
+
+
+def problem(plan: Mapping[str, Any]) -> str:
+    """Why the plan is not what preflight decided; "" if it is."""
+    known = plan.get("decision")
+    if not isinstance(known, Mapping):
+        return "it carries no decision of preflight"
+    if known.get("mode") != DESTRUCTIVE:
+        return "preflight decided for ssd_mode=%s" % known.get("mode")
+    if known.get("digest") != digest(plan, DESTRUCTIVE):
+        return "its drives or tests are not those that preflight decided on"
+    return ""

@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Can anybody but root change what a folder holds, or put another folder in its place?"""
+from __future__ import annotations
+
+import os
+import stat
+from typing import Iterable, List, Set
+
+
+def problems(path: str) -> List[str]:
+    """Why a folder, or one that is still to be made, is not root's alone to write: texts that name the place; none where it is.
+
+    Everything on the way counts, links too. In a sticky folder such as /tmp nobody can move what root made there, so it is no fault of an
+    ancestor. This process's own user counts as root.
+    """
+    found = []
+    for place in sorted(_on_the_way(os.path.abspath(path)), key=lambda place: (place.count("/"), place)):
+        try:
+            status = os.stat(place)
+        except OSError:
+            continue  # it is still to be made, and its parent says by whom
+        if not stat.S_ISDIR(status.st_mode):
+            found.append("%s is no folder" % place)
+        elif status.st_uid not in (0, os.geteuid()):
+            found.append("%s belongs to user %d" % (place, status.st_uid))
+        elif _others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
+            found.append("others than root may write to %s (mode %04o)" % (place, stat.S_IMODE(status.st_mode)))
+    return found
+
+
+def _others_write(status: os.stat_result) -> bool:
+    return bool(status.st_mode & stat.S_IWOTH) or (bool(status.st_mode & stat.S_IWGRP) and status.st_gid != 0)
+
+
+def _on_the_way(path: str) -> Set[str]:
+    """Each folder that leads to a path, with what links on the way lead to."""
+    found: Set[str] = set()
+    for place in _prefixes(path):
+        found.update(_prefixes(os.path.realpath(place)))
+        if os.path.islink(place):
+            target = os.path.join(os.path.dirname(place), os.readlink(place))
+            found.update(os.path.realpath(each) for each in _prefixes(os.path.abspath(target)))
+    return found
+
+
+def _prefixes(path: str) -> Iterable[str]:
+    parts = [part for part in path.split("/") if part]
+    return ["/" + "/".join(parts[:count]) for count in range(len(parts) + 1)]

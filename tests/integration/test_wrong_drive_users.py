@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases 60 to 69 of docs/wrong-drives.md: users of a drive that /proc/PID/fd does not show. All are staged, then played at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import openers
+import pytest
+from wrong_drive import needs, run
+
+OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.py", "fuse_node.py"))
+PATIENT = {"timeout": 20}
+# By its device node, and by the file behind it.
+NODE = ["mapped", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
+FILE = ["mapped", "first_thread_gone", "io_uring"]
+
+
+def stage(disk, how, path):
+    disk.waiting(sys.executable, OPENERS, how, path)
+
+
+@pytest.fixture(scope="module")
+def outcome(bench):
+    if openers.EXIT is None:
+        pytest.skip("the number of exit(2) on this machine is not known")
+    for how in NODE:
+        disk = bench.disk(how)
+        stage(disk, how, disk.path)
+    for how in FILE:
+        disk = bench.disk("file " + how)
+        stage(disk, how, disk.file)
+    _other_node(bench.disk("another node"))
+    _fuse(bench.disk("fuse"))
+    _bound(bench.disk("bound here"), bench.disk("bound elsewhere"))
+    _qemu(bench.disk("qemu-nbd"))
+    once = bench.disk("looked at once")
+    once.waiting(sys.executable, "-c", ONCE, once.path)
+    return bench.play()
+
+
+# Reads the drive once in a while, as monitors do: not often enough to be a user.
+ONCE = """
+import os, sys, threading, time
+def work():
+    while True:
+        os.close(os.open(sys.argv[1], os.O_RDONLY))
+        time.sleep(20)
+threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def _other_node(disk):
+    """Opened, with O_PATH links of the name gone, by a node of its own, as in a container."""
+    node = os.path.join(disk.bench.folder, "node")
+    os.mknod(node, 0o60600, os.stat(disk.path).st_rdev)
+    stage(disk, "io_uring", node)
+
+
+def _fuse(disk):
+    where = os.path.join(disk.bench.folder, "fuse")
+    os.mkdir(where)
+    number = Path("/sys/block", disk.name, "dev").read_text().strip()
+    disk.waiting("unshare", "--mount", "--propagation", "private", sys.executable, FUSE_NODE, number, where)
+
+
+def _bound(here, elsewhere):
+    for disk in (here, elsewhere):
+        Path(disk.file + ".node").touch()
+    here.bench.in_namespace("mount", "--bind", here.path, here.file + ".node")
+    script = 'mount --bind "$0" "$1" && echo ready && read -r _'
+    elsewhere.waiting("unshare", "--mount", "--propagation", "private", "sh", "-c", script, elsewhere.path, elsewhere.file + ".node")
+
+
+def _qemu(disk):
+    needs("qemu-nbd")
+    socket = os.path.join(disk.bench.folder, "nbd")
+    pid = os.path.join(disk.bench.folder, "nbd.pid")
+    run("qemu-nbd", "--fork", "--persistent", "--format=raw", "--pid-file=" + pid, "--socket=" + socket, disk.file)
+    disk.bench.callback(lambda: os.kill(int(Path(pid).read_text()), 15))
+
+
+@pytest.mark.case(60)
+@pytest.mark.parametrize("name", ["mapped", "file mapped"])
+def test_case_60_mapped_with_its_descriptor_closed(outcome, name):
+    outcome.refused(name, "opened")
+
+
+@pytest.mark.case(61)
+@pytest.mark.parametrize("name", ["first_thread_gone", "own_table", "file first_thread_gone"])
+def test_case_61_open_in_a_thread_that_the_process_does_not_show(outcome, name):
+    outcome.refused(name, "opened")
+
+
+@pytest.mark.case(62)
+@pytest.mark.parametrize("name", ["io_uring", "file io_uring", "another node"])
+def test_case_62_registered_with_io_uring(outcome, name):
+    outcome.refused(name, "opened")
+
+
+@pytest.mark.case(63)
+@pytest.mark.parametrize("name", ["comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"])
+def test_case_63_a_process_that_comes_and_goes(outcome, name):
+    outcome.refused(name, "opened")
+
+
+@pytest.mark.case(64)
+def test_case_64_a_node_on_a_file_system_in_user_space(outcome):
+    outcome.refused("fuse", "opened")
+
+
+@pytest.mark.case(66)
+def test_case_66_the_file_behind_it_is_open(outcome):
+    outcome.refused("qemu-nbd", "opened")
+    assert "qemu-nbd" in outcome.message("qemu-nbd", "opened")
+
+
+@pytest.mark.case(67)
+def test_case_67_its_node_is_mounted_elsewhere(outcome):
+    outcome.refused("bound here", "mounted")
+    outcome.refused("bound elsewhere", "mounted")
+
+
+def test_who_looks_once_is_no_user(outcome):
+    assert outcome.codes("looked at once") == outcome.codes("spare") == set()
+    outcome.nothing_happened()
