@@ -186,6 +186,11 @@ drives:
       type: list
       elements: dict
       sample: [{code: partition_table, message: "22123A4F5B6C (/dev/nvme0n1): it has a partition table: gpt. ..."}]
+    passing:
+      description: Programs that have it open and only look at drives by themselves, such as udev, smartd or multipathd. They do not speak against it.
+      type: list
+      elements: str
+      sample: ["smartd (process 812)"]
     own_data:
       description: What the ledger in O(state_dir) says of the data on the drive; null where it knows nothing.
       type: dict

@@ -69,6 +69,7 @@ def _again_and_again(path, flags, open_s, closed_s):
     def work():
         while True:
             handle = os.open(path, flags)
+            os.read(handle, 512)
             time.sleep(open_s)
             os.close(handle)
             time.sleep(closed_s)

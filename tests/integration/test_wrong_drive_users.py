@@ -14,7 +14,6 @@ import pytest
 from wrong_drive import needs, run
 
 OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.py", "fuse_node.py"))
-PATIENT = {"timeout": 20}
 # By its device node, and by the file behind it.
 NODE = ["mapped", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
 FILE = ["mapped", "first_thread_gone", "io_uring"]
@@ -48,7 +47,9 @@ ONCE = """
 import os, sys, threading, time
 def work():
     while True:
-        os.close(os.open(sys.argv[1], os.O_RDONLY))
+        handle = os.open(sys.argv[1], os.O_RDONLY)
+        os.read(handle, 512)
+        os.close(handle)
         time.sleep(20)
 threading.Thread(target=work, daemon=True).start()
 print("ready", flush=True)
@@ -57,7 +58,7 @@ sys.stdin.read()
 
 
 def _other_node(disk):
-    """Opened, with O_PATH links of the name gone, by a node of its own, as in a container."""
+    """Through a node of another name, as in a container."""
     node = os.path.join(disk.bench.folder, "node")
     os.mknod(node, 0o60600, os.stat(disk.path).st_rdev)
     stage(disk, "io_uring", node)
@@ -125,6 +126,37 @@ def test_case_66_the_file_behind_it_is_open(outcome):
 def test_case_67_its_node_is_mounted_elsewhere(outcome):
     outcome.refused("bound here", "mounted")
     outcome.refused("bound elsewhere", "mounted")
+
+
+# --- where users do not show ----------------------------------------------------------------------------------------------------------
+
+CONTAINER = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+NO_PTRACE = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace")
+
+
+@pytest.mark.case(68)
+def test_case_68_a_container_does_not_see_who_uses_its_drives(make_bench):
+    bench = make_bench()
+    stage(bench.disk("opened outside"), "comes_and_goes", bench.disks["opened outside"].path)
+    bench.inside = CONTAINER
+    outcome = bench.play()
+    outcome.refused("spare", "unseen_users")
+    assert "container" in outcome.message("spare", "unseen_users")
+    assert "unseen_users" in outcome.codes("opened outside")
+    bench.disks["spare"].entry["allow"] = ["unseen_users"]
+    outcome = bench.play("--check", playbook="qualify", entries=[bench.spare.entry])
+    assert outcome.code == 0 and not outcome.changed, outcome.output
+
+
+@pytest.mark.case(69)
+def test_case_69_processes_that_may_not_be_looked_into(make_bench):
+    bench = make_bench()
+    stage(bench.disk("opened"), "mapped", bench.disks["opened"].path)
+    bench.inside = NO_PTRACE
+    outcome = bench.play()
+    outcome.refused("spare", "unseen_users")
+    assert "cannot be looked into" in outcome.message("spare", "unseen_users")
+    outcome.refused("opened", "unseen_users")
 
 
 def test_who_looks_once_is_no_user(outcome):

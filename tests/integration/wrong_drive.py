@@ -153,6 +153,7 @@ class Bench(contextlib.ExitStack):
         self.plays = 0
         self.environment = {}
         self._namespace = []
+        self.inside = ()  # a command that the plays run under, such as one that makes a container
 
     def disk(self, name, size_bytes=SIZE):
         """A blank drive."""
@@ -183,8 +184,8 @@ class Bench(contextlib.ExitStack):
     def prefix(self):
         """What puts a play into its namespace."""
         if not self._namespace:
-            return ()
-        return ("unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join([*self._namespace, 'exec "$@"']), "sh")
+            return self.inside
+        return (*self.inside, "unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join([*self._namespace, 'exec "$@"']), "sh")
 
     def play(self, *arguments, playbook="start", entries=None, env=None, variables=None):
         """Play at all drives, or at these entries of ssd_drives (a list, or a mapping by inventory name). `variables`: more of them, by inventory name."""

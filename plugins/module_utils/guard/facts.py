@@ -17,7 +17,7 @@ _SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
 
 
 class Mount(NamedTuple):
-    """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace."""
+    """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace; root: what of its file system is mounted."""
 
     major_minor: str
     source: str
@@ -25,6 +25,7 @@ class Mount(NamedTuple):
     kind: str = ""
     options: str = ""
     number: str = ""
+    root: str = "/"
 
 
 @dataclasses.dataclass
@@ -41,9 +42,15 @@ class Machine:
     groups: List[Set[str]] = dataclasses.field(default_factory=list)
     # kernel name → the system's place that lies on it, at any depth
     system: Dict[str, str] = dataclasses.field(default_factory=dict)
-    # device number → who has it open
-    openers: Dict[str, Set[str]] = dataclasses.field(default_factory=dict)
-    openers_settled: bool = False
+    # (device number, where) of nodes that are mounted on another place
+    bound: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    # By key (openers.key_of): who uses what is open, and who only passes by
+    openers: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
+    passing: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
+    # kernel name of a drive → keys of its other nodes and of the file behind it
+    keys: Dict[str, Set[str]] = dataclasses.field(default_factory=dict)
+    # why not all processes of the machine could be seen
+    unseen: List[str] = dataclasses.field(default_factory=list)
     # (who names a device, how), in the order found
     exports: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
     configured: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
@@ -76,6 +83,8 @@ class Facts:
     swaps: List[str] = dataclasses.field(default_factory=list)
     hibernation: List[str] = dataclasses.field(default_factory=list)
     opened: List[str] = dataclasses.field(default_factory=list)
+    passing: List[str] = dataclasses.field(default_factory=list)
+    unseen: List[str] = dataclasses.field(default_factory=list)
     exported: List[str] = dataclasses.field(default_factory=list)
     configured: List[str] = dataclasses.field(default_factory=list)
     tables: List[str] = dataclasses.field(default_factory=list)

@@ -28,11 +28,12 @@ def inspect(
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
     left on a drive does not speak against it. Returns, in the order given, `{selector, drive, path, identity, eligible,
-    refusals: [{code, message}], overridden: the same, own_data: None or {run_id, state, released, unchanged}}`; path and
+    refusals: [{code, message}], overridden: the same, passing: [who has it open and only looks at drives, such as udev],
+    own_data: None or {run_id, state, released, unchanged}}`; path and
     identity are None where no single drive matches.
     """
     located = [_locate(host, selector) for selector in selectors]
-    shared = machine(host)
+    shared = machine(host, [name for name, _refused in located if name], quick=bool(held))
     results = []
     for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
         facts = None
@@ -46,9 +47,10 @@ def inspect(
 
 def discover(host: Host, state_dir: Optional[str] = None) -> List[Dict[str, Any]]:
     """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
-    shared = machine(host)
+    names = identity.whole_drives(host)
+    shared = machine(host, names)
     results = []
-    for name in identity.whole_drives(host):
+    for name in names:
         selector = identity.best_selector(host, name)
         facts, refused = _safe_probe(host, name, {}, shared, state_dir)
         if selector is None:
@@ -69,6 +71,7 @@ def _result(selector: Any, facts: Optional[Facts], refused: List[Refusal], run_i
         "eligible": facts is not None and all(refusal["code"] in lifted for refusal in left),
         "refusals": [refusal for refusal in left if refusal["code"] not in lifted],
         "overridden": [refusal for refusal in left if refusal["code"] in lifted],
+        "passing": facts.passing if facts else [],
         "own_data": known,
     }
 

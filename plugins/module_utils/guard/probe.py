@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 import struct
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ..core.host import Host
 from ..drive import identity as drive
@@ -29,10 +29,10 @@ _BLKGETDISKSEQ = 0x80081280  # Linux 5.15
 _BY_TRANSPORT: Dict[str, Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
 
 
-def machine(host: Host) -> Machine:
-    """What every drive of the host shares, looked at once."""
+def machine(host: Host, names: Sequence[str], quick: bool = False) -> Machine:
+    """What every drive of the host shares, looked at once. names: the drives; quick: they were looked at before, and are held."""
     facts = Machine()
-    users.read_machine(host, facts)
+    users.read_machine(host, facts, names, quick)
     configured.read_machine(host, facts)
     return facts
 
@@ -45,7 +45,7 @@ def probe(
     ledger: Optional[Mapping[str, Any]] = None,
 ) -> Facts:
     """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`: own_data's entry of it."""
-    shared = shared or machine(host)
+    shared = shared or machine(host, [name])
     facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=drive.identity(host, name))
     facts.failures.extend(shared.failures)
     if facts.kind != "drive":

@@ -48,6 +48,11 @@ REFUSALS: Dict[str, _Text] = {
     "held": _Text("another device is built on it: {detail}", "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT),
     "busy": _Text("another process holds it exclusively{detail}", "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT),
     "opened": _Text("it is open in {detail}", "End what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
+    "unseen_users": _Text(
+        "who uses it cannot be seen: {detail}",
+        "Run the play on the machine itself, as root; where nothing outside can use the drive, allow: [unseen_users], " + _KEEP_OUT,
+        _ALLOW,
+    ),
     "exported": _Text("it is exported by {detail}", "Take the export away (nvmetcli, targetcli), " + _KEEP_OUT),
     "configured": _Text("the host is set up to use it: {detail}", "Take that entry away if nothing on the drive is needed, " + _KEEP_OUT),
     "partition_table": _Text(
@@ -111,6 +116,7 @@ RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
     ("hibernation", lambda facts: facts.hibernation),
     ("held", lambda facts: facts.holders),
     ("opened", lambda facts: facts.opened),
+    ("unseen_users", lambda facts: facts.unseen),
     ("exported", lambda facts: facts.exported),
     ("configured", lambda facts: facts.configured),
     ("partition_table", lambda facts: [*facts.tables, *facts.partitions]),

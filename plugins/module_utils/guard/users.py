@@ -4,39 +4,37 @@
 """Who uses a drive now: mounts of every namespace, the system itself, swap, stacked devices, processes, exports."""
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import re
-import struct
-import time
-from typing import Dict, List, Optional, Set
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from ..core.host import Host
-from ..drive import identity
+from ..drive import attributes, identity, loop
 from .facts import Facts, Machine, Mount, add
 from .names import device_number, resolved, unescape
+from .openers import GONE, Watch
 
 # What lies on these places is the system (issue: resolve them through any number of layers).
 SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
-_SETTLE_S = 1.0  # udev and blkid look at a drive that was just closed for less than that
-_LOOK_AGAIN_S = 0.25
-_LOOP_GET_STATUS64, _LOOP_STATUS_BYTES, _LOOP_RDEVICE = 0x4C05, 232, 16  # include/uapi/linux/loop.h: lo_rdevice is the third of 64 bits
-_GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)  # the process ended meanwhile, or is a zombie
-_MOUNT_ID = re.compile(r"^mnt_id:\s*([0-9]+)$", re.MULTILINE)  # of /proc/*/fdinfo (proc(5))
-# An fd on a mount of these may block for ever when it is looked at, and no block device lies there.
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO (include/linux/proc_ns.h): it has every process of the machine
+# What is open or mounted there may block for ever when it is looked at.
 _REMOTE = re.compile(r"(nfs\d?|cifs|smb3?|ceph|9p|afs|lustre|gpfs|beegfs|fuse(\..+)?)$")
 # Where kernel targets keep the path that they export (Documentation/nvme/nvmet, target/configfs; SCST, USB gadget).
 _EXPORTS = (
     ("nvmet", "/sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path"),
+    ("nvmet passthru", "/sys/kernel/config/nvmet/subsystems/*/passthru/device_path"),
     ("LIO", "/sys/kernel/config/target/core/*/*/udev_path"),
     ("SCST", "/sys/kernel/scst_tgt/devices/*/filename"),
     ("USB gadget", "/sys/kernel/config/usb_gadget/*/functions/mass_storage.*/lun.*/file"),
 )
+_RNBD = "/sys/class/rnbd-server/ctl/devices/*/block_dev"  # a link to the device in sysfs
 
 
-def read_machine(host: Host, facts: Machine) -> None:
-    """Everything on the host that uses block devices, once for all drives."""
+def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
+    """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see openers.Watch."""
+    namespace = host.readlink("/proc/self/ns/pid")
+    if namespace != _FIRST_PID_NAMESPACE:
+        facts.unseen.append("it is looked at from a container (PID namespace %s), where processes outside do not show" % (namespace or "unknown"))
     _read_mounts(host, facts)
     try:
         facts.swaps = [unescape(line.split()[0]) for line in host.read("/proc/swaps").splitlines()[1:] if line.strip()]
@@ -50,7 +48,8 @@ def read_machine(host: Host, facts: Machine) -> None:
         backing = identity.backing_file(host, name)
         if backing:
             facts.stacked.append((name, backing))
-            below = facts.names.get(_backing_number(host, name) or "")
+            behind = loop.read(host, identity.node(name))  # the path in sysfs may be that of a container, or of a node that is gone
+            below = facts.names.get(behind.node if behind else "")
             if below and identity.node(below) != backing:
                 facts.stacked.append((name, identity.node(below)))
         writeback = host.get("/sys/block/%s/backing_dev" % name)
@@ -59,23 +58,9 @@ def read_machine(host: Host, facts: Machine) -> None:
     facts.groups = [set(host.listdir(path)) for path in host.glob("/sys/fs/btrfs/*/devices")]
     for who, pattern in _EXPORTS:
         facts.exports += [("%s (%s)" % (who, path), host.get(path) or "") for path in host.glob(pattern)]
+    facts.exports += [("rnbd (%s)" % path, identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)]
     _read_system(host, facts)
-    facts.openers = _openers(host, facts)
-
-
-def _backing_number(host: Host, name: str) -> Optional[str]:
-    """major:minor of the block device behind a loop device; None for a file. The path in sysfs may be that of a container, or of a node that is gone."""
-    try:
-        handle = os.open(host.path(identity.node(name)), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        (number,) = struct.unpack_from("=Q", fcntl.ioctl(handle, _LOOP_GET_STATUS64, bytes(_LOOP_STATUS_BYTES)), _LOOP_RDEVICE)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-    return "%d:%d" % (os.major(number), os.minor(number)) if number else None
+    _read_openers(host, facts, names, quick)
 
 
 def _read_mounts(host: Host, facts: Machine) -> None:
@@ -87,10 +72,12 @@ def _read_mounts(host: Host, facts: Machine) -> None:
             continue
         try:
             text = host.read(process + "/mountinfo")
-            facts.mounts.extend(_mount(line) for line in text.splitlines())
+            mounts = [_mount(line) for line in text.splitlines()]
+            facts.mounts += mounts
+            facts.bound += _bound_nodes(host, process, mounts)
         except OSError as error:
-            if error.errno not in _GONE:
-                facts.failures.append("%s/mountinfo cannot be read: %s" % (process, error.strerror))
+            if error.errno not in GONE:
+                facts.unseen.append("%s/mountinfo cannot be read: %s" % (process, error.strerror))
             continue
         except (ValueError, IndexError):
             facts.failures.append("%s/mountinfo has a line that is none" % process)
@@ -105,7 +92,15 @@ def _mount(line: str) -> Mount:
     """One line after proc(5): id, parent, major:minor, root, mount point, options, optional fields, -, type, source, options."""
     fields = line.split(" ")
     dash = fields.index("-", 6)
-    return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], unescape(" ".join(fields[dash + 3:])), fields[0])
+    options = unescape(" ".join(fields[dash + 3:]))
+    return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], options, fields[0], unescape(fields[3]))
+
+
+def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> List[Tuple[str, str]]:
+    """(device number, where) of nodes that are mounted on another place, as a container gets a drive."""
+    single = [mount for mount in mounts if mount.root != "/" and not _REMOTE.match(mount.kind)]
+    found = [(device_number(host, process + "/root" + mount.where), mount.where) for mount in single]
+    return [(number, where) for number, where in found if number]
 
 
 # --- the system's own drives ---------------------------------------------------------------------------------------------------------
@@ -177,57 +172,42 @@ def _name_of(host: Host, path: str) -> Optional[str]:
 
 # --- processes -----------------------------------------------------------------------------------------------------------------------
 
-def _openers(host: Host, facts: Machine) -> Dict[str, Set[str]]:
-    """Who has which block device open, by device number: the name may be another one in a container. Not this process."""
-    found: Dict[str, Set[str]] = {}
+def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
+    """Who has which block device open, and for these drives also their other nodes and the files behind them."""
     # By the mount's id: a path says nothing, as all may lie below a root from the network, or below that of one container.
-    remote = {mount.number for mount in facts.mounts if _REMOTE.match(mount.kind)}
-    for process in host.glob("/proc/[0-9]*"):
-        pid = os.path.basename(process)
-        if pid == str(os.getpid()):
-            continue
-        try:
-            numbers = _open_numbers(host, process, remote)
-        except OSError as error:
-            if error.errno not in _GONE:
-                facts.failures.append("%s/fd cannot be read: %s" % (process, error.strerror))
-            continue
-        for number in numbers:
-            found.setdefault(number, set()).add("%s (process %s)" % (host.get(process + "/comm") or "?", pid))
-    return found
+    remote = {mount.number: mount.kind for mount in facts.mounts if _REMOTE.match(mount.kind)}
+    facts.keys = {name: other_nodes(host, name) for name in names}
+    nodes = {}
+    for name in names:
+        for member in [name, *_partitions(host, name)]:
+            number = host.get("/sys/class/block/%s/dev" % member)
+            nodes.update({identity.node(member): number} if number else {})
+    watch = Watch(host, set().union(*facts.keys.values()), nodes, remote, facts.names)
+    facts.openers, facts.passing = watch.observe(quick)
+    facts.unseen += watch.failures
 
 
-def _open_numbers(host: Host, process: str, remote: Set[str]) -> Set[str]:
-    numbers = set()
-    for descriptor in os.listdir(host.path(process + "/fd")):
-        path = "%s/fd/%s" % (process, descriptor)
-        if not (host.readlink(path) or "").startswith("/"):
-            continue  # sockets, pipes
-        mount = _MOUNT_ID.search(host.get("%s/fdinfo/%s" % (process, descriptor)) or "") if remote else None
-        if mount and mount.group(1) in remote:
-            continue  # files of a server that may not answer
-        number = device_number(host, path)
-        if number:
-            numbers.add(number)
-    return numbers
+def _partitions(host: Host, name: str) -> List[str]:
+    return [part for part in host.listdir("/sys/block/" + name) if host.exists("/sys/block/%s/%s/partition" % (name, part))]
 
 
-def _settle(host: Host, facts: Machine, numbers: Set[str]) -> None:
-    """Look again at who has these open for up to a second: who only looked has closed it then."""
-    deadline = time.monotonic() + _SETTLE_S
-    while not facts.openers_settled and facts.openers.keys() & numbers:
-        time.sleep(_LOOK_AGAIN_S)
-        now = _openers(host, facts)
-        facts.openers = {number: now[number] & who for number, who in facts.openers.items() if now.get(number, set()) & who}
-        facts.openers_settled = time.monotonic() >= deadline
+def other_nodes(host: Host, name: str) -> Set[str]:
+    """The keys (openers.key_of) of the character devices that lead to a drive, and of the file behind a loop device."""
+    block = "/sys/block/%s/device/" % name
+    paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob("%s%s/*/dev" % (block, kind))]
+    if name.startswith("nvme"):
+        paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
+        paths.append("/sys/class/nvme-generic/ng%s/dev" % name[len("nvme"):])
+    keys = {"char " + number for number in map(host.get, paths) if number}
+    behind = loop.read(host, identity.node(name)) if name.startswith("loop") else None
+    return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
 
 
 # --- one drive -----------------------------------------------------------------------------------------------------------------------
 
 def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     """Everything that is built on the drive, at any depth, and what of it is mounted, swapped to, open or exported."""
-    block = "/sys/block/" + facts.name
-    facts.partitions = [part for part in host.listdir(block) if host.exists("%s/%s/partition" % (block, part))]
+    facts.partitions = _partitions(host, facts.name)
     _walk_up(host, facts, shared)
     nodes = {identity.node(member) for member in facts.family}
     together = [group for group in shared.groups if group & set(facts.family)]
@@ -240,9 +220,11 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     for member in facts.family:
         if member in shared.system:
             add(facts.system, shared.system[member])
-    _settle(host, shared, facts.numbers)
-    for number in sorted(facts.numbers):
-        add(facts.opened, *sorted(shared.openers.get(number, ())))
+    add(facts.mounts, *("its node on %s" % where for number, where in shared.bound if number in facts.numbers))
+    for key in sorted(facts.numbers | shared.keys.get(facts.name, set())):
+        add(facts.opened, *shared.openers.get(key, ()))
+        add(facts.passing, *shared.passing.get(key, ()))
+    facts.unseen = list(shared.unseen)
     add(facts.exported, *(who for who, path in shared.exports if resolved(host, path) in nodes or device_number(host, path) in facts.numbers))
     facts.block_backing = next((path for user, path in shared.stacked if user == facts.name and _name_of(host, path)), None)
 

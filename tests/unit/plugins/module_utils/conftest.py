@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import openers
 
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
 sys.path.insert(0, EMULATORS)
@@ -39,6 +40,8 @@ class FakeHost(Host):
         self.nvme_says("smart-log", {"critical_warning": 0})
         self.nvme_says("resv-report", {"gen": 0, "rtype": 0, "regctl": 0, "ptpls": 0, "regctls": []})
         self.commands = []
+        os.makedirs(self.path("/proc/self/ns"), exist_ok=True)
+        os.symlink("pid:[4026531836]", self.path("/proc/self/ns/pid"))  # of the machine itself, not of a container
         self.put("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
         self.mount("/dev/root", BOOT_DISK, "/")
 
@@ -123,6 +126,12 @@ class FakeHost(Host):
     def loop(self, number, backing_file=None, size=GIB):
         files = {"loop__backing_file": backing_file} if backing_file else {}
         return self.disk("loop%d" % number, "7:%d" % number, "/sys/devices/virtual", size=size if backing_file else 0, **files)
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch):
+    """The guard looks several times at who has a drive open; a tree of files does not change meanwhile."""
+    monkeypatch.setattr(openers, "LOOK_EVERY_S", 0)
 
 
 @pytest.fixture

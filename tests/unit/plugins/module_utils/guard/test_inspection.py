@@ -183,7 +183,7 @@ def test_an_unreadable_mount_table_is_refused(drive_of, monkeypatch):
         return read(path)
 
     monkeypatch.setattr(drive_of, "read", refuse)
-    assert codes(drive_of) == ["probe_failed"]
+    assert codes(drive_of) == ["unseen_users"]
 
 
 @pytest.mark.parametrize("gone", [errno.ENOENT, errno.ESRCH, errno.EINVAL])
@@ -365,7 +365,7 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
 # docs/internals.md, "The guard's codes".
 def test_only_these_codes_can_be_overridden():
     allowed = {code for code, text in rules.REFUSALS.items() if text.overridable == "allow"}
-    assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed"}
+    assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed", "unseen_users"}
     assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
     assert {text.overridable for text in rules.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data"}
 
@@ -408,7 +408,7 @@ FINDINGS = {
     "block_backing": "/dev/sdb",
     "identity": {"size_bytes": None, "path": "/dev/sda"},
     # Not against the drive by themselves: how to find out more, what a purge method asks, what lifts a refusal.
-    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data")),
+    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data", "passing")),
     "hangs": None,  # goes with a failure
 }
 

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, openers, probe, users
 
 SELECTOR = {"serial": "SN1"}
 
@@ -18,9 +18,8 @@ SELECTOR = {"serial": "SN1"}
 def host(fake, monkeypatch):
     """A host with one drive that may be erased. Device nodes are told by their names: a fixture tree has none."""
     monkeypatch.setattr(probe, "_probe_node", lambda *_args: None)
-    monkeypatch.setattr(users, "_LOOK_AGAIN_S", 0.01)
-    monkeypatch.setattr(users, "_SETTLE_S", 0.02)
-    monkeypatch.setattr(users, "device_number", lambda host, path: host.get("/sys/class/block/%s/dev" % (host.readlink(path) or path).rpartition("/")[2]))
+    for module, name in ((users, "device_number"), (openers, "key_at")):
+        monkeypatch.setattr(module, name, lambda host, path: host.get("/sys/class/block/%s/dev" % (host.readlink(path) or path).rpartition("/")[2]))
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1")
     return fake
 
@@ -142,7 +141,7 @@ def test_our_own_process_does_not_count(host):
 
 def test_who_only_looked_does_not_count(host, monkeypatch):
     path = opened(host, 4711, "/dev/nvme0n1", "(udev-worker)")
-    monkeypatch.setattr(users.time, "sleep", lambda _s: os.path.lexists(path) and os.unlink(path))
+    monkeypatch.setattr(openers.time, "sleep", lambda _s: os.path.lexists(path) and os.unlink(path))
     assert refusals(host) == {}
 
 
@@ -153,7 +152,7 @@ def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mou
     if mount_id:
         host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t%s\nino:\t3\n" % mount_id)
     looked = []
-    monkeypatch.setattr(users, "device_number", lambda host, path: looked.append(path))
+    monkeypatch.setattr(openers, "key_at", lambda host, path: looked.append(path))
     assert refusals(host) == {} and bool(looked) is looks
 
 
@@ -169,14 +168,14 @@ def test_a_root_on_a_remote_file_system_hides_no_open_drive(host, kind, process)
     assert "qemu-kvm (process 4711)" in refusals(host)["opened"]
 
 
-@pytest.mark.parametrize("number, code", [(errno.EACCES, "probe_failed"), (errno.ESRCH, None), (errno.ENOENT, None)])
+@pytest.mark.parametrize("number, code", [(errno.EACCES, "unseen_users"), (errno.ESRCH, None), (errno.ENOENT, None)])
 def test_fds_that_cannot_be_read(host, monkeypatch, number, code):
     host.put("/proc/77/comm", "x")
 
     def refuse(*_args):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(users, "_open_numbers", refuse)
+    monkeypatch.setattr(openers.Watch, "_open", refuse)
     assert set(refusals(host)) == ({code} if code else set())
 
 

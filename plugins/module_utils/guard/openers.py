@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which processes have a drive open: descriptors of every thread, mapped memory, files registered with io_uring.
 
-Some come and go, so the guard looks several times, and inotify counts the opens between two looks. Reads only.
+Some come and go, so the guard looks several times, and inotify tells of reads and writes between two looks. Reads only.
 """
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import random
@@ -17,7 +18,7 @@ import struct
 import time
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from .host import Host
+from ..core.host import Host
 
 LOOKS = 9
 LOOK_EVERY_S = 0.3  # on average: each pause is random, so that nobody keeps step with it
@@ -37,12 +38,13 @@ _REMOTE_FUSE = re.compile(r"fuse(\..+)?$")
 _KCMP_FILES = 2
 _KCMP = {"x86_64": 312, "aarch64": 272, "ppc64le": 354, "s390x": 343}.get(platform.machine())  # the number of kcmp(2)
 _AT_FDCWD, _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, _STATX_BYTES = -100, 0x4000, 0x7FF, 256
-_IN_MODIFY, _IN_CLOSE_WRITE, _IN_OPEN = 0x2, 0x8, 0x20  # inotify(7)
+_IN_ACCESS, _IN_MODIFY = 0x1, 0x2  # inotify(7)
 _INOTIFY_EVENT = struct.Struct("=iIII")
 _MAPPING = re.compile(rb"^(\S+) \S+ \S+ (\S+) ([1-9][0-9]*) +/", re.MULTILINE)  # proc_pid_maps(5): address, device, inode
 _RING_FILE = re.compile(r"^\s+[0-9]+: (\S+)", re.MULTILINE)  # io_uring's fdinfo, below UserFiles: whole paths since Linux 6.7
 _MOUNT_ID = re.compile(r"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)$", re.MULTILINE)
+GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)  # the process ended meanwhile, or is a zombie
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -106,7 +108,7 @@ def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
 class Watch:
     """Looks at who has what open. `extra`: keys of character devices and files that count beside all block devices.
 
-    `nodes`: {path of a device node: its key}, whose opens inotify counts between the looks. `remote`: {mount id: kind of file system} of
+    `nodes`: {path of a device node: its key}, whose reads and writes inotify tells between the looks. `remote`: {mount id: kind of file system} of
     those whose server may not answer. failures: what could not be read.
     """
 
@@ -122,14 +124,14 @@ class Watch:
 
     def observe(self, quick: bool = False) -> Seen:
         """LOOKS looks over some seconds. quick: one, and the others only where it finds somebody who may count."""
-        with _Opens(self._host, self._nodes) as opens:
+        with _Traffic(self._host, self._nodes) as traffic:
             looks = [self.look(deep=True)]
             if quick and not any(not opener.passing for key, who in looks[0].items() for opener in who if key in self._watched()):
                 return judge(looks)
             for number in range(1, LOOKS):
                 time.sleep(random.uniform(0.5, 1.5) * LOOK_EVERY_S)
                 looks.append(self.look(deep=number == LOOKS - 1))
-                for key, opener in opens.since():
+                for key, opener in traffic.since():
                     if not any(other.passing for other in looks[-1].get(key, ())):  # else it was them, as far as we can tell
                         looks[-1].setdefault(key, set()).add(opener)
         return judge(looks)
@@ -149,7 +151,7 @@ class Watch:
                 keys += self._mapped(process) if deep else []
             except OSError as error:
                 if error.errno not in GONE:
-                    self._fail("%s/fd cannot be read: %s" % (process, error.strerror))
+                    self._fail("%s cannot be looked into: %s" % (process, error.strerror))
                 continue
             for key, writes in keys:
                 name, passing = self._program(process)
@@ -180,7 +182,7 @@ class Watch:
         for table in self._tables(process):
             for descriptor in os.listdir(self._host.path(table + "/fd")):
                 path = "%s/fd/%s" % (table, descriptor)
-                link = self._host.readlink(path) or ""
+                link = _link(self._host.path(path))
                 info = "%s/fdinfo/%s" % (table, descriptor)
                 if link == "anon_inode:[io_uring]":
                     found += [(key, True) for key in self._registered(process, self._host.get(info) or "")]
@@ -205,11 +207,7 @@ class Watch:
             mount = _MOUNT_ID.search(self._host.get(info) or "")
             kind = self._remote.get(mount.group(1), "") if mount else ""
         if not kind:
-            try:
-                status = os.stat(self._host.path(path))
-            except (OSError, ValueError):
-                return None
-            return key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev)
+            return key_at(self._host, path)
         # A server that may not answer: what the kernel knows without asking it. Files from a network server are left out: even that may ask.
         return _known_key(self._host.path(path)) if _REMOTE_FUSE.match(kind) else None
 
@@ -224,11 +222,7 @@ class Watch:
         """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the path alone."""
         found = []
         for path in _RING_FILE.findall(info.partition("UserFiles:")[2].partition("UserBufs:")[0]):
-            if path.startswith("/"):
-                status = _stat(self._host.path(process + "/root" + path))
-                key = key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev) if status else None
-            else:
-                key = self._numbers.get(path)
+            key = key_at(self._host, process + "/root" + path) if path.startswith("/") else self._numbers.get(path)
             if key is not None and self._counts(key):
                 found.append(key)
         return found
@@ -237,31 +231,36 @@ class Watch:
 
     def _mapped(self, process: str) -> List[Tuple[str, bool]]:
         """What a process has mapped, also where its descriptor is closed. Each file of the machine is looked at once."""
-        try:
-            text = self._host.read_bytes(process + "/maps")
-        except OSError:
-            return []  # a kernel thread, or gone; who may not read this may not read its descriptors either
+        text = self._host.read_bytes(process + "/maps")
         found = []
         for address, device, inode in set(_MAPPING.findall(text)):
             if (device, inode) not in self._files:
                 if any(device.decode() == known for known in self._remote.values()):
                     continue
-                status = _stat(self._host.path("%s/map_files/%s" % (process, _unpadded(address.decode()))))
-                self._files[device, inode] = key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev) if status else None
+                self._files[device, inode] = key_at(self._host, "%s/map_files/%s" % (process, _unpadded(address.decode())))
             key = self._files[device, inode]
             if key is not None and self._counts(key):
                 found.append((key, True))
         return found
 
 
-GONE = (2, 3, 22)  # ENOENT, ESRCH, EINVAL: the process ended meanwhile, or is a zombie
-
-
-def _stat(path: str) -> Optional[os.stat_result]:
+def _link(path: str) -> str:
+    """What a descriptor leads to; "" where it was closed meanwhile. Raises OSError where this process may not know."""
     try:
-        return os.stat(path)
-    except (OSError, ValueError):
+        return os.readlink(path)
+    except OSError as error:
+        if error.errno in GONE:
+            return ""
+        raise
+
+
+def key_at(host: Host, path: str) -> Optional[str]:
+    """The key of what a path leads to; None where it leads nowhere."""
+    try:
+        status = os.stat(host.path(path))
+    except (OSError, ValueError):  # a text with a NUL byte names nothing
         return None
+    return key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev)
 
 
 def _unpadded(address: str) -> str:
@@ -288,8 +287,11 @@ def _known_key(path: str) -> Optional[str]:
     return key_of(mode, os.makedev(major, minor), inode, os.makedev(node_major, node_minor))
 
 
-class _Opens:
-    """Opens of device nodes, as inotify tells them: also those too short for any look. It does not tell whose they are."""
+class _Traffic:
+    """Reads and writes through device nodes, as inotify tells them: also those too short for any look. It does not tell whose they are.
+
+    Opens alone say nothing: losetup, smartd and this guard open nodes only to ask the kernel.
+    """
 
     def __init__(self, host: Host, nodes: Mapping[str, str]) -> None:
         self._host = host
@@ -297,14 +299,14 @@ class _Opens:
         self._keys: Dict[int, str] = {}
         self._handle = -1
 
-    def __enter__(self) -> "_Opens":
+    def __enter__(self) -> "_Traffic":
         try:
             self._handle = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         except AttributeError:
             return self
         for path, key in self._nodes.items():
             if self._handle >= 0:
-                watch = _LIBC.inotify_add_watch(self._handle, os.fsencode(self._host.path(path)), _IN_MODIFY | _IN_OPEN)
+                watch = _LIBC.inotify_add_watch(self._handle, os.fsencode(self._host.path(path)), _IN_ACCESS | _IN_MODIFY)
                 if watch >= 0:
                     self._keys[watch] = key
         return self
@@ -329,5 +331,5 @@ class _Opens:
             if watch in self._keys:
                 key = self._keys[watch]
                 found[key] = found.get(key, False) or bool(mask & _IN_MODIFY)
-        what = {True: "a process that wrote to it and was gone", False: "a process that opens it again and again and is gone each time"}
+        what = {True: "a process that wrote to it and was gone", False: "a process that reads it again and again and is gone each time"}
         return [(key, Opener(what[wrote], 0, wrote, False)) for key, wrote in found.items()]

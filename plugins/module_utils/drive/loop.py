@@ -9,7 +9,7 @@ import os
 import struct
 from typing import NamedTuple, Optional
 
-from .host import Host
+from ..core.host import Host
 
 _LOOP_GET_STATUS64 = 0x4C05
 # struct loop_info64 (include/uapi/linux/loop.h): lo_device, lo_inode, lo_rdevice, lo_offset, lo_sizelimit come first.
