@@ -64,7 +64,9 @@ def _value_problem(key: str, value: Any) -> Optional[str]:
         return "%s is %r: it has a NUL byte, which no drive's name has; write it again" % (key, value)
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return "by_id %r is not a name in %s" % (value, BY_ID)
-    if key == "backing_file" and not value.strip().startswith("/"):
+    if key == "backing_file" and value != value.strip():
+        return "backing_file %r has blanks around it, and a file of that name would be another" % value
+    if key == "backing_file" and not value.startswith("/"):
         return "backing_file %r is not an absolute path" % value
     if key == "wwn" and wwn_key(value) is None:
         return "wwn %r names no drive" % value

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
 
 from ..core import sysfs
 from ..core.host import Host
-from . import attributes, vendor
+from . import attributes, loop, vendor
 from .entry import BY_ID, SELECTOR_KEYS, by_id_name, wwn_key, selector_item, selector_problem
 
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
@@ -29,8 +29,7 @@ def find(host: Host, selector: Mapping[str, Any]) -> List[str]:
     if key == "by_id":
         return _find_by_id(host, value)
     if key == "backing_file":
-        wanted = host.realpath(value)
-        return [name for name in whole_drives(host) if name.startswith("loop") and backing_file(host, name) == wanted]
+        return [name for name in whole_drives(host) if name.startswith("loop") and _is_behind(host, name, value)]
     if key == "wwn":
         return [name for name in whole_drives(host) if wwn_key(value) in _wwn_keys(host, name)]
     return [name for name in whole_drives(host) if serial(host, name) == value]
@@ -95,6 +94,7 @@ def identity(host: Host, name: str) -> Dict[str, Any]:
         "path": node(name),
         "major_minor": host.get(block + "/dev"),
         "backing_file": backing_file(host, name),
+        "backing": _backing(host, name),
         "max_discard_bytes": sysfs.number(host, block + "/queue/discard_max_bytes"),
         "queue_depth": attributes.queue_depth(host, name),
         "rotational": {"0": False, "1": True}.get(host.get(block + "/queue/rotational") or ""),
@@ -128,6 +128,24 @@ def wwn(host: Host, name: str) -> Optional[str]:
         if text and wwn_key(text):
             return text
     return None
+
+
+def _is_behind(host: Host, name: str, path: str) -> bool:
+    """Whether this very file is behind a loop device: its path in sysfs may be that of a container, or of a file that is gone."""
+    behind = loop.read(host, node(name))
+    if behind is None:  # the node can't be opened, and the guard will say so
+        return backing_file(host, name) == host.realpath(path)
+    try:
+        status = os.stat(host.path(path))
+    except (OSError, ValueError):
+        return False
+    return (behind.device, behind.inode) == ("%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev)), status.st_ino)
+
+
+def _backing(host: Host, name: str) -> Optional[str]:
+    """What is behind a loop device, as the kernel has it; None for anything else."""
+    behind = loop.read(host, node(name)) if name.startswith("loop") else None
+    return behind and "device %s, inode %d, from byte %d, limit %d" % (behind.device, behind.inode, behind.offset_bytes, behind.limit_bytes)
 
 
 def backing_file(host: Host, name: str) -> Optional[str]:

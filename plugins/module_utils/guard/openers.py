@@ -13,12 +13,12 @@ import os
 import platform
 import random
 import re
-import stat
 import struct
 import time
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..core.host import Host
+from ..drive.nodes import key_at, key_of
 
 LOOKS = 9
 LOOK_EVERY_S = 0.3  # on average: each pause is random, so that nobody keeps step with it
@@ -69,18 +69,6 @@ class Seen(NamedTuple):
 
     users: Dict[str, List[str]]
     passing: Dict[str, List[str]]
-
-
-def key_of(mode: int, device: int, inode: int, node: int) -> Optional[str]:
-    """What stands for an open file: `8:0` for a block device, `char 21:0`, `file 254:1 1234`; None for a folder, a socket ...
-
-    `device` and `node` as st_dev and st_rdev.
-    """
-    if stat.S_ISBLK(mode):
-        return "%d:%d" % (os.major(node), os.minor(node))
-    if stat.S_ISCHR(mode):
-        return "char %d:%d" % (os.major(node), os.minor(node))
-    return "file %d:%d %d" % (os.major(device), os.minor(device), inode) if stat.S_ISREG(mode) else None
 
 
 def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
@@ -252,15 +240,6 @@ def _link(path: str) -> str:
         if error.errno in GONE:
             return ""
         raise
-
-
-def key_at(host: Host, path: str) -> Optional[str]:
-    """The key of what a path leads to; None where it leads nowhere."""
-    try:
-        status = os.stat(host.path(path))
-    except (OSError, ValueError):  # a text with a NUL byte names nothing
-        return None
-    return key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev)
 
 
 def _unpadded(address: str) -> str:

@@ -142,7 +142,7 @@ RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
 # What lies on a drive. It does not count for what a run of ours left there (own_data).
 CONTENT_CODES = ("partition_table", "efi_system_partition", "signature", "unsigned_data")
 # What must be the same between plan and run. The kernel name is not: it may change at every boot.
-_SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file")
+_SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file", "backing")
 
 
 def entry_problem(entry: Any) -> Optional[str]:

@@ -9,7 +9,8 @@ import re
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from ..core.host import Host
-from ..drive import attributes, identity, loop
+from ..drive import identity, loop
+from ..drive.nodes import other_nodes
 from .facts import Facts, Machine, Mount, add
 from .names import device_number, resolved, unescape
 from .openers import GONE, Watch
@@ -189,18 +190,6 @@ def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool)
 
 def _partitions(host: Host, name: str) -> List[str]:
     return [part for part in host.listdir("/sys/block/" + name) if host.exists("/sys/block/%s/%s/partition" % (name, part))]
-
-
-def other_nodes(host: Host, name: str) -> Set[str]:
-    """The keys (openers.key_of) of the character devices that lead to a drive, and of the file behind a loop device."""
-    block = "/sys/block/%s/device/" % name
-    paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob("%s%s/*/dev" % (block, kind))]
-    if name.startswith("nvme"):
-        paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
-        paths.append("/sys/class/nvme-generic/ng%s/dev" % name[len("nvme"):])
-    keys = {"char " + number for number in map(host.get, paths) if number}
-    behind = loop.read(host, identity.node(name)) if name.startswith("loop") else None
-    return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
 
 
 # --- one drive -----------------------------------------------------------------------------------------------------------------------

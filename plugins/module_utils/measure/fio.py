@@ -21,6 +21,11 @@ import typing as t
 
 PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 DIRECTIONS = ("read", "write")
+# Options by which a job reaches files and programs other than its `filename` (fio's HOWTO).
+NAMING = frozenset(
+    "directory opendir filename_format nrfiles openfiles ioengine_so_path read_iolog write_iolog replay_redirect exec_prerun exec_postrun "
+    "mmapfile hugepage-file aux-path include trigger trigger-file allow_mounted_write mountpoint".split()
+)
 # A time-based cell may end a little early when its last I/O completes; less than this was cut short.
 SHORTEST_RUNTIME = 0.98
 TERMINATE_GRACE_S = 5.0
@@ -52,6 +57,13 @@ def fill(job: str, values: t.Mapping[str, t.Any]) -> str:
             line = line.replace("@ssd_{0}@".format(name), str(values[name]))
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def strays(job: str, device: str) -> list[str]:
+    """Lines of a filled-in job that would have fio work on, or run, anything but `device`."""
+    pairs = [(line.strip(), *(part.strip() for part in line.partition("=")[::2])) for line in job.splitlines() if line.strip()[:1] not in "#;["]
+    wrong = [line for line, key, value in pairs if key in NAMING or (key == "filename" and value != device)]
+    return wrong + ([] if any(key == "filename" for _line, key, _value in pairs) else ["no filename: fio makes files of its own"])
 
 
 class Runner:

@@ -61,7 +61,7 @@ class Workbench:
         identity = self._held.identity
         return dict(
             {
-                "device": self._held.path,
+                "device": self._device(),
                 "block_bytes": identity["logical_block_size_bytes"],
                 "numa_node": self.place.node,
                 "cpus_allowed": self.place.cpus,
@@ -69,6 +69,10 @@ class Workbench:
             },
             **more
         )
+
+    def _device(self) -> str:
+        """What fio opens: our own descriptor, so that no other device can be put in the place of a name."""
+        return "/proc/{0}/fd/{1}".format(os.getpid(), self._held.descriptor())
 
     def check_fio(self) -> None:
         """Prove that fio writes under our exclusive open. Raises FioError."""
@@ -158,9 +162,9 @@ class Workbench:
         runtime_s: that fio is to tell of a time-based job; length_s: how long that takes, with its ramp.
         """
         base = os.path.join(self._raw_dir, name)
-        text_of_job = fio.fill(job, values)
+        text_of_job = _filled(job, values)
         with open(base + ".fio", "w") as out:
-            out.write(text_of_job)
+            out.write("# {0} is {1}, held open by the host job\n{2}".format(values["device"], self._held.path, text_of_job))
         deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
@@ -170,7 +174,7 @@ class Workbench:
                 out.write(stderr)
         try:
             result = fio.parse(text)
-            found = fio.problems(rc, result, self._held.path, directions, runtime_s, size_bytes)
+            found = fio.problems(rc, result, values["device"], directions, runtime_s, size_bytes)
             found = found or plausible.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
             found = ["fio ended with exit code {0}".format(rc), str(error)]
@@ -179,6 +183,15 @@ class Workbench:
         if found:
             raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + " (kept in {0}.*)".format(base))
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
+
+
+def _filled(job: str, values: t.Mapping[str, t.Any]) -> str:
+    """The job with its placeholders filled in. Raises FioError for one that names anything but the drive."""
+    text = fio.fill(job, values)
+    strays = fio.strays(text, values["device"])
+    if strays:
+        raise fio.FioError("the fio job names more than the drive: {0}; nothing was run".format("; ".join(strays)))
+    return text
 
 
 def _take_in(path: str) -> str:

@@ -234,7 +234,7 @@ def _erase(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
 
 def _set_and_erase(work: Work, method: str) -> None:
     set_password, erase = _erase_commands(method)(work.capabilities, work.options)
-    work.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
+    work.prove(set_password)
     _must(work.host.run(set_password, timeout_s=_ASK_S), "the drive did not take the password")
     if not _identify(work.host, work.identity).security.enabled:
         raise PurgeError("the drive took the password, but says that it has none: nothing was erased")
@@ -258,6 +258,7 @@ def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
             stops.append(stop)
 
     limit_s = _erase_timeout_s(method)(work.capabilities, work.options)
+    work.prove(argv)
     result = wait_for(lambda: work.host.run(argv, timeout_s=limit_s), tick)
     if stops:
         raise stops[0]

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from ..core.host import Host, Result
 from ..core.progress import Progress
 from ..drive.holding import HeldDrive
+from ..drive.nodes import strangers
 
 PTS, NOT_PTS = "pts", "not_pts"
 Capabilities = t.Mapping[str, t.Any]
@@ -131,6 +132,16 @@ class Work:
         identified again. may_change: keys of the identity that the tool changes. Raises Refused when it is another drive."""
         return self.held.lend(may_change)
 
+    def prove(self, argv: t.Sequence[str]) -> None:
+        """That the drive is held, and that the device nodes a command names lead to it now. To be called right before it starts.
+
+        Raises Refused where nothing is held, else PurgeError.
+        """
+        self.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
+        found = strangers(self.host, self.identity, argv)
+        if found:
+            raise PurgeError("; ".join(found) + "; nothing was run", "identity_changed")
+
     def command(
         self, argv: t.Sequence[str], timeout: float, stdin: str | None = None, share: t.Callable[[], float | None] | None = None
     ) -> Result:
@@ -139,7 +150,7 @@ class Work:
         Raises fio.Interrupted on a stop. The command is ended first, since it may not have begun yet (nvme format waits for
         10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
         """
-        self.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
+        self.prove(argv)
         processes: list[subprocess.Popen] = []
 
         def kill() -> None:

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The device nodes that lead to a drive, whatever they are called: its block device, SCSI generic, NVMe generic, its controller."""
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, Iterable, List, Mapping, Optional, Set
+
+from ..core.host import Host
+from . import attributes, loop
+from .identity import node
+
+
+def key_of(mode: int, device: int, inode: int, number: int) -> Optional[str]:
+    """What stands for a file: `8:0` for a block device, `char 21:0`, `file 254:1 1234`; None for a folder, a socket ...
+
+    `device`, `inode` and `number` as st_dev, st_ino and st_rdev.
+    """
+    if stat.S_ISBLK(mode):
+        return "%d:%d" % (os.major(number), os.minor(number))
+    if stat.S_ISCHR(mode):
+        return "char %d:%d" % (os.major(number), os.minor(number))
+    return "file %d:%d %d" % (os.major(device), os.minor(device), inode) if stat.S_ISREG(mode) else None
+
+
+def key_at(host: Host, path: str) -> Optional[str]:
+    """The key of what a path leads to; None where it leads nowhere."""
+    try:
+        status = os.stat(host.path(path))
+    except (OSError, ValueError):  # a text with a NUL byte names nothing
+        return None
+    return key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev)
+
+
+def other_nodes(host: Host, name: str) -> Set[str]:
+    """The keys of the character devices that lead to a drive, and of the file behind a loop device."""
+    block = "/sys/block/%s/device/" % name
+    paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob("%s%s/*/dev" % (block, kind))]
+    if name.startswith("nvme"):
+        paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
+        paths.append("/sys/class/nvme-generic/ng%s/dev" % name[len("nvme"):])
+    keys = {"char " + number for number in map(host.get, paths) if number}
+    behind = loop.read(host, node(name)) if name.startswith("loop") else None
+    return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
+
+
+def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> List[str]:
+    """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their place."""
+    own = {identity.get("major_minor")} | other_nodes(host, str(identity.get("kernel_name")))
+    keys = {word: key_at(host, word) for word in words if word.startswith("/dev/")}
+    return ["%s is device %s, which is not the drive (%s)" % (word, key, identity.get("major_minor")) for word, key in keys.items() if key and key not in own]
