@@ -18,6 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, zipapp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
 
 MODULE = "ssdlab.fleet.host_job"
 # Arguments that only the controller needs, for the plan.
@@ -43,6 +44,7 @@ class ActionModule(ActionBase):
                 raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
             engine = zipapp.build(collection_version())
             plan = self._plan(own, str(arguments.get("run_id", "")), variables)
+            plan["decision"] = self._decided(plan, variables)
             arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
             arguments["engine"] = self._carry(engine.name, engine.data)
         result.update(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables))
@@ -65,6 +67,14 @@ class ActionModule(ActionBase):
             )
         except PlanError as error:
             raise AnsibleActionFail("{0}: {1}".format(host, error)) from error
+
+    def _decided(self, plan: dict[str, t.Any], variables: dict[str, t.Any]) -> dict[str, str]:
+        """What preflight decided for this host. It travels in no variable, as any can be given on the command line."""
+        results = os.path.abspath(os.path.expanduser(str(self._templar.template(variables["ssd_results_dir"]))))
+        try:
+            return decision_record.decided(os.path.join(results, plan["run"]["id"]), plan)
+        except ValueError as error:
+            raise AnsibleActionFail("{0}: {1}".format(plan["host"], error)) from error
 
     def _carry(self, name: str, data: bytes) -> str:
         """Put a file into the task's temporary folder on the host, readable by the user that the module runs as."""

@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
 
 # What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer; field of View).
 ANSWERS = (
@@ -62,8 +62,9 @@ class ActionModule(ActionBase):
         if not findings and decided.destructive:
             try:
                 run_record.write_run(decided.run_folder, decided.record)
+                decision_record.write(decided.run_folder, decided.plans)
             except OSError as error:
-                findings = [f"ssd_results_dir: {decided.run_folder}/run.json cannot be written: {error.strerror}"]
+                findings = [f"ssd_results_dir: {decided.run_folder}/run.json or decision.json cannot be written: {error.strerror}"]
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             return {**result, "failed": True, "msg": _message(findings)}

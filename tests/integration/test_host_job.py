@@ -25,6 +25,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import rounds, workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import latency, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -77,7 +78,7 @@ class Bench:
     def prepare(self, plan, run_id="r"):
         run = rundir.RunDir(str(self.folder / "state"), run_id)
         os.makedirs(run.path, exist_ok=True)
-        files.write_atomic(run.plan, json.dumps(plan))
+        files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
         return run
 
     def run(self, plan, run_id="r"):

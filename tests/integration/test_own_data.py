@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
@@ -68,7 +69,7 @@ class Lab:
         )
         run = rundir.RunDir(self.state, run_id)
         os.makedirs(run.path, exist_ok=True)
-        files.write_atomic(run.plan, json.dumps(dict(plan, **changes)))
+        files.write_atomic(run.plan, json.dumps(dict(plan, **changes, decision=decision.made(dict(plan, **changes)))))
         return run
 
     def run(self, run_id, **changes):

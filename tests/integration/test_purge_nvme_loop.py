@@ -27,6 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
@@ -83,7 +84,7 @@ class Bench:
 
     def job(self, plan):
         os.makedirs(self.run_dir.path, exist_ok=True)
-        files.write_atomic(self.run_dir.plan, json.dumps(plan))
+        files.write_atomic(self.run_dir.plan, json.dumps(dict(plan, decision=decision.made(plan))))
         return engine.HostJob(self.run_dir, self.server())
 
     def run(self, method):

@@ -26,17 +26,27 @@ def _lines(text: str) -> Iterable[List[str]]:
             yield words[:end]
 
 
+# Options of a mount that name further devices: btrfs, the log and the realtime part of XFS, the journal of ext4.
+_MORE_DEVICES = re.compile(r"(?:^|,)(?:device|logdev|rtdev|journal_path)=([^,]+)")
+
+
 def _fstab(text: str) -> List[str]:
-    """Field 1 of each line, and the further devices of a btrfs mount (device=)."""
+    """Field 1 of each line, and the further devices of a mount."""
     found = []
     for words in _lines(text):
         found.append(unescape(words[0]).strip('"'))
-        found += re.findall(r"device=(/dev/[^,]+)", words[3]) if len(words) > 3 else []
+        found += _MORE_DEVICES.findall(words[3]) if len(words) > 3 else []
     return found
 
 
 def _crypttab(text: str) -> List[str]:
-    return [unescape(words[1]) for words in _lines(text) if len(words) > 1]
+    """The device, the device that holds the key (`KEY` or `PATH:DEVICE`), and that of a detached header."""
+    found = []
+    for words in _lines(text):
+        found += [unescape(word) for word in words[1:2]]
+        found += [unescape(part) for word in words[2:3] for part in (word, word.rpartition(":")[2])]
+        found += re.findall(r"(?:^|,)header=([^,]+)", words[3]) if len(words) > 3 else []
+    return found
 
 
 def _mdadm(text: str) -> List[str]:
@@ -103,6 +113,11 @@ _LINKS = (
     "/var/lib/rook/*/*/block*",
 )
 _RESUME_FILES = ("/etc/initramfs-tools/conf.d/resume", "/etc/default/grub")
+
+
+def parsed(host: Host) -> Set[str]:
+    """The files that are read by their own rules, and so are no matter for `mentions`."""
+    return {path for pattern, _parse in _FILES for path in host.glob(pattern)} | set(_RESUME_FILES)
 
 
 def read_machine(host: Host, facts: Machine) -> None:

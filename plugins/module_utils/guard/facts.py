@@ -28,6 +28,13 @@ class Mount(NamedTuple):
     root: str = "/"
 
 
+class Text(NamedTuple):
+    """A file of the host and what it says."""
+
+    path: str
+    data: bytes
+
+
 @dataclasses.dataclass
 class Machine:
     """Facts of the host that every drive shares."""
@@ -49,12 +56,17 @@ class Machine:
     passing: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
     # kernel name of a drive → keys of its other nodes and of the file behind it
     keys: Dict[str, Set[str]] = dataclasses.field(default_factory=dict)
+    # why the state folder, with our ledger, is not root's alone to write
+    untrusted: List[str] = dataclasses.field(default_factory=list)
     # why not all processes of the machine could be seen
     unseen: List[str] = dataclasses.field(default_factory=list)
     # (who names a device, how), in the order found
     exports: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
     configured: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
     resume: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    # Files below /etc in which a drive may be named; why not all of them, "" for all
+    texts: List[Text] = dataclasses.field(default_factory=list)
+    texts_cut: str = ""
     failures: List[str] = dataclasses.field(default_factory=list)
 
 
@@ -85,8 +97,10 @@ class Facts:
     opened: List[str] = dataclasses.field(default_factory=list)
     passing: List[str] = dataclasses.field(default_factory=list)
     unseen: List[str] = dataclasses.field(default_factory=list)
+    untrusted: List[str] = dataclasses.field(default_factory=list)
     exported: List[str] = dataclasses.field(default_factory=list)
     configured: List[str] = dataclasses.field(default_factory=list)
+    mentioned: List[str] = dataclasses.field(default_factory=list)
     tables: List[str] = dataclasses.field(default_factory=list)
     efi: List[str] = dataclasses.field(default_factory=list)
     signatures: List[str] = dataclasses.field(default_factory=list)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ..core import trust
 from ..core.host import Host
 from ..drive import identity
 from ..drive.entry import label, selector_item
@@ -34,6 +35,7 @@ def inspect(
     """
     located = [_locate(host, selector) for selector in selectors]
     shared = machine(host, [name for name, _refused in located if name], quick=bool(held))
+    shared.untrusted = trust.problems(state_dir) if state_dir else []
     results = []
     for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
         facts = None

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ..core.host import Host
 from ..drive import identity as drive
-from . import configured, content, own_data, users
+from . import configured, content, mentions, own_data, users
 from .blocks import Reader
 from .device import probe_device
 from .facts import Facts, Machine
@@ -34,6 +34,8 @@ def machine(host: Host, names: Sequence[str], quick: bool = False) -> Machine:
     facts = Machine()
     users.read_machine(host, facts, names, quick)
     configured.read_machine(host, facts)
+    if not quick:
+        mentions.read_texts(host, facts, configured.parsed(host))
     return facts
 
 
@@ -48,6 +50,7 @@ def probe(
     shared = shared or machine(host, [name])
     facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=drive.identity(host, name))
     facts.failures.extend(shared.failures)
+    facts.untrusted = list(shared.untrusted)
     if facts.kind != "drive":
         return facts
     users.probe_users(host, facts, shared)
@@ -61,6 +64,7 @@ def probe(
         if not facts.hangs:  # else it would let this process hang too, where no signal reaches it
             _probe_node(host, facts, held, ledger)
     configured.probe_configured(host, facts, shared)
+    mentions.probe_mentions(host, facts, shared)
     return facts
 
 

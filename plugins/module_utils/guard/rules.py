@@ -55,6 +55,11 @@ REFUSALS: Dict[str, _Text] = {
     ),
     "exported": _Text("it is exported by {detail}", "Take the export away (nvmetcli, targetcli), " + _KEEP_OUT),
     "configured": _Text("the host is set up to use it: {detail}", "Take that entry away if nothing on the drive is needed, " + _KEEP_OUT),
+    "mentioned": _Text(
+        "a file of the host names it: {detail}",
+        "Look what the file is for; take the line away, or, where nothing will use the drive through it, allow: [mentioned], " + _KEEP_OUT,
+        _ALLOW,
+    ),
     "partition_table": _Text(
         "it has a partition table: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), allow: [partition_table], " + _KEEP_OUT, _ALLOW
     ),
@@ -89,6 +94,10 @@ REFUSALS: Dict[str, _Text] = {
     "not_held": _Text("this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."),
     "purge_unsupported": _Text("it cannot be purged so: {detail}", "Choose another purge_method, or auto."),
     "purge_hits_others": _Text("the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."),
+    "untrusted_state": _Text(
+        "ssd_state_dir is not root's alone to write: {detail}",
+        "Others could put records or programs of their own there. Choose a folder below /var/lib, or take the right to write from others.",
+    ),
     "probe_failed": _Text("it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."),
 }
 
@@ -119,6 +128,7 @@ RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
     ("unseen_users", lambda facts: facts.unseen),
     ("exported", lambda facts: facts.exported),
     ("configured", lambda facts: facts.configured),
+    ("mentioned", lambda facts: facts.mentioned),
     ("partition_table", lambda facts: [*facts.tables, *facts.partitions]),
     ("efi_system_partition", lambda facts: facts.efi),
     ("signature", lambda facts: facts.signatures),
@@ -137,6 +147,7 @@ RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
     ("read_only", lambda facts: facts.read_only),
     ("busy", lambda facts: [""] if facts.busy else []),
     ("identity_changed", lambda facts: facts.changed),
+    ("untrusted_state", lambda facts: facts.untrusted),
     ("probe_failed", lambda facts: facts.failures),
 )
 # What lies on a drive. It does not count for what a run of ours left there (own_data).

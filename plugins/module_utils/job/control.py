@@ -15,11 +15,13 @@ import sys
 import time
 import typing as t
 
+from ..core import trust
 from ..core.files import read_json, write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
 from ..purge.methods import left_behind
+from ..run import decision
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
 from ..run.liveness import first_status, is_live, pid_start, run_state, state_of
 from ..tuning import settings
@@ -29,6 +31,7 @@ START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
 # How long a start waits for a job that only tunes, to tell whether that changed anything.
 TUNING_S = 60.0
+UNTRUSTED = "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their own there: {1}"
 UNIT_PREFIX = "ssdlab-fleet-"
 
 
@@ -44,7 +47,7 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     if state == "finished":
         return "nothing"
     # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the collection.
-    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - {"boot_id", "engine_version"})
+    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - {"boot_id", "engine_version", "decision"})
     if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
             "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
@@ -78,6 +81,12 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
 
     A record that a dead job left is restored first. Raises JobError.
     """
+    wrong = decision.problem(plan)
+    if wrong:
+        raise JobError("the plan is not one that preflight decided on: {0}; nothing was started".format(wrong))
+    untrusted = trust.problems(run_dir.state_dir)
+    if untrusted:
+        raise JobError(UNTRUSTED.format(run_dir.state_dir, "; ".join(untrusted)))
     state, _status = run_state(host, run_dir)
     action = decide(run_dir, state, plan)
     if check or action in ("attach", "nothing"):

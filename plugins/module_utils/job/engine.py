@@ -16,12 +16,14 @@ import threading
 import traceback
 import typing as t
 
+from ..core import trust
 from ..core.files import read_json
 from ..core.host import Host
 from ..core.locks import Locked, host_lock
 from ..guard import own_data
 from ..machine import snapshot
 from ..purge.step import goes_on
+from ..run import decision
 from ..run.folder import Journal, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live
 from ..tuning import settings
@@ -62,6 +64,7 @@ class HostJob:
         self._status.set()
         state, message = "failed", ""
         try:
+            self._refuse_undecided()
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             self._start()
             self._run_drives()
@@ -75,6 +78,12 @@ class HostJob:
             self._journal.add("job_finished", state=state)
             self._status.set(state=state, restored=restored, message=message)
         return 0 if state == "finished" else 1
+
+    def _refuse_undecided(self) -> None:
+        """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have written."""
+        wrong = [text for text in (decision.problem(self._plan), *trust.problems(self._run_dir.path)) if text]
+        if wrong:
+            raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
 
     def _start(self) -> None:
         version = self._host.run([self._plan["fio"]["path"], "--version"])

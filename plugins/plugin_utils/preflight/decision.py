@@ -27,7 +27,7 @@ SCHEMA_VERSION = 1
 
 
 class Decision(t.NamedTuple):
-    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them. warnings: lines."""
+    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them. warnings: lines. plans: by host."""
 
     findings: list[str]
     run: Run | None
@@ -38,6 +38,7 @@ class Decision(t.NamedTuple):
     results_dir: str
     record: dict[str, t.Any]
     warnings: list[str]
+    plans: t.Mapping[str, t.Mapping[str, t.Any]] = {}
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -59,7 +60,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     for view in views:
         found += [Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})] + host_checks.blocking(view, run)
         found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
-        found += findings.named_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
+        found += findings.named_drives(view) + findings.answered_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
         found += findings.side_by_side(view, run)
     found += findings.same_drives(views) + findings.same_machines(views)
     plans, wrong = _plans(views, run)
@@ -86,6 +87,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         results_dir=results_dir,
         record={**_record(views, run, now, tests), "warnings": warned} if run and not found else {},
         warnings=host_checks.lines(warned),
+        plans=plans,
     )
 
 

@@ -120,6 +120,14 @@ def _host_settings(view: View) -> list[Finding]:
     return [Finding(problem, view.name) for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]]
 
 
+def answered_drives(view: View) -> list[Finding]:
+    """Whether the host looked at the drives that are asked for, and no others."""
+    asked = plain((view.asked or {}).get("ssd_drives"))
+    if view.drives is None or not isinstance(asked, list) or [plain(entry.get("selector")) for entry in view.drives] == asked:
+        return []
+    return [Finding("ssd_drives: the host looked at other drives than those asked for; nothing it said of them counts", view.name)]
+
+
 def named_drives(view: View) -> list[Finding]:
     """Whether the host's ssd_drives is a list of selectors."""
     if view.asked is None:

@@ -365,7 +365,7 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
 # docs/internals.md, "The guard's codes".
 def test_only_these_codes_can_be_overridden():
     allowed = {code for code, text in rules.REFUSALS.items() if text.overridable == "allow"}
-    assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed", "unseen_users"}
+    assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed", "unseen_users", "mentioned"}
     assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
     assert {text.overridable for text in rules.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data"}
 

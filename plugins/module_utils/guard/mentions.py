@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Any line below /etc that names a drive, whatever program the file is for: so `configured` need not know them all.
+
+A text that names a drive need not mean that it is used, so such a match can be lifted (`allow: [mentioned]`).
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from typing import Iterable, List, NamedTuple, Optional, Pattern, Set
+
+from ..core.host import Host
+from ..drive import identity
+from ..drive.entry import BY_ID, wwn_key
+from .facts import Facts, Machine, Text, add
+
+TOP = "/etc"
+MOST_BYTES, MOST_FILES, MOST_S = 1 << 20, 20000, 10.0
+# What only watches or tunes drives, keeps a record of what was, or is an inventory: it names drives that nobody uses.
+_NO_USE = re.compile(
+    r"/etc/(lvm/(archive|backup|cache)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
+    r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$)|/\.git/"
+)
+_NOT_IN_FORCE = (".bak", ".old", ".orig", ".save", ".swp", "~", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".dpkg-bak", ".ucf-old", ".ucf-dist", ".rpmsave", ".rpmnew", ".rpmorig")
+_INVENTORY = b"ssd_drives"
+_COMMENT = re.compile(rb"\s*(#|;|//|--\s|!|<!--|\.\\\")")
+_LEAST_SERIAL = 6  # a shorter one may stand for anything
+_PARTITION, _PARTITION_OF_LETTERS = r"(?:-part[0-9]+|p[0-9]+)?", r"(?:-part[0-9]+|[0-9]+)?"
+_WHOLE = r"(?<![\w/.-])(?:0x|naa\.|eui\.|uuid\.|wwn-0x)?(?:%s)(?![\w-])"
+_DPKG_STATUS = "/var/lib/dpkg/status"
+_ASK_S = 20.0
+
+
+def read_texts(host: Host, facts: Machine, parsed: Set[str]) -> None:
+    """Keep the text of every file below /etc, within bounds. parsed: files that `configured` reads by their own rules."""
+    began, count = time.monotonic(), 0
+    top = host.path(TOP)
+    for folder, folders, names in os.walk(top):
+        folders.sort()
+        for name in sorted(names):
+            path = TOP + os.path.join(folder, name)[len(top):]
+            if path in parsed or _NO_USE.search(path) or name.endswith(_NOT_IN_FORCE):
+                continue
+            data = _read(host, path)
+            count += data is not None
+            if count > MOST_FILES or time.monotonic() - began > MOST_S:
+                facts.texts_cut = "the search of %s ended at %s, after %d files" % (TOP, path, count)
+                return
+            if data and _INVENTORY not in data:
+                facts.texts.append(Text(path, data))
+
+
+def _read(host: Host, path: str) -> Optional[bytes]:
+    """A plain file's text; None for what is none, is too large or can't be read. Links are left out: what they lead to has its own place."""
+    try:
+        status = os.lstat(host.path(path))
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            return None
+        data = host.read_bytes(path)
+    except OSError:
+        return None
+    return None if b"\0" in data[:4096] else data
+
+
+def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
+    """The lines that name the drive, or anything on it: file and line."""
+    if shared.texts_cut:
+        add(facts.mentioned, shared.texts_cut)
+    pattern = _pattern(host, facts)
+    for text in shared.texts:
+        lines = list(_lines(text.data, pattern))
+        if lines and not _as_shipped(host, text):
+            add(facts.mentioned, *("%s, line %d" % (text.path, number) for number in lines[:2]))
+
+
+def _lines(data: bytes, pattern: Pattern[bytes]) -> Iterable[int]:
+    """Numbers of the lines that name the drive and not in a comment."""
+    for match in pattern.finditer(data):
+        start = data.rfind(b"\n", 0, match.start()) + 1
+        before = data[start:match.start()]
+        if not _COMMENT.match(data, start) and not re.search(rb"\s#", before):
+            yield data.count(b"\n", 0, match.start()) + 1
+
+
+def _pattern(host: Host, facts: Facts) -> Pattern[bytes]:
+    """What names the drive, each as a whole: neither sda in sdaa nor SN1 in SN10. A partition that is not there now counts too."""
+    paths = {identity.node(member) for member in facts.family} | {tag for tag in facts.tags if tag.startswith("/dev/")}
+    paths |= {link for link in host.glob(BY_ID + "*") if host.realpath(link) in paths}
+    words = {_written(tag.partition("=")[2]) for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))}
+    words |= {tag for tag in facts.tags if tag.startswith(("LABEL=", "PARTLABEL="))}
+    serial = str(facts.identity.get("serial") or "")
+    words |= {serial} if len(serial) >= _LEAST_SERIAL and re.search(r"[0-9]", serial) else set()
+    world_wide = wwn_key(str(facts.identity.get("wwn") or "")) or ""
+    words |= {world_wide} if len(world_wide) >= 12 else set()
+    files = {str(facts.identity["backing_file"])} if facts.identity.get("backing_file") else set()
+    alternatives = [re.escape(path) + (_PARTITION if path[-1:].isdigit() else _PARTITION_OF_LETTERS) for path in paths]
+    alternatives += [re.escape(word) for word in words | files if word]
+    return re.compile((_WHOLE % "|".join(sorted(alternatives))).encode(), re.IGNORECASE)
+
+
+def _written(uuid: str) -> str:
+    """A UUID as files have it: tags keep it without separators."""
+    parts = (uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:])
+    return "-".join(parts) if re.fullmatch(r"[0-9a-f]{32}", uuid) else uuid if len(uuid) >= _LEAST_SERIAL else ""
+
+
+def _as_shipped(host: Host, text: Text) -> bool:
+    """Whether a file is as its package brought it: then it names devices as examples."""
+    status = host.get(_DPKG_STATUS)
+    if status is not None:
+        shipped = re.search(r"^ %s ([0-9a-f]{32})( |$)" % re.escape(text.path), status, re.MULTILINE)
+        return bool(shipped) and _md5(text.data) == shipped.group(1)
+    if host.exists("/var/lib/rpm") or host.exists("/usr/lib/sysimage/rpm"):
+        owner = host.run(["rpm", "-qf", text.path], timeout_s=_ASK_S)
+        changed = host.run(["rpm", "-Vf", "--nodeps", "--noscripts", text.path], timeout_s=_ASK_S) if owner.rc == 0 else None
+        return changed is not None and changed.rc in (0, 1) and not re.search(r" %s$" % re.escape(text.path), changed.stdout, re.MULTILINE)
+    return False
+
+
+def _md5(data: bytes) -> str:
+    try:
+        return hashlib.md5(data).hexdigest()
+    except ValueError:  # a machine where MD5 is forbidden
+        return ""

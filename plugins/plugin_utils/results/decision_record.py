@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What preflight decided to erase, kept on the controller for the tasks of the same play, where no variable can take its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ...module_utils.core.files import now, read_json, write_atomic
+from ...module_utils.run import decision
+
+SCHEMA_VERSION = 1
+FILE = "decision.json"
+
+
+def play() -> dict[str, t.Any]:
+    """Which ansible-playbook this is. To be called in an action: each runs in a child of that process."""
+    pid = os.getppid()
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as source:
+            started = source.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):  # a controller without procfs
+        started = ""
+    return {"pid": pid, "started": started}
+
+
+def write(run_folder: str, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
+    """Keep that this play erases what these plans say, by host. Raises OSError."""
+    hosts = {host: decision.made(plan) for host, plan in plans.items()}
+    record = {"schema_version": SCHEMA_VERSION, "made": now(), "play": play(), "hosts": hosts}
+    write_atomic(os.path.join(run_folder, FILE), json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The decision for a host's plan, as this play's preflight made it. Raises ValueError, saying why, when there is none."""
+    try:
+        record = read_json(os.path.join(run_folder, FILE))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"what preflight decided cannot be read: {error}") from error
+    if record is None or record.get("play") != play():
+        raise ValueError("preflight of this play did not decide to erase anything in this run (ssd_mode=destructive)")
+    known = record.get("hosts", {}).get(plan["host"])
+    if known is None:
+        raise ValueError("preflight of this play decided nothing for this host")
+    wrong = decision.problem({**plan, "decision": known})
+    if wrong:
+        raise ValueError(f"{wrong}: a variable changed since")
+    return known

@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases 70 to 76 and 81 of docs/wrong-drives.md: what is erased is what preflight decided on, by the device that was checked."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from command_log import destructive
+from wrong_drive import needs, run
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
+CLONE_NEWNS = 0x20000
+# Stands before fio: at the first job with this word in its path it lays another device's node over the drive's.
+FIO = """#!/bin/sh
+case "$*" in
+*/{slug}/*{word}*) [ -e "{done}" ] || {{ : > "{done}"; mount --bind {other} {path}; }} ;;
+esac
+exec {fio} "$@"
+"""
+
+
+@pytest.fixture
+def bench(make_bench):
+    return make_bench()
+
+
+@pytest.mark.case(70)
+@pytest.mark.parametrize("word", ["probe.fio", "-precondition-", "-0001-"])
+def test_case_70_another_device_under_the_name_while_fio_works(bench, word):
+    """fio writes to the descriptor that the job holds, so the unnamed drive stays as it is; the next step sees what happened."""
+    named, other = bench.disk("named"), bench.disk("other")
+    other.write(0, b"somebody's data")
+    tool = Path(bench.folder, "bin", "fio")
+    tool.parent.mkdir()
+    facts = {"slug": files.slug(named.label), "word": word, "done": named.file + ".done"}
+    tool.write_text(FIO.format(other=other.path, path=named.path, fio=shutil.which("fio"), **facts))
+    tool.chmod(0o755)
+    bench.environment["PATH"] = "%s:%s" % (tool.parent, os.environ["PATH"])
+    bench.in_namespace("true")  # what is mounted is seen by this play alone
+    outcome = bench.play(playbook="qualify", entries=[named.entry])
+    assert os.path.exists(named.file + ".done"), outcome.output
+    assert "other" not in outcome.changed and "named" in outcome.changed, outcome.output
+    if word != "-0001-":
+        assert outcome.codes("named") & {"probe_failed", "mounted"} and outcome.code != 0
+
+
+@pytest.mark.case(71)
+def test_case_71_another_device_under_the_name_before_a_purge_command(bench):
+    """In a mount namespace of its own, as all that this process mounts."""
+    named, other = bench.disk("named"), bench.disk("other")
+    pid = os.fork()
+    if pid == 0:
+        os._exit(_purge_over(named, other))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _purge_over(named, other):
+    """Exit code: 0 where the command was refused with identity_changed and did not run."""
+    assert ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) == 0
+    run("mount", "--make-rprivate", "/")
+    host = Host()
+    (seen,) = inspect(host, [named.entry])
+    held = HeldDrive(host, {"selector": named.entry, "expected": seen["identity"]}, {"run": "r"}, same_boot=True)
+    held.take()
+    work = Work(host=host, held=held, options={}, tick=lambda _share: None, note=lambda *_all, **_more: None, fill=lambda _tick: {})
+    argv = ["touch", named.file + ".purged", named.path]
+    assert work.command(argv, 10).rc == 0 and os.path.exists(named.file + ".purged")
+    os.unlink(named.file + ".purged")
+    run("mount", "--bind", other.path, named.path)
+    try:
+        work.command(argv, 10)
+    except PurgeError as error:
+        return 0 if error.code == "identity_changed" and not os.path.exists(named.file + ".purged") else 1
+    return 2
+
+
+@pytest.mark.parametrize("line", ["filename=/dev/sda", "directory=/", "exec_prerun=rm -r /", "read_iolog=x", "filename = /dev/sda"])
+def test_a_job_that_names_more_than_the_drive_is_no_job(line):
+    job = "[global]\nfilename=/proc/1/fd/3\nrw=write\n"
+    assert fio.strays(job, "/proc/1/fd/3") == []
+    assert fio.strays(job + line + "\n", "/proc/1/fd/3") == [line]
+    assert fio.strays("[x]\nrw=write\n", "/proc/1/fd/3")
+
+
+@pytest.mark.case(74)
+@pytest.mark.parametrize("given", ["ssd_run", "ssd_run of a run that was", "__preflight_decision"])
+def test_case_74_a_decision_given_on_the_command_line(bench, given):
+    bench.site.vars["ssd_mode"] = "plan"
+    if given == "ssd_run of a run that was":
+        bench.site.vars["ssd_mode"] = "destructive"
+        assert bench.play("-e", "ssd_run_id=given", playbook="purge").code == 0
+        bench.site.vars["ssd_mode"] = "plan"
+        shutil.rmtree(bench.site.state)
+    bench.spare.write(0, b"data")
+    bench.spare.entry["ssd_overwrite_data"] = True
+    run_given = {"id": "given", "name": "given", "destructive": True, "results_dir": str(bench.site.results)}
+    variables = {"__preflight_decision": {"ssd_run": run_given, "attach": {}, "plan_text": []}} if given[0] == "_" else {"ssd_run": run_given}
+    outcome = bench.play("-e", json.dumps(variables))
+    assert outcome.code != 0 and not outcome.changed, outcome.output
+    assert not [argv for argv in outcome.commands if destructive(argv)]
+    assert "preflight of this play did not decide to erase anything" in " ".join(outcome.output.split())
+
+
+@pytest.mark.case(75)
+def test_case_75_a_lookup_that_gives_another_drive_each_time(bench):
+    """Every evaluation of ssd_drives takes the next drive of the list: all that is done is done to the one that was asked for."""
+    needs("sed")
+    names = ["first", "second", "third", "fourth"]
+    listed = Path(bench.folder, "drives")
+    listed.write_text("".join(bench.disk(name).file + "\n" for name in names) * 8)
+    for name in names:
+        bench.disks[name].write(0, b"data of " + name.encode())
+    take = "head -n1 {0}; sed -i 1d {0}".format(listed)
+    entries = "{{ [{'backing_file': lookup('pipe', '%s'), 'ssd_overwrite_data': true}] }}" % take
+    outcome = bench.play(playbook="qualify", entries=entries)
+    (record,) = [json.loads(path.read_text()) for path in bench.site.results.glob("*/run.json")]
+    asked = {item["drive"] for item in record["asked"]}
+    assert {bench.disks[name].file for name in outcome.changed} <= asked and len(asked) == 1, outcome.output
+
+
+@pytest.mark.case(76)
+def test_case_76_other_tests_between_the_decision_and_the_start(bench):
+    """A variable that changes between two plays of one playbook: the plan is not the one that was shown and decided on."""
+    counter = Path(bench.folder, "counter")
+    counter.write_text("")
+    bench.site.vars["purge_timeout_s"] = "{{ lookup('pipe', 'echo >> %s; wc -l < %s') | int + 1800 }}" % (counter, counter)
+    bench.spare.write(0, b"data")
+    bench.spare.entry["ssd_overwrite_data"] = True
+    outcome = bench.play(playbook="purge")
+    assert outcome.code != 0 and not outcome.changed, outcome.output
+    assert "not those that preflight decided on" in " ".join(outcome.output.split())
+
+
+@pytest.mark.case(81)
+def test_case_81_a_state_folder_that_others_can_write(bench):
+    above = Path(tempfile.mkdtemp(dir=bench.folder))
+    above.chmod(0o777)
+    bench.site.vars["ssd_state_dir"] = str(above / "state")
+    outcome = bench.play()
+    outcome.refused("spare", "untrusted_state")
+    assert str(above) in outcome.message("spare", "untrusted_state") and not (above / "state").exists()
