@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 70 to 76 and 81 of docs/wrong-drives.md: what is erased is what preflight decided on, by the device that was checked."""
+"""Cases 70, 71, 74 to 76, 81 and 82 of docs/wrong-drives.md: what is erased is what preflight decided on, by the device that was checked."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_case_70_another_device_under_the_name_while_fio_works(bench, word):
 
 @pytest.mark.case(71)
 def test_case_71_another_device_under_the_name_before_a_purge_command(bench):
-    """In a mount namespace of its own, as all that this process mounts."""
+    """The command is refused with identity_changed and never runs. In a mount namespace of its own."""
     named, other = bench.disk("named"), bench.disk("other")
     pid = os.fork()
     if pid == 0:
@@ -88,8 +88,9 @@ def _purge_over(named, other):
     return 2
 
 
+@pytest.mark.case(82)
 @pytest.mark.parametrize("line", ["filename=/dev/sda", "directory=/", "exec_prerun=rm -r /", "read_iolog=x", "filename = /dev/sda"])
-def test_a_job_that_names_more_than_the_drive_is_no_job(line):
+def test_case_82_a_job_that_names_more_than_the_drive(line):
     job = "[global]\nfilename=/proc/1/fd/3\nrw=write\n"
     assert fio.strays(job, "/proc/1/fd/3") == []
     assert fio.strays(job + line + "\n", "/proc/1/fd/3") == [line]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 60 to 69 of docs/wrong-drives.md: users of a drive that /proc/PID/fd does not show. All are staged, then played at once."""
+"""Cases 60 to 69 of docs/wrong-drives.md: users of a drive that /proc/PID/fd does not show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 
 import openers
 import pytest
+from fake_server import FakeServer
 from wrong_drive import needs, run
 
+FULL = "1:7"  # of /dev/full
 OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.py", "fuse_node.py"))
 # By its device node, and by the file behind it.
 NODE = ["mapped", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
@@ -114,6 +116,23 @@ def test_case_63_a_process_that_comes_and_goes(outcome, name):
 @pytest.mark.case(64)
 def test_case_64_a_node_on_a_file_system_in_user_space(outcome):
     outcome.refused("fuse", "opened")
+
+
+@pytest.mark.case(65)
+def test_case_65_another_node_of_the_drive_is_open(make_bench):
+    """/dev/full stands for the nodes: a process has it open."""
+    bench = make_bench()
+    server = FakeServer(bench)
+    server.sas("scsi generic", "sdx", "SASSN001", files={"device__scsi_generic__sg9__dev": FULL})
+    server.nvme("nvme generic", "nvme7n1", "NVMESN01")
+    server.nvme("nothing open", "nvme8n1", "NVMESN02")
+    server.tree.put("/sys/class/nvme-generic/ng7n1/dev", FULL)
+    server.enter()
+    bench.disks["spare"].waiting(sys.executable, "-c", "import os, sys; os.open('/dev/full', os.O_RDONLY); print('ready', flush=True); sys.stdin.read()")
+    outcome = bench.play()
+    for name in ("scsi generic", "nvme generic"):
+        outcome.refused(name, "opened")
+    assert outcome.codes("nothing open") == set()
 
 
 @pytest.mark.case(66)

@@ -52,6 +52,10 @@ def _abandon(process: subprocess.Popen) -> None:
                 stream.close()
 
 
+# PROC_PID_INIT_INO (include/linux/proc_ns.h): the namespace that has every process of the machine.
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"
+
+
 class Host:
     """This machine, seen from `root` ("/", or a fixture tree in tests).
 
@@ -181,3 +185,9 @@ class Host:
 def _search_path() -> str:
     given = [entry for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
     return os.pathsep.join(given + [entry for entry in SEARCH_PATH if entry not in given])
+
+
+def container(host: Host) -> str:
+    """The PID namespace that this process is in, where that is not the machine's own: processes outside do not show there. "" for the machine itself."""
+    namespace = host.readlink("/proc/self/ns/pid") or "an unknown one"
+    return "" if namespace == _FIRST_PID_NAMESPACE else namespace

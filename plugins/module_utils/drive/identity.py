@@ -9,7 +9,7 @@ import re
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
 
 from ..core import sysfs
-from ..core.host import Host
+from ..core.host import Host, container
 from . import attributes, loop, vendor
 from .entry import BY_ID, SELECTOR_KEYS, by_id_name, wwn_key, selector_item, selector_problem
 
@@ -137,6 +137,8 @@ def _is_behind(host: Host, name: str, path: str) -> bool:
         return backing_file(host, name) == host.realpath(path)
     try:
         status = os.stat(host.path(path))
+    except FileNotFoundError:  # a container may have the device without its file; that its users don't show is refused on its own
+        return bool(container(host)) and backing_file(host, name) == host.realpath(path)
     except (OSError, ValueError):
         return False
     return (behind.device, behind.inode) == ("%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev)), status.st_ino)

@@ -49,8 +49,8 @@ class Machine:
     groups: List[Set[str]] = dataclasses.field(default_factory=list)
     # kernel name → the system's place that lies on it, at any depth
     system: Dict[str, str] = dataclasses.field(default_factory=dict)
-    # (device number, where) of nodes that are mounted on another place
-    bound: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    # (device number, where, whether in our own namespace) of nodes that are mounted on another place
+    bound: List[Tuple[str, str, bool]] = dataclasses.field(default_factory=list)
     # By key (openers.key_of): who uses what is open, and who only passes by
     openers: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
     passing: Dict[str, List[str]] = dataclasses.field(default_factory=dict)

@@ -8,7 +8,7 @@ import os
 import re
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from ..core.host import Host
+from ..core.host import Host, container
 from ..drive import identity, loop
 from ..drive.nodes import other_nodes
 from .facts import Facts, Machine, Mount, add
@@ -17,7 +17,6 @@ from .openers import GONE, Watch
 
 # What lies on these places is the system (issue: resolve them through any number of layers).
 SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
-_FIRST_PID_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO (include/linux/proc_ns.h): it has every process of the machine
 # What is open or mounted there may block for ever when it is looked at.
 _REMOTE = re.compile(r"(nfs\d?|cifs|smb3?|ceph|9p|afs|lustre|gpfs|beegfs|fuse(\..+)?)$")
 # Where kernel targets keep the path that they export (Documentation/nvme/nvmet, target/configfs; SCST, USB gadget).
@@ -33,9 +32,9 @@ _RNBD = "/sys/class/rnbd-server/ctl/devices/*/block_dev"  # a link to the device
 
 def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
     """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see openers.Watch."""
-    namespace = host.readlink("/proc/self/ns/pid")
-    if namespace != _FIRST_PID_NAMESPACE:
-        facts.unseen.append("it is looked at from a container (PID namespace %s), where processes outside do not show" % (namespace or "unknown"))
+    inside = container(host)
+    if inside:
+        facts.unseen.append("it is looked at from a container (PID namespace %s), where processes outside do not show" % inside)
     _read_mounts(host, facts)
     try:
         facts.swaps = [unescape(line.split()[0]) for line in host.read("/proc/swaps").splitlines()[1:] if line.strip()]
@@ -75,7 +74,7 @@ def _read_mounts(host: Host, facts: Machine) -> None:
             text = host.read(process + "/mountinfo")
             mounts = [_mount(line) for line in text.splitlines()]
             facts.mounts += mounts
-            facts.bound += _bound_nodes(host, process, mounts)
+            facts.bound += [(number, where, process == "/proc/self") for number, where in _bound_nodes(host, process, mounts)]
         except OSError as error:
             if error.errno not in GONE:
                 facts.unseen.append("%s/mountinfo cannot be read: %s" % (process, error.strerror))
@@ -209,7 +208,9 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     for member in facts.family:
         if member in shared.system:
             add(facts.system, shared.system[member])
-    add(facts.mounts, *("its node on %s" % where for number, where in shared.bound if number in facts.numbers))
+    # A container may have got its own node for a drive so; that is the one that we use.
+    bound = [where for number, where, ours in shared.bound if number in facts.numbers and not (ours and where in nodes)]
+    add(facts.mounts, *("its node on %s" % where for where in bound))
     for key in sorted(facts.numbers | shared.keys.get(facts.name, set())):
         add(facts.opened, *shared.openers.get(key, ()))
         add(facts.passing, *shared.passing.get(key, ()))
