@@ -16,7 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 
@@ -84,9 +84,30 @@ def test_an_unknown_run_is_started(run_dir):
 
 
 def test_check_mode_starts_nothing(run_dir):
-    result = control.start(Host(), run_dir, PLAN, "/nowhere/engine.pyz", check=True)
+    result = control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), "/nowhere/engine.pyz", check=True)
     assert (result["changed"], result["action"]) == (True, "start")
     assert files.read_json(run_dir.plan) is None
+
+
+@pytest.mark.parametrize(
+    "decided, told",
+    [
+        (None, "carries no decision"),
+        (decision.made(PLAN, "plan"), "ssd_mode=plan"),
+        (decision.made(other_drive(selector={"serial": "S2"})), "not those that preflight decided on"),
+        (decision.made(changed(run={"id": "other", "name": "n"})), "not those that preflight decided on"),
+    ],
+)
+def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided, told):
+    with pytest.raises(control.JobError, match=told):
+        control.start(Host(), run_dir, dict(PLAN, decision=decided), "/nowhere/engine.pyz")
+    assert files.read_json(run_dir.plan) is None
+
+
+def test_a_state_folder_that_others_write_starts_nothing(run_dir, tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(control.JobError, match="not root's alone to write"):
+        control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), "/nowhere/engine.pyz")
 
 
 def test_stop_and_remove_of_nothing_change_nothing(tmp_path):
