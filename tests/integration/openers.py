@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Uses a device or a file in a way that is hard to see, until its standard input ends: `openers.py HOW PATH`."""
 
-import array
 import ctypes
 import os
 import platform
@@ -91,18 +90,6 @@ def comes_and_goes_at_once(path):
 def writes_now_and_then(path):
     """Has it open for writing, for a quarter of each second."""
     _again_and_again(path, os.O_RDWR, 0.25, 0.75)
-
-
-def in_flight(path):
-    """On its way over a socket, and open nowhere."""
-    import socket
-
-    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    handle = os.open(path, os.O_RDONLY)
-    near.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [handle]))])
-    os.close(handle)
-    assert far
-    wait()
 
 
 if __name__ == "__main__":
