@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402
@@ -49,7 +51,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
     }
     drives = inspection.inspect(host, [{"backing_file": backing, "ssd_overwrite_data": True}])
     assert drives[0]["eligible"], drives[0]["refusals"]
-    return planning.render(
+    plan = planning.render(
         planning.load_plan([test]),
         run={"id": run_id, "name": "bench"},
         host="bench",
@@ -59,6 +61,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         variables=variables,
         tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
     )
+    return dict(plan, decision=decision.made(plan))
 
 
 def harness(folder, number, backing, options, variables):
@@ -85,6 +88,11 @@ def bare(jobs, folder):
     began = time.monotonic()
     for job in jobs:
         output = os.path.join(folder, "bare.json")
+        with open(job) as source:  # its first line says which drive the host job's descriptor was
+            text = source.read()
+        held, device = re.match(r"# (\S+) is (\S+),", text).groups()
+        with open(job, "w") as out:
+            out.write(text.replace("filename=" + held, "filename=" + device))
         subprocess.run(["fio", "--output=" + output, "--output-format=json", "--eta=never", job], check=True)
     return time.monotonic() - began
 

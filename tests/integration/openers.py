@@ -40,6 +40,12 @@ def first_thread_gone(path):
     LIBC.syscall(EXIT, 0)
 
 
+def mapped_first_thread_gone(path):
+    """Mapped, the descriptor closed, and the thread that the process began with has ended."""
+    threading.Thread(target=mapped, args=(path,)).start()
+    LIBC.syscall(EXIT, 0)
+
+
 def own_table(path):
     """Open in a thread that has descriptors of its own."""
 

@@ -17,7 +17,7 @@ from wrong_drive import needs, run
 FULL = "1:7"  # of /dev/full
 OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.py", "fuse_node.py"))
 # By its device node, and by the file behind it.
-NODE = ["mapped", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
+NODE = ["mapped", "mapped_first_thread_gone", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
 FILE = ["mapped", "first_thread_gone", "io_uring"]
 
 
@@ -90,7 +90,7 @@ def _qemu(disk):
 
 
 @pytest.mark.case(60)
-@pytest.mark.parametrize("name", ["mapped", "file mapped"])
+@pytest.mark.parametrize("name", ["mapped", "file mapped", "mapped_first_thread_gone"])
 def test_case_60_mapped_with_its_descriptor_closed(outcome, name):
     outcome.refused(name, "opened")
 

@@ -155,7 +155,8 @@ class HeldDrive:
             self._open_again(may_change)
 
     def _open_again(self, may_change: t.Collection[str]) -> None:
-        seen = inspection.inspect(self._host, [self._selector])[0]["identity"] or {}
+        names = identity.find(self._host, self._selector)
+        seen = identity.identity(self._host, names[0]) if len(names) == 1 else {}
         self._expected = dict(self._expected, **{key: seen[key] for key in may_change if key in seen})
         self.check()
         self._open()

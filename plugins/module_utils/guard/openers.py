@@ -22,6 +22,7 @@ from ..drive.nodes import key_at, key_of
 
 LOOKS = 9
 LOOK_EVERY_S = 0.3  # on average: each pause is random, so that nobody keeps step with it
+MOST_S = 8.0  # a host with many processes is looked at fewer times, but never fewer than a reader takes to count
 READER_COUNTS = 3  # looks in which a reader has to be seen; who only passes by is seen once
 # Programs that look at drives by themselves and leave them as they are; True: also when they open one for writing (SG_IO needs that).
 PASSING = {
@@ -40,7 +41,7 @@ _KCMP = {"x86_64": 312, "aarch64": 272, "ppc64le": 354, "s390x": 343}.get(platfo
 _AT_FDCWD, _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, _STATX_BYTES = -100, 0x4000, 0x7FF, 256
 _IN_ACCESS, _IN_MODIFY = 0x1, 0x2  # inotify(7)
 _INOTIFY_EVENT = struct.Struct("=iIII")
-_MAPPING = re.compile(rb"^(\S+) \S+ \S+ (\S+) ([1-9][0-9]*) +/", re.MULTILINE)  # proc_pid_maps(5): address, device, inode
+_MAPPING = re.compile(rb"^(\S+) \S+ \S+ (\S+) ([1-9][0-9]*) +(/.*)$", re.MULTILINE)  # proc_pid_maps(5): address, device, inode, path
 _RING_FILE = re.compile(r"^\s+[0-9]+: (\S+)", re.MULTILINE)  # io_uring's fdinfo, below UserFiles: whole paths since Linux 6.7
 _MOUNT_ID = re.compile(r"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)$", re.MULTILINE)
@@ -97,14 +98,18 @@ class Watch:
     """Looks at who has what open. `extra`: keys of character devices and files that count beside all block devices.
 
     `nodes`: {path of a device node: its key}, whose reads and writes inotify tells between the looks. `remote`: {mount id: kind of file system} of
-    those whose server may not answer. failures: what could not be read.
+    those whose server may not answer; `far`: their device numbers. failures: what could not be read.
     """
 
-    def __init__(self, host: Host, extra: Set[str], nodes: Mapping[str, str], remote: Mapping[str, str], names: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: Host, extra: Set[str], nodes: Mapping[str, str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()
+    ) -> None:
         self._host = host
         self._extra = extra
         self._nodes = nodes
         self._remote = remote
+        # Devices of maps (in hexadecimal there) whose files are on a server that may not answer.
+        self._far = {b"%02x:%02x" % tuple(map(int, number.split(":"))) for number in far if ":" in number}
         self._numbers = {name: number for number, name in names.items()}
         self._files: Dict[Tuple[bytes, bytes], Optional[str]] = {}
         self._programs: Dict[str, Tuple[str, bool]] = {}
@@ -112,6 +117,7 @@ class Watch:
 
     def observe(self, quick: bool = False) -> Seen:
         """LOOKS looks over some seconds. quick: one, and the others only where it finds somebody who may count."""
+        began = time.monotonic()
         with _Traffic(self._host, self._nodes) as traffic:
             looks = [self.look(deep=True)]
             if quick and not any(not opener.passing for key, who in looks[0].items() for opener in who if key in self._watched()):
@@ -122,6 +128,8 @@ class Watch:
                 for key, opener in traffic.since():
                     if not any(other.passing for other in looks[-1].get(key, ())):  # else it was them, as far as we can tell
                         looks[-1].setdefault(key, set()).add(opener)
+                if len(looks) >= READER_COUNTS and time.monotonic() - began > MOST_S:
+                    break
         return judge(looks)
 
     def _watched(self) -> Set[str]:
@@ -156,7 +164,7 @@ class Watch:
         started = (self._host.get(process + "/stat") or "").rpartition(")")[2].split()[19:20]
         at = process + " ".join(started)
         if at not in self._programs:
-            path = self._host.readlink(process + "/exe") or ""
+            path = re.sub(r" \(deleted\)$", "", self._host.readlink(process + "/exe") or "")  # its package was updated since
             name = os.path.basename(path)
             shown = self._host.get(process + "/comm") or "?"
             known = name in PASSING and _TRUSTED_PLACES.match(path) is not None
@@ -169,7 +177,7 @@ class Watch:
         """(key, whether for writing) of all that a process has open, in whatever thread."""
         found = []
         for table in self._tables(process):
-            for descriptor in os.listdir(self._host.path(table + "/fd")):
+            for descriptor in _names(self._host.path(table + "/fd")):
                 path = "%s/fd/%s" % (table, descriptor)
                 link = _link(self._host.path(path))
                 info = "%s/fdinfo/%s" % (table, descriptor)
@@ -220,16 +228,16 @@ class Watch:
 
     def _mapped(self, process: str) -> List[Tuple[str, bool]]:
         """What a process has mapped, also where its descriptor is closed. Each file of the machine is looked at once."""
-        text = self._host.read_bytes(process + "/maps")
         found = []
-        for address, device, inode in set(_MAPPING.findall(text)):
-            if (device, inode) not in self._files:
-                if any(device.decode() == known for known in self._remote.values()):
-                    continue
-                self._files[device, inode] = key_at(self._host, "%s/map_files/%s" % (process, _unpadded(address.decode())))
-            key = self._files[device, inode]
-            if key is not None and self._counts(key):
-                found.append((key, True))
+        for table in self._tables(process):  # the first thread has no memory any more once it is gone
+            for address, device, inode, path in set(_MAPPING.findall(_content(self._host.path(table + "/maps")))):
+                if (device, inode) not in self._files and device not in self._far:
+                    # map_files is there for a whole process only; the path is what is left of one whose first thread is gone.
+                    mapped = "%s/map_files/%s" % (process, _unpadded(address.decode()))
+                    self._files[device, inode] = key_at(self._host, mapped) or key_at(self._host, table + "/root" + os.fsdecode(path))
+                key = self._files.get((device, inode))
+                if key is not None and self._counts(key):
+                    found.append((key, True))
         return found
 
 
@@ -240,6 +248,27 @@ def _link(path: str) -> str:
     except OSError as error:
         if error.errno in GONE:
             return ""
+        raise
+
+
+def _names(folder: str) -> List[str]:
+    """The names in a folder of procfs; none where the thread is gone. Raises OSError where this process may not know."""
+    try:
+        return os.listdir(folder)
+    except OSError as error:
+        if error.errno in GONE:
+            return []
+        raise
+
+
+def _content(path: str) -> bytes:
+    """A file of procfs, as `_names`."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        if error.errno in GONE:
+            return b""
         raise
 
 

@@ -182,7 +182,8 @@ def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool)
         for member in [name, *_partitions(host, name)]:
             number = host.get("/sys/class/block/%s/dev" % member)
             nodes.update({identity.node(member): number} if number else {})
-    watch = Watch(host, set().union(*facts.keys.values()), nodes, remote, facts.names)
+    far = {mount.major_minor for mount in facts.mounts if mount.number in remote}
+    watch = Watch(host, set().union(*facts.keys.values()), nodes, remote, facts.names, far)
     facts.openers, facts.passing = watch.observe(quick)
     facts.unseen += watch.failures
 
