@@ -152,6 +152,10 @@ drives:
           description: The file behind a loop device.
           type: str
           sample: null
+        backing:
+          description: What the kernel has behind a loop device, which file (device and inode) and which part of it.
+          type: str
+          sample: null
         max_discard_bytes:
           description: The most that one discard covers; 0 when it takes none.
           type: int

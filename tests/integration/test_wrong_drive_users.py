@@ -123,7 +123,7 @@ def test_case_65_another_node_of_the_drive_is_open(make_bench):
     """/dev/full stands for the nodes: a process has it open."""
     bench = make_bench()
     server = FakeServer(bench)
-    server.sas("scsi generic", "sdx", "SASSN001", files={"device__scsi_generic__sg9__dev": FULL})
+    server.sas("scsi generic", "sdx", "SASSN001", files={"device__scsi_generic/sg9/dev": FULL})
     server.nvme("nvme generic", "nvme7n1", "NVMESN01")
     server.nvme("nothing open", "nvme8n1", "NVMESN02")
     server.tree.put("/sys/class/nvme-generic/ng7n1/dev", FULL)

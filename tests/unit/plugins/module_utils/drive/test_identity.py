@@ -214,6 +214,7 @@ def test_identity_of_an_nvme_drive(fake):
         "path": "/dev/nvme0n1",
         "major_minor": "259:3",
         "backing_file": None,
+        "backing": None,
         "max_discard_bytes": 2147450880,
         "queue_depth": 1023,
         "rotational": False,
