@@ -33,6 +33,9 @@ PASSING = {
     "multipath": False,
     "lvm": False,
     "udisksd": False,
+    "blkid": False,
+    "lsblk": False,
+    "wipefs": False,
 }
 _TRUSTED_PLACES = re.compile(r"/(usr/)?(local/)?(s?bin|lib(exec)?(/systemd|/udev|/udisks2)?)/")
 _REMOTE_FUSE = re.compile(r"fuse(\..+)?$")
@@ -113,6 +116,7 @@ class Watch:
         self._numbers = {name: number for number, name in names.items()}
         self._files: Dict[Tuple[bytes, bytes], Optional[str]] = {}
         self._programs: Dict[str, Tuple[str, bool]] = {}
+        self._denied: Dict[str, int] = {}
         self.failures: List[str] = []
 
     def observe(self, quick: bool = False) -> Seen:
@@ -120,7 +124,7 @@ class Watch:
         began = time.monotonic()
         with _Traffic(self._host, self._nodes) as traffic:
             looks = [self.look(deep=True)]
-            if quick and not any(not opener.passing for key, who in looks[0].items() for opener in who if key in self._watched()):
+            if quick and not self._denied and not any(not other.passing for key in self._watched() for other in looks[0].get(key, ())):
                 return judge(looks)
             for number in range(1, LOOKS):
                 time.sleep(random.uniform(0.5, 1.5) * LOOK_EVERY_S)
@@ -130,6 +134,8 @@ class Watch:
                         looks[-1].setdefault(key, set()).add(opener)
                 if len(looks) >= READER_COUNTS and time.monotonic() - began > MOST_S:
                     break
+        # One that is gone by the next look, such as a helper that a service starts, uses no drive.
+        self.failures += [text for text, times in self._denied.items() if times >= READER_COUNTS]
         return judge(looks)
 
     def _watched(self) -> Set[str]:
@@ -148,16 +154,13 @@ class Watch:
             except OSError as error:
                 # A security module may keep everybody out of init, which uses no drive itself (docs/wrong-drives.md).
                 if error.errno not in GONE and pid != 1:
-                    self._fail("%s cannot be looked into: %s" % (process, error.strerror))
+                    text = "%s (%s) cannot be looked into: %s" % (process, self._host.get(process + "/comm") or "?", error.strerror)
+                    self._denied[text] = self._denied.get(text, 0) + 1
                 continue
             for key, writes in keys:
                 name, passing = self._program(process)
                 found.setdefault(key, set()).add(Opener(name, pid, writes, passing and (PASSING[name] or not writes)))
         return found
-
-    def _fail(self, text: str) -> None:
-        if text not in self.failures:
-            self.failures.append(text)
 
     def _program(self, process: str) -> Tuple[str, bool]:
         """The program's name, and whether it is one that only passes by: by the file that runs, as a name is easily taken."""
@@ -213,7 +216,7 @@ class Watch:
 
     def _writes(self, info: str) -> bool:
         flags = _FLAGS.search(self._host.get(info) or "")
-        return flags is None or int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
+        return flags is not None and int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY  # None: it was closed meanwhile
 
     def _registered(self, process: str, info: str) -> List[str]:
         """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the path alone."""
