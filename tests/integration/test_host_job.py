@@ -212,10 +212,9 @@ def test_nobody_else_gets_at_a_drive_while_it_is_measured(bench, loop_drive, tmp
     seen = {}
 
     def meddle():
-        deadline = time.monotonic() + 10
-        while not (tmp_path / "state/runs/r/raw").exists() and time.monotonic() < deadline:
+        deadline, journal = time.monotonic() + 60, tmp_path / "state/runs/r/journal.jsonl"
+        while not (journal.exists() and '"drive_started"' in journal.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1)
         for argv in (["mkfs.ext4", "-q", drive.path], ["blkdiscard", drive.path], ["mount", drive.path, str(tmp_path)]):
             seen[argv[0]] = subprocess.run(argv, capture_output=True, check=False).returncode
 
