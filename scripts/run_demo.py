@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -133,7 +134,9 @@ def take_lock(directory):
 
 def clean_after_killed_demos():
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
-        if path.parent.stat().st_uid != os.geteuid():
+        # Anybody may put a link here that leads to a folder of ours.
+        folder = path.parent.lstat()
+        if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid() or path.is_symlink():
             continue
         with open(path, "rb") as lock, contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,50 +4,59 @@
 """Bring a host's part of a run to the controller; its documentation is in plugins/modules/collect.py."""
 from __future__ import annotations
 
-import contextlib
 import os
-import shlex
+import posixpath
 import tempfile
 import typing as t
 
-from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.plugins.action import ActionBase
+from ansible import constants as C
+from ansible.errors import AnsibleActionFail
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
     run_id=dict(type="str", required=True),
     state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
+    limits=dict(type="dict", default={}),
 )
+# Beside the temporary folders of all plays of this user.
+LOCKS = "ssdlab-fleet-collect.lock"
 Result = t.Dict[str, t.Any]
 
 
-class ActionModule(ActionBase):
+class ActionModule(HostAction):
     """Asks `run_info` on the host, fetches its archive and unpacks it; the callback `fleet` writes the records."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _supports_async = False
-
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Result:
-        super().run(tmp, task_vars)
+        super(HostAction, self).run(tmp, task_vars)
+        refuse_injected_facts()
         variables = task_vars or {}
         _result, args = self.validate_argument_spec(ARGUMENTS)
         name = variables["inventory_hostname"]
         results_dir = os.path.abspath(args["results_dir"])
         folder = _raw_folder(results_dir, args, name)
         wanted = {"state_dir": args["state_dir"], "run_id": args["run_id"], "archive": True}
-        info = self._execute_module(module_name="ssdlab.fleet.run_info", module_args=wanted, task_vars=variables)
-        if info.get("failed") or info.get("unreachable"):
-            return info
-        if self._task.check_mode:
-            return {"changed": False, "state": info["state"], "skipped_collection": True}
-        changed = self._bring(info["packed"], folder) if "packed" in info else False
-        host = _host_record(args["run_id"], name, info)
+        limits = _limits(args["limits"])
+        # Two plays may collect one host at a time: the second would take the archive, or the folder, from under the first.
+        with unpack.locked(os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), LOCKS), folder):
+            info = self.ask("run_info", wanted, variables)
+            if info.get("failed") or info.get("unreachable"):
+                return info
+            missing = [key for key in ("state", "status", "unfinished", "records") if key not in info]
+            if missing:
+                raise AnsibleActionFail(f"{name}: its answer about run {args['run_id']} lacks {', '.join(missing)}")
+            if self._task.check_mode:
+                return {"changed": False, "state": info["state"], "skipped_collection": True}
+            archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
+            changed = self._bring(archive, info["packed"], folder, limits) if "packed" in info else False
+        told = records.collected(info["records"], args["run_id"], name, now())
+        host = _host_record(args["run_id"], name, info, told.problems)
         result = {
             "changed": changed,
             "run_id": args["run_id"],
@@ -55,14 +64,16 @@ class ActionModule(ActionBase):
             "ssd_run": {"id": args["run_id"], "results_dir": results_dir},
             "state": info["state"],
             "unfinished": info["unfinished"],
-            # The host job knows its host by the name it had at the start.
-            "records": [host] + [dict(record, host=name) for record in info["records"]],
+            # The host job knows its host by the name it had at the start; here it has that of the inventory.
+            "records": [host, *told.records],
         }
-        if host["state"] != "ok":
-            result["warnings"] = [f"{name}: {host['message']}"]
+        warnings = [host["message"]] if host["state"] != "ok" else []
+        warnings += [f"{told.dropped} keys of its records are unknown here and left out"] if told.dropped else []
+        if warnings:
+            result["warnings"] = [f"{name}: {warning}" for warning in warnings]
         return result
 
-    def _bring(self, packed: Result, folder: str) -> bool:
+    def _bring(self, archive: str, packed: Result, folder: str, limits: unpack.Limits) -> bool:
         """Fetch and unpack the archive unless the folder has its content already; whether it had not."""
         try:
             if unpack.is_current(folder, packed["sha256"]):
@@ -70,18 +81,13 @@ class ActionModule(ActionBase):
             os.makedirs(os.path.dirname(folder), exist_ok=True)
             with tempfile.TemporaryDirectory(dir=os.path.dirname(folder), prefix=".collect-") as aside:
                 local = os.path.join(aside, "archive.tar.gz")
-                self._connection.fetch_file(packed["path"], local)
-                unpack.replace(folder, local, packed["sha256"])
+                self.fetch(archive, local, limits.archive_bytes)
+                unpack.replace(folder, local, packed["sha256"], limits)
         except (OSError, unpack.UnpackError) as error:
-            raise AnsibleActionFail(f"cannot collect {packed['path']} into {folder}: {error}") from error
+            raise AnsibleActionFail(f"cannot collect {archive} into {folder}: {error}") from error
         finally:
-            self._remove(packed["path"])
+            self.remove(archive)
         return True
-
-    def _remove(self, path: str) -> None:
-        # A host that went away meanwhile has been told already; a file left there is replaced the next time.
-        with contextlib.suppress(AnsibleError):
-            self._low_level_execute_command(f"rm -f -- {shlex.quote(path)}")
 
 
 def _raw_folder(results_dir: str, args: Result, name: str) -> str:
@@ -94,8 +100,15 @@ def _raw_folder(results_dir: str, args: Result, name: str) -> str:
     return os.path.join(results_dir, args["run_id"], "raw", name)
 
 
-def _host_record(run_id: str, name: str, info: Result) -> Result:
-    """The record of kind `host`: what this host's part of the run came to."""
+def _limits(given: Result) -> unpack.Limits:
+    try:
+        return unpack.limits(given)
+    except ValueError as error:
+        raise AnsibleActionFail(f"ssd_collect_limits: {error}") from error
+
+
+def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str] = ()) -> Result:
+    """The record of kind `host`: what this host's part of the run came to. problems: of its records."""
     state, message = "ok", ""
     if info["state"] == ABSENT:
         state, message = "failed", f"there is no run {run_id} on this host: it was not started there, or cleaned up"
@@ -109,6 +122,8 @@ def _host_record(run_id: str, name: str, info: Result) -> Result:
         state, message = "failed", f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on"
     elif info["state"] == "failed":
         state, message = "failed", f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}"
+    if problems and state == "ok":
+        state, message = "failed", f"what it tells of run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)"
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "host",

@@ -11,6 +11,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
 
 ARGUMENTS = dict(
@@ -30,12 +31,13 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
+        refuse_injected_facts()
         _result, args = self.validate_argument_spec(ARGUMENTS)
         results_dir = os.path.abspath(args["results_dir"])
         answered = {host: answer["runs"] for host, answer in args["answers"].items() if answer and answer.get("runs")}
         try:
-            run = runs.choose(args["run_id"], args["run_name"], runs.on_hosts(answered) + runs.on_controller(results_dir))
+            run_id, name = runs.choose(args["run_id"], args["run_name"], answered, runs.on_controller(results_dir))
         except runs.RunError as error:
             raise AnsibleActionFail(str(error)) from error
         # Whoever asks for an existing run wants to see it; nothing here erases.
-        return {"changed": False, "ssd_run": {"id": run.id, "name": run.name, "results_dir": results_dir, "destructive": True}}
+        return {"changed": False, "ssd_run": {"id": run_id, "name": name, "results_dir": results_dir, "destructive": True}}

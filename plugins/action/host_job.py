@@ -11,29 +11,30 @@ import tempfile
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.ssdlab.fleet.plugins.modules.host_job import ARGUMENTS
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, zipapp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
 
-MODULE = "ssdlab.fleet.host_job"
+MODULE = "host_job"
 # Arguments that only the controller needs, for the plan.
 OWN_ARGUMENTS = ("run_name", "boot_id", "drives")
 REQUIRED_IF = [("state", "present", ["run_id", *OWN_ARGUMENTS]), ("state", "stopped", ["run_id"]), ("state", "absent", ["run_id"])]
 
 
-class ActionModule(ActionBase):
+class ActionModule(HostAction):
     """See the module of the same name."""
 
     TRANSFERS_FILES = True
     _requires_connection = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result = super().run(tmp, task_vars)
+        result = super(HostAction, self).run(tmp, task_vars)
+        refuse_injected_facts()
         variables = task_vars or {}
         self.validate_argument_spec(ARGUMENTS, required_if=REQUIRED_IF)
         # As given: a path's ~ is the host's.
@@ -47,7 +48,7 @@ class ActionModule(ActionBase):
             plan["decision"] = self._decided(plan, variables)
             arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
             arguments["engine"] = self._carry(engine.name, engine.data)
-        result.update(self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables))
+        result.update(self.ask(MODULE, arguments, variables))
         self._remove_tmp_path(self._connection._shell.tmpdir)
         return result
 

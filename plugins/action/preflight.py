@@ -14,6 +14,7 @@ from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
@@ -52,6 +53,8 @@ class ActionModule(ActionBase):
         findings = controller.missing_packages()
         findings += controller.callback_findings(C.config.get_config_value("CALLBACKS_ENABLED"), C.config._config_file)
         findings += _given_results(load_extra_vars(self._loader))
+        injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
+        findings += [injected] if injected else []
         if not findings:
             views = [_view(name, {argument: by_host.get(name) for argument, by_host in heard.items()}) for name in heard["asked"]]
             decided = decision.decide(views, self._task.check_mode, datetime.datetime.now(datetime.timezone.utc))
@@ -72,7 +75,7 @@ class ActionModule(ActionBase):
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
-            self._display.display(line)
+            self._display.display(text.line(line))
 
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:

@@ -11,6 +11,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.gate.host_action import refuse_injected_facts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import build
 
@@ -25,6 +26,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
+        refuse_injected_facts()
         missing = controller.missing_packages()
         if missing:
             raise AnsibleActionFail("; ".join(missing))

@@ -8,23 +8,24 @@ from __future__ import annotations
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain, role_default
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import whole
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 
 NAMES = (*tuning.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
 
 
-class ActionModule(ActionBase):
+class ActionModule(HostAction):
     """See the module of the same name."""
 
     TRANSFERS_FILES = False
     _requires_connection = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result = super().run(tmp, task_vars)
+        result = super(HostAction, self).run(tmp, task_vars)
+        refuse_injected_facts()
         variables = task_vars or {}
         given = [name for name in (*NAMES, *hostplan.TAGS) if name in variables]
         values = {name: role_default(name) for name in NAMES if name not in given}
@@ -32,7 +33,7 @@ class ActionModule(ActionBase):
         problems = tuning_values.problems(values)
         if problems:
             raise AnsibleActionFail("; ".join(problems))
-        result.update(self._execute_module(module_args=dict(self._task.args, **_arguments(values, self._task.args.get("concern"))), task_vars=variables))
+        result.update(self.ask("tunables", dict(self._task.args, **_arguments(values, self._task.args.get("concern"))), variables))
         return result
 
 

@@ -13,6 +13,8 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections import HostConnection
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.sweep import Sweep, Watched
@@ -21,7 +23,7 @@ display = Display()
 
 ARGUMENTS = dict(
     run_id=dict(type="str", required=True),
-    state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
+    state_dir=dict(type="path"),
     hosts=dict(type="list", elements="str"),
     interval_s=dict(type="float"),
     host_timeout_s=dict(type="float", default=20),
@@ -31,6 +33,7 @@ SHORTEST_INTERVAL_S = 30.0
 INTERVAL_PER_HOST_S = 0.2
 LEAST_INTERVAL_S = 0.2
 SILENT = "silent"
+STATE_DIR = "ssd_state_dir"
 UNKNOWN = ""
 
 
@@ -48,11 +51,10 @@ class ActionModule(ActionBase):
         _result, args = self.validate_argument_spec(ARGUMENTS)
         names = args["hosts"] if args["hosts"] is not None else variables.get("ansible_play_hosts_all", [])
         try:
-            RunDir(args["state_dir"], args["run_id"])
+            RunDir("/", args["run_id"])
         except ValueError as error:
             raise AnsibleError(str(error)) from error
-        command = remote_status.command(args["state_dir"], args["run_id"])
-        asks = {name: self._asker(variables, name, command) for name in dict.fromkeys(names)}
+        asks = {name: self._asker(variables, name, args) for name in dict.fromkeys(names)}
         sweep = Sweep(asks, lambda seen: seen.state in progress.ENDED_STATES, args["host_timeout_s"])
         interval_s = args["interval_s"]
         if interval_s is None:
@@ -67,12 +69,24 @@ class ActionModule(ActionBase):
             sweep.close()
         return dict(_result_of(sweep), changed=False)
 
-    def _asker(self, variables: dict[str, t.Any], name: str, command: str) -> t.Callable[[], remote_status.Seen]:
+    def _asker(self, variables: dict[str, t.Any], name: str, args: dict[str, t.Any]) -> t.Callable[[], remote_status.Seen]:
         try:
+            command = remote_status.command(args["state_dir"] or _state_dir(variables, name), args["run_id"])
             connection = HostConnection(self, variables, name)
         except Exception as error:  # One host's variables must not keep the others from being watched.
             return _raiser(AnsibleError(f"cannot connect: {error}"))
         return lambda: remote_status.parse(*connection.run(command))
+
+
+def _state_dir(variables: dict[str, t.Any], name: str) -> str:
+    """A host's own ssd_state_dir. What only this task's play or role sets is for all; it is not among hostvars."""
+    hostvars, here = variables["hostvars"], variables.get("inventory_hostname")
+    mine = variables.get(STATE_DIR)
+    own = hostvars[here].get(STATE_DIR) if here in hostvars else None
+    if mine is not None and mine != own:
+        return str(mine)
+    found = hostvars[name].get(STATE_DIR) if name in hostvars else None
+    return str(role_default(STATE_DIR) if found is None else found)
 
 
 def _raiser(error: Exception) -> t.Callable[[], remote_status.Seen]:
@@ -91,7 +105,7 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float) -> None:
         if os.getppid() != parent:
             raise AnsibleError("ansible-playbook was killed: nobody sees what is printed here")
         for line in progress.lines(_views(sweep), time.strftime("%H:%M:%S")):
-            display.display(line)
+            display.display(text.line(line))
         if sweep.all_ended():
             return
         left = [host for host in sweep.hosts.values() if not host.ended]

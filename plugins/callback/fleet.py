@@ -26,11 +26,14 @@ import typing as t
 
 from ansible.plugins.callback import CallbackBase
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 
 COLLECT = "ssdlab.fleet.collect"
+# Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a host's own words.
+NAMING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run", COLLECT)
 REPORT = "ssdlab.fleet.report"
 HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id={0}"
 
@@ -117,7 +120,7 @@ class CallbackModule(CallbackBase):
     def _learn(self, outcome: Outcome) -> None:
         """Which run this is about, and whether its report was written."""
         for item in outcome.results:
-            run = item.get("ssd_run")
+            run = item.get("ssd_run") if outcome.action in NAMING else None
             if isinstance(run, dict) and run.get("id") and run.get("results_dir"):
                 self._ledger.open(run["results_dir"], run["id"])
                 self._ledger.flush()
@@ -130,7 +133,7 @@ class CallbackModule(CallbackBase):
         """A host that fails before it was collected. Afterwards, or in a task for the whole fleet, it says nothing of its drives."""
         if outcome.check or outcome.host in self._collected or (outcome.for_all and state == "failed"):
             return
-        messages = [str(item["msg"]) for item in outcome.results if item.get("msg")]
+        messages = [text.line(item["msg"]) for item in outcome.results if item.get("msg")]
         self._ledger.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
 
     def _show_table(self) -> None:
@@ -139,7 +142,7 @@ class CallbackModule(CallbackBase):
         run_id = os.path.basename(self._ledger.folder)
         self._display.banner(f"SSD QUALIFICATION {run_id}")
         for line in closing.lines(run, store.load(self._ledger.path), summary):
-            self._display.display(line)
+            self._display.display(text.line(line))
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
 
 

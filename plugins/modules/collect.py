@@ -32,6 +32,13 @@ options:
     description: Where runs are kept on the host.
     type: path
     default: /var/lib/ssdlab-fleet
+  limits:
+    description:
+      - The most that a host may bring. What is more is that host's error, and its folder on the controller stays as it was.
+      - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space), C(files) (500,000) and
+        C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)."
+    type: dict
+    default: {}
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:

@@ -64,9 +64,12 @@ options:
     type: bool
     default: false
   bugreport:
-    description: Also run C(fio-bugreport), and return where its archive is.
+    description: Also run C(fio-bugreport), and leave its archive at C(<state_dir>/fio-bugreport).
     type: bool
     default: false
+  bugreport_dir:
+    description: A folder on the controller. The report is brought there and taken off the host.
+    type: path
   state_dir:
     description: Where it is kept what the LEDs were told, in C(iomemory/<serial>.json).
     type: path
@@ -250,10 +253,10 @@ findings:
       type: str
       sample: Spread the cards over slots of other root ports, or measure them one at a time.
 bugreport:
-  description: Path of the report on the host.
+  description: Name of the report. The file is C(<state_dir>/fio-bugreport) on the host, or with O(bugreport_dir) has this name there.
   returned: when O(bugreport=true) and not in check mode
   type: str
-  sample: /tmp/fio-bugreport-20261121.173256-sdv9ko.tar.bz2
+  sample: fio-bugreport-20261121.173256-sdv9ko.tar.bz2
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -273,6 +276,7 @@ ARGUMENTS = {
     "beacon": {"type": "bool"},
     "pci_check": {"type": "bool", "default": False},
     "bugreport": {"type": "bool", "default": False},
+    "bugreport_dir": {"type": "path"},
     "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
 }
 
@@ -282,7 +286,7 @@ def run(host: Host, given: dict, check: bool) -> dict:
     delay = iomemory_dma.apply(host, given["dma_delay"], check)
     done = bring(host, given["serial"], given["state"], given, check) if given["state"] else None
     lit = given["beacon"] is not None and beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
-    report = iomemory.bugreport(host) if given["bugreport"] and not check else None
+    report = iomemory.kept_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None
     cards = iomemory.cards(host) if host.which("fio-status") or given["serial"] or given["pci_check"] else []
     result = {
         "changed": bool(delay.changed or lit or given["bugreport"] or (done and done.changed)),

@@ -26,9 +26,10 @@ options:
     type: str
     required: true
   state_dir:
-    description: Where runs are kept on the hosts.
+    description:
+      - Where runs are kept on all hosts.
+      - By default each host's own C(ssd_state_dir), C(/var/lib/ssdlab-fleet) where it has none.
     type: path
-    default: /var/lib/ssdlab-fleet
   hosts:
     description:
       - The hosts to watch, by inventory name.

@@ -25,6 +25,7 @@ pytestmark = [
 ]
 
 CALLBACK_LINE = "callbacks_enabled = ssdlab.fleet.fleet"
+FACTS_LINE = "inject_facts_as_vars = False"
 CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": 1, "rate_iops": 1000}
 PLAN = [{"name": "one", "purge": {"method": "deallocate"}, "precondition": False, "cells": [CELL], "rounds": {"max": 1}}]
 
@@ -94,7 +95,7 @@ def command(home: Path, cwd: Path, *argv: str) -> subprocess.CompletedProcess:
 def project(folder: Path, collections: Path, callback: bool) -> Path:
     """A user's own folder with an ansible.cfg."""
     folder.mkdir()
-    lines = ["[defaults]", f"collections_path = {collections}", *([CALLBACK_LINE] if callback else [])]
+    lines = ["[defaults]", f"collections_path = {collections}", FACTS_LINE, *([CALLBACK_LINE] if callback else [])]
     (folder / "ansible.cfg").write_text("\n".join(lines) + "\n")
     return folder
 

@@ -6,22 +6,20 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from sshd import SSHD, loopback_sshd, wait_for
 
 REPO = Path(__file__).resolve().parents[2]
 COLLECTIONS = REPO / "playbooks" / "collections"
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 PLAYBOOK = str(Path(sys.executable).parent / "ansible-playbook")
 RUN = "20261121T130000Z-qualify"
 # Found again in the process list: nothing of a hanging connection may stay.
@@ -62,40 +60,9 @@ COLLECT = """---
 
 @pytest.fixture(scope="module")
 def ssh(tmp_path_factory):
-    """An sshd of our own, ended by its id: the variables of a host that is reached through it."""
-    folder = tmp_path_factory.mktemp("sshd")
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    (folder / "authorized").write_text((folder / "user.pub").read_text())
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = {
-        "Port": port, "ListenAddress": "127.0.0.1", "HostKey": folder / "host", "AuthorizedKeysFile": folder / "authorized", "PidFile": "none",
-        "StrictModes": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no", "Subsystem": "sftp internal-sftp",
-    }
-    (folder / "config").write_text("".join(f"{key} {value}\n" for key, value in options.items()))
-    Path("/run/sshd").mkdir(exist_ok=True)
-    with open(folder / "log", "w") as log, subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log) as server:
-        try:
-            _wait_for(lambda: socket.create_connection(("127.0.0.1", port)).close() is None)
-            yield {
-                "ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": getpass.getuser(),
-                "ansible_ssh_private_key_file": str(folder / "user"),
-                "ansible_ssh_common_args": f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known -o ControlPath=none",
-            }
-        finally:
-            server.terminate()
-
-
-def _wait_for(condition, timeout_s=10):
-    deadline = time.monotonic() + timeout_s
-    while True:
-        with contextlib.suppress(OSError):
-            if condition():
-                return
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
+    """The variables of a host that is reached through an sshd of our own."""
+    with loopback_sshd(tmp_path_factory.mktemp("sshd")) as variables:
+        yield variables
 
 
 @pytest.fixture
@@ -128,7 +95,7 @@ def hanging():
 def play(folder, playbook, hosts, **popen):
     (folder / "inventory.json").write_text(json.dumps({"all": {"vars": {"ansible_python_interpreter": sys.executable}, "hosts": hosts}}))
     (folder / "play.yml").write_text(playbook)
-    environment = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS), ANSIBLE_CALLBACKS_ENABLED="ssdlab.fleet.fleet")
+    environment = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS), ANSIBLE_CALLBACKS_ENABLED="ssdlab.fleet.fleet", ANSIBLE_INJECT_FACT_VARS="False")
     (folder / "ansible.cfg").write_text("")  # found first, so that no other one counts
     command = [PLAYBOOK, "-i", str(folder / "inventory.json"), str(folder / "play.yml")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder, start_new_session=True, **popen)
@@ -174,7 +141,7 @@ def test_a_host_that_hangs_is_marked_and_holds_up_nobody(tmp_path, ssh, job):
     assert watched["silent"] == ["hangs"] and not watched["ended"]
     assert "still trying" in output and "no answer from hangs: no longer waiting" in output
     assert time.monotonic() - began < 20
-    _wait_for(lambda: not left_behind())
+    wait_for(lambda: not left_behind())
 
 
 def test_hosts_that_have_ended_or_never_began_end_the_watch_at_once(tmp_path, ssh, job):
@@ -207,11 +174,11 @@ def test_an_interrupted_watch_ends_at_once_and_leaves_nothing(tmp_path, job, num
     job(60)
     # A worker of a killed ansible-playbook sees that at its next look.
     process = watch(tmp_path, {"hangs": hanging(), "here": {"ansible_connection": "local"}}, timeout_s=5 if number == signal.SIGKILL else 60)
-    _wait_for(left_behind, timeout_s=20)
+    wait_for(left_behind, timeout_s=20)
     process.send_signal(number)
     process.communicate(timeout=20)
     assert process.returncode != 0
-    _wait_for(lambda: not left_behind() and not left_behind(str(tmp_path / "play.yml")))
+    wait_for(lambda: not left_behind() and not left_behind(str(tmp_path / "play.yml")))
 
 
 def test_results_are_collected_and_a_second_time_changes_nothing(tmp_path, ssh, job):

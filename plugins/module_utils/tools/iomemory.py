@@ -8,12 +8,16 @@ Sources: ioMemory VSL Peak Performance Guide (2013); layout of fio-status 3.1 to
 """
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 
 TIMEOUT_S = 120
+# Below the state folder: where a bug report waits to be fetched.
+BUGREPORT = "fio-bugreport"
 ATTACHED, DETACHED, UNKNOWN = "attached", "detached", "unknown"
 SECTOR_BYTES = (512, 4096)  # the guide: 512 B below 4 KiB of block size, else 4 KiB
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
@@ -249,6 +253,16 @@ def bugreport(host: Host) -> str:
     if not host.exists(found[-1]):
         raise IomemoryError("fio-bugreport says that its report is %s, which is not there" % found[-1])
     return found[-1]
+
+
+def kept_bugreport(host: Host, state_dir: str) -> str:
+    """Make a bug report and leave it at <state_dir>/fio-bugreport, a path that whoever fetches it knows; its own name. Raises IomemoryError, OSError."""
+    path = bugreport(host)
+    os.makedirs(state_dir, mode=0o755, exist_ok=True)
+    kept = os.path.join(state_dir, BUGREPORT)
+    shutil.move(path, kept)
+    os.chmod(kept, 0o644)  # as a run's archive: it is fetched by the connection's user
+    return os.path.basename(path)
 
 
 def facts(card: Card) -> Dict[str, Any]:

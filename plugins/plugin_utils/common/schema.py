@@ -9,6 +9,7 @@ import copy
 import difflib
 import functools
 import json
+import re
 import typing as t
 from pathlib import Path
 
@@ -53,11 +54,24 @@ def plain(value: t.Any) -> t.Any:
 
 def problems(data: t.Any, schema: Schema, partial: bool = False) -> list[str]:
     """What is wrong with `data`, as "key.path: message"; in the order of the data. `partial`: keys may be missing."""
-    if partial:
-        schema = _without_required(schema)
-    validator = jsonschema.Draft202012Validator(schema)
-    errors = sorted(validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
+    return explained(validator(_without_required(schema) if partial else schema), data)
+
+
+def validator(schema: Schema) -> t.Any:
+    """A validator for many values. A `$` at the end of a pattern means the end, as in JSON Schema, and not also before a newline, as in Python."""
+    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
+    return strict(schema)
+
+
+def explained(checker: t.Any, data: t.Any) -> list[str]:
+    """What a validator finds wrong, as `problems` does."""
+    errors = sorted(checker.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
     return [line for error in errors for line in _explain(error)]
+
+
+def kinds(schema: Schema) -> list[str]:
+    """The types that a schema allows, [] where it does not say."""
+    return _types(schema)
 
 
 def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.Any:
@@ -95,6 +109,17 @@ def join_path(parts: t.Iterable[t.Any]) -> str:
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
+
+
+@functools.lru_cache(maxsize=None)
+def to_the_end(pattern: str) -> re.Pattern[str]:
+    """A pattern of JSON Schema: there a `$` is the end, in Python also the place before a last newline."""
+    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))
+
+
+def _pattern(_validator: t.Any, pattern: str, value: t.Any, _schema: Schema) -> t.Iterator[t.Any]:
+    if isinstance(value, str) and not to_the_end(pattern).search(value):
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _types(schema: Schema) -> list[str]:

@@ -136,6 +136,8 @@ def _load_test(entry: Source, library: Library) -> Test:
     source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
     data, own_cells = _flatten(source, library, ())
     schema = schemas.load("test")
+    # What `true` stands for may lack a key that has no default.
+    data = {key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value for key, value in data.items()}
     _raise_for(source.origin, schemas.problems(data, schema) + ([] if "name" in data else ["name: is missing"]))
     test = schemas.with_defaults({"title": data["name"], **data}, schema)
     return _normalised(test, source.origin, own_cells)

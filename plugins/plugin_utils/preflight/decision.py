@@ -18,7 +18,7 @@ from ..common.version import collection_version
 from ...module_utils.drive.entry import label
 from ..plan import hostplan
 from ..plan.testfiles import PlanError
-from ..results import run_record
+from ..results import run_record, runs
 from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, values
 from . import plan_text as describe
 from .findings import Finding, Run, View
@@ -53,9 +53,10 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     views = fleet_checks.added(views)
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
+    results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     run: Run | None = None
     if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
-        run, wrong = findings.choose_run(views, now)
+        run, wrong = findings.choose_run(views, now, runs.on_controller(results_dir))
         found += wrong
     for view in views:
         found += [Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})] + host_checks.blocking(view, run)
@@ -65,7 +66,6 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     found += findings.same_drives(views) + findings.same_machines(views)
     plans, wrong = _plans(views, run)
     found += wrong
-    results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     run_folder = os.path.join(results_dir, run.id) if run else ""
     tests = _tests(views)
     found += _definition_findings(views, run, run_folder, tests, plans)

@@ -17,6 +17,8 @@ _HEAD = (
 )
 _ENTRY_INDENT = " " * 8
 _WIDTH = 120
+# What makes a text of an inventory a template.
+_TEMPLATE = ("{{", "{%", "{#")
 # A YAML 1.1 reader takes some plain words for booleans or null, and anything like a number for one.
 _PLAIN_NAME = re.compile(r"(?!(?:yes|no|on|off|true|false|null|y|n)$)[A-Za-z][A-Za-z0-9_.-]*", re.IGNORECASE)
 
@@ -39,7 +41,7 @@ def _host(host: str, answer: t.Any) -> list[str]:
     lines = [f"    {_name(host)}:"]
     if drives is None:
         return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
-    chosen = [drive for drive in drives if drive.get("eligible") is True and drive.get("selector")]
+    chosen = [drive for drive in drives if drive.get("eligible") is True and drive.get("selector") and not _is_template(drive)]
     rest = [drive for drive in drives if drive not in chosen]
     lines.append("      ssd_drives:" if chosen else "      ssd_drives: []")
     for drive in chosen:
@@ -49,6 +51,11 @@ def _host(host: str, answer: t.Any) -> list[str]:
     if not drives:
         lines += _comments(_ENTRY_INDENT, ["no drive found"])
     return lines
+
+
+def _is_template(drive: t.Mapping[str, t.Any]) -> bool:
+    """Ansible would run what a drive's name says, at the next play with this inventory. No real drive has such a name."""
+    return any(mark in str(entry.selector_item(drive["selector"])[1]) for mark in _TEMPLATE)
 
 
 def _drives(answer: t.Any) -> list[t.Any] | None:
@@ -78,6 +85,7 @@ def _about(drive: t.Mapping[str, t.Any]) -> str:
 
 def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
     named = [_entry(drive)] if drive.get("selector") else []
+    named += ["  its name holds a template of Ansible's ({{, {% or {#): look at the drive, and at who runs this host"] if named and _is_template(drive) else []
     return named + [f"  {refusal['code']}: {refusal['message']}" for refusal in drive.get("refusals", [])]
 
 
@@ -93,7 +101,10 @@ def _comments(indent: str, texts: t.Iterable[str]) -> list[str]:
 
 def _one_line(text: str) -> str:
     """No drive's text may end a comment and so become an entry: YAML breaks lines at more than a line feed."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    for mark in _TEMPLATE:
+        shown = shown.replace(mark, " ".join(mark))
+    return shown
 
 
 def _name(name: str) -> str:

@@ -15,7 +15,7 @@ from ..common.schema import plain, suggestion
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ..plan import tuning_values
-from ..results import judge
+from ..results import judge, runs
 from . import values
 
 MODES = ("plan", "destructive")
@@ -265,18 +265,30 @@ def _drive_key(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.A
     return (facts["boot_id"], place) if facts.get("boot_id") and place else None
 
 
-def choose_run(views: t.Sequence[View], now: datetime.datetime) -> tuple[Run | None, list[Finding]]:
-    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has passed."""
+def choose_run(views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()) -> tuple[Run | None, list[Finding]]:
+    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has passed.
+
+    own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be named.
+    """
     name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
     known = [(view.name, entry) for view in views for entry in view.runs or ()]
+    answers = {view.name: view.runs for view in views if view.runs}
+    found: list[Finding] = []
     if not run_id:
-        open_ids = {entry["run_id"] for _host, entry in known if entry["run_name"] == name and entry["state"] in UNFINISHED_STATES}
+        open_ids, claims = runs.unfinished(name, answers, own)
         if len(open_ids) > 1:
-            return None, [Finding(_several(name, sorted(open_ids), known))]
-        run_id = open_ids.pop() if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
+            return None, [Finding(_several(name, open_ids, known))]
+        found = [Finding(_claimed(claim), claim.host) for claim in claims]
+        run_id = open_ids[0] if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
     attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
-    named = next((entry["run_name"] for _host, entry in known if entry["run_id"] == run_id and entry["run_name"]), name)
-    return Run(str(run_id), str(named), attach), []
+    return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
+
+
+def _claimed(claim: runs.Claim) -> str:
+    return (
+        f"ssd_run_id: it calls run {claim.run_id} unfinished, {claim.why}; go on with it by -e ssd_run_id={claim.run_id},"
+        f" or end it (stop.yml -e ssd_run_id={claim.run_id})"
+    )
 
 
 def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:

@@ -12,7 +12,12 @@ import re
 import typing as t
 from xml.etree import ElementTree
 
+from ..common import schema as schemas
+from ..gate import text as texts
+
 SCHEMA_VERSION = 1
+METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds tracked_cell tracked_metric"
     " average range_ratio slope_ratio purge_method purge_class precondition_bandwidth_bytes_per_s started finished reasons"
@@ -37,14 +42,15 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
 
     `records`: the test records by (host, drive, test).
     """
-    metrics = sorted({name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"]})
+    # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is there already.
+    metrics = sorted({name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"] if METRIC.fullmatch(name)})
     out = io.StringIO()
-    writer = csv.DictWriter(out, [*CSV_COLUMNS, *metrics], lineterminator="\n")
+    writer = csv.DictWriter(out, [*CSV_COLUMNS, *metrics], lineterminator="\n", quoting=csv.QUOTE_ALL, extrasaction="ignore")
     writer.writeheader()
     for drive in judgement["drives"]:
         for test in drive["tests"] or [{"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}}]:
             record = records.get((drive["host"], drive["drive"], test["test"]), {})
-            row = dict(_row(run, drive, test, record), **test["metrics"])
+            row = {**test["metrics"], **_row(run, drive, test, record)}
             writer.writerow({name: _cell(value) for name, value in row.items()})
     return out.getvalue()
 
@@ -70,8 +76,11 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
 
 
 def _cell(value: t.Any) -> t.Any:
-    """A text that a spreadsheet would take for a formula is quoted: serials and messages come from hosts."""
-    return "'" + value if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    """One line, and with a quote before what a spreadsheet would take for a formula: serials and messages come from hosts."""
+    if not isinstance(value, str):
+        return value
+    # Also the wide forms, which some spreadsheets take for the same.
+    return texts.line("'" + value if value.lstrip()[:1] in _FORMULA or value[:1] in "\t\r\n" else value) if value else value
 
 
 def junit(run: Mapping, judgement: Mapping) -> str:

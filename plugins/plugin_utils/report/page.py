@@ -252,7 +252,7 @@ def _host(sources: Sources, name: str) -> Mapping:
     return {
         "name": name,
         "state": record.get("state") or "nothing collected",
-        "message": record.get("message") or "",
+        "message": "; ".join(part for part in (record.get("message"), raw.problem) if part),
         "facts": raw.facts,
         "settings": raw.settings,
         "changed": outcomes.count("changed"),

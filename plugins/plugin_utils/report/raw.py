@@ -9,9 +9,8 @@ import collections
 import os
 import typing as t
 
-from ...module_utils.run import folder as rundir
 from ..common import units
-from ...module_utils.core import files
+from ..gate import journal
 from ...module_utils.run import summary
 
 Mapping = t.Dict[str, t.Any]
@@ -59,12 +58,13 @@ class Measurement:
 
 
 class HostRaw(t.NamedTuple):
-    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective, outcome, restored}]."""
+    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective, outcome, restored}]; `problem`: what was left out."""
 
     facts: Mapping
     settings: list[Mapping]
     tests: dict[str, dict[str, Mapping]]
     measurements: dict[tuple[str, str, int], Measurement]
+    problem: str = ""
 
 
 def folder_of(run_dir: str, host: str) -> str | None:
@@ -82,17 +82,19 @@ def read(run_dir: str, host: str) -> HostRaw:
     facts: Mapping = {}
     settings: dict[tuple[t.Any, t.Any], Mapping] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
-    for event in rundir.read_journal(os.path.join(folder, "journal.jsonl")):
-        kind = event.get("event")
+    problems = journal.Problems()
+    for event in journal.events(os.path.join(folder, "journal.jsonl"), problems):
+        kind = event["event"]
         if kind == "job_started":
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
         elif kind == "snapshot":
             facts = {**facts, **_host_facts(summary.brief(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
-        elif "drive" in event and "test" in event:
-            measurements[(event["drive"], event["test"], event.get("attempt", 1))].take(event)
-    return HostRaw(facts, _grouped(list(settings.values())), _tests(folder), dict(measurements))
+        else:
+            measurements[(event["drive"], event["test"], event["attempt"])].take(event)
+    tests = _tests(journal.plan(os.path.join(folder, "plan.json"), problems))
+    return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
 
 
 def _host_facts(short: Mapping) -> Mapping:
@@ -116,11 +118,7 @@ def _grouped(settings: list[Mapping]) -> list[Mapping]:
     ]
 
 
-def _tests(folder: str) -> dict[str, dict[str, Mapping]]:
-    try:
-        plan = files.read_json(os.path.join(folder, "plan.json")) or {}
-    except ValueError:
-        plan = {}
+def _tests(plan: Mapping) -> dict[str, dict[str, Mapping]]:
     return {entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []}
 
 

@@ -8,6 +8,8 @@ import os
 import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RUN_ID_PATTERN
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 
 Record = t.Dict[str, t.Any]
@@ -17,7 +19,7 @@ MOST_MESSAGE = 1000
 def host_record(host: str, state: str, message: str) -> Record:
     """A host's record without the run, which `Ledger` fills in. state: ok, unreachable, failed or unfinished."""
     common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": None}
-    return dict(common, host=host, state=state, message=message[:MOST_MESSAGE])
+    return dict(common, host=host, state=state, message=text.line(message, MOST_MESSAGE))
 
 
 class Ledger:
@@ -35,7 +37,9 @@ class Ledger:
         return os.path.join(self.folder, "results.jsonl") if self.folder else ""
 
     def open(self, results_dir: str, run_id: str) -> None:
-        """Say which run the records belong to; another run than before starts afresh."""
+        """Say which run the records belong to; another run than before starts afresh. Raises ValueError for what is no run id."""
+        if not RUN_ID_PATTERN.fullmatch(run_id):
+            raise ValueError(f"{run_id!r} is not a run id")
         folder = os.path.join(os.path.abspath(results_dir), run_id)
         if folder != self.folder:
             self.folder, self._run_id, self._newest = folder, run_id, None

@@ -1,59 +1,98 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which run a play is about that does not start one: watch, collect, report."""
+"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure but for `on_controller`."""
 
 from __future__ import annotations
 
-import json
+import os
 import typing as t
 from pathlib import Path
 
-from ...module_utils.run.folder import UNFINISHED_STATES
+from ...module_utils.run.folder import RUN_ID_PATTERN, UNFINISHED_STATES
+from . import run_record
+
+FINISHED = "finished"
+NAMING = "name it with -e ssd_run_id=…"
+# {host: runs as run_info tells them}
+Answers = t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]
 
 
 class RunError(Exception):
     """No run, or more than one; the message says what to do."""
 
 
-class Known(t.NamedTuple):
-    """A run that somebody knows. time: when it last changed, or was started."""
+class Own(t.NamedTuple):
+    """A run of this controller, by its run.json. started: the controller's time. hosts: those that it asked."""
 
     id: str
     name: str
-    state: str
-    time: str
+    started: str
+    hosts: frozenset[str]
 
 
-def on_hosts(answers: t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]) -> list[Known]:
-    """The runs that hosts know: {host: run_info's runs}."""
-    return [
-        Known(run["run_id"], run.get("run_name") or "", run["state"], run.get("updated") or "") for runs in answers.values() for run in runs
-    ]
+class Claim(t.NamedTuple):
+    """A run that a host calls unfinished, and that is not gone on with for that. why: as a sentence's end."""
+
+    host: str
+    run_id: str
+    why: str
 
 
-def on_controller(results_dir: str) -> list[Known]:
-    """The runs with a folder of results."""
+def on_controller(results_dir: str) -> list[Own]:
+    """The runs with a folder of results; what is damaged is left out, `preflight` says so where it matters."""
     found = []
     for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Known(str(record["run"]["id"]), str(record["run"]["name"]), "", str(record["started"])))
+            record = run_record.read_run(os.fspath(path.parent)) or {}
+            run_id, hosts = str(record["run"]["id"]), frozenset(str(entry["host"]) for entry in record["asked"])
+            if run_id == path.parent.name and RUN_ID_PATTERN.fullmatch(run_id):
+                found.append(Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts))
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found
 
 
-def choose(run_id: str, name: str, known: t.Sequence[Known]) -> Known:
-    """The run given by its id, else the one unfinished run of that name, else its newest. Raises RunError."""
+def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[str], list[Claim]]:
+    """The runs of a name to go on with, and the claims that do not suffice for it.
+
+    A host could bring an old run back by its word, whose verdicts would then be taken for new ones.
+    """
+    asked = {run.id: run.hosts for run in own}
+    ended = {run["run_id"] for host, runs in answers.items() for run in runs if run["state"] == FINISHED and host in asked.get(run["run_id"], ())}
+    open_ids, claims = [], []
+    for host, runs in answers.items():
+        for run in runs:
+            if run["run_name"] != name or run["state"] not in UNFINISHED_STATES:
+                continue
+            if host not in asked.get(run["run_id"], ()):
+                claims.append(Claim(host, run["run_id"], "which this controller has no record of having asked of it"))
+            elif run["run_id"] in ended:
+                claims.append(Claim(host, run["run_id"], "which other hosts have finished"))
+            else:
+                open_ids.append(run["run_id"])
+    return sorted(set(open_ids)), claims
+
+
+def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[str, str]:
+    """Id and name of the run given by its id, else of the one unfinished run of that name, else of the newest by the controller's time. Raises RunError."""
     if run_id:
-        return next((run for run in known if run.id == run_id), Known(run_id, name, "", ""))
-    named = [run for run in known if run.name == name]
-    unfinished = sorted({run.id for run in named if run.state in UNFINISHED_STATES})
-    if len(unfinished) > 1:
-        raise RunError(f"several unfinished runs are named {name}: {', '.join(unfinished)}; say which with -e ssd_run_id=…")
-    if unfinished:
-        return next(run for run in named if run.id == unfinished[0])
-    if not named:
-        raise RunError(f"no run is named {name}, neither on the hosts asked nor in the results folder; start one, or give -e ssd_run_id=…")
-    return max(named, key=lambda run: (run.time, run.id))
+        if not RUN_ID_PATTERN.fullmatch(run_id):
+            raise RunError(f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit")
+        return run_id, name_of(run_id, answers, own) or name
+    open_ids, claims = unfinished(name, answers, own)
+    if len(open_ids) > 1:
+        raise RunError(f"several unfinished runs are named {name}: {', '.join(open_ids)}; say which with -e ssd_run_id=…")
+    if open_ids:
+        return open_ids[0], name
+    named = [run for run in own if run.name == name]
+    if named:
+        return max(named, key=lambda run: (run.started, run.id)).id, name
+    told = "".join(f"; {claim.host} has {claim.run_id}, {claim.why}: {NAMING}" for claim in claims[:3])
+    raise RunError(f"no run of this controller is named {name} (in ssd_results_dir); start one, or give -e ssd_run_id=…{told}")
+
+
+def name_of(run_id: str, answers: Answers, own: t.Sequence[Own]) -> str:
+    """The name of a run: the controller's own record, else what hosts say; "" where nobody knows it."""
+    known = [run.name for run in own if run.id == run_id]
+    return next(iter(known + [str(run["run_name"]) for runs in answers.values() for run in runs if run["run_id"] == run_id and run["run_name"]]), "")

@@ -9,14 +9,15 @@ import json
 import os
 import typing as t
 
-SCHEMA_VERSION = 1
+from ..gate import records, shape
+
 KEY_FIELDS = ("kind", "host", "drive", "test")
 
 Record = t.Dict[str, t.Any]
 
 
 class Loaded(t.NamedTuple):
-    """`records`: the newest of each key, in the order in which the keys first came; `damaged_lines`: numbers of unreadable lines."""
+    """`records`: the newest of each key, in the order in which the keys first came; `damaged_lines`: numbers of lines that tell of no drive, test or host."""
 
     records: list[Record]
     damaged_lines: list[int]
@@ -27,12 +28,12 @@ def key(record: Record) -> tuple[t.Any, ...]:
     return tuple(record.get(field) for field in KEY_FIELDS)
 
 
-def append(path: str, records: t.Iterable[Record]) -> None:
+def append(path: str, added: t.Iterable[Record]) -> None:
     """Add records and wait until they are on the disk: one write, so that two writers do not mix their lines.
 
     A line that a killed writer left torn is ended first. Raises OSError.
     """
-    data = b"".join(json.dumps(record, sort_keys=True).encode() + b"\n" for record in records)
+    data = b"".join(json.dumps(record, sort_keys=True).encode() + b"\n" for record in added)
     if not data:
         return
     with open(path, "a+b", buffering=0) as file:
@@ -56,7 +57,7 @@ def load(path: str) -> list[Record]:
 def load_all(path: str) -> Loaded:
     """Read results.jsonl; no file means no records. A torn line is left out and its number given.
 
-    Raises OSError, and ValueError for a record of a newer schema, which this version could misread.
+    A record that does not pass, of a newer schema for instance, is an error of its drive, test or host. Raises OSError.
     """
     newest: dict[tuple[t.Any, ...], Record] = {}
     damaged = []
@@ -68,9 +69,8 @@ def load_all(path: str) -> Loaded:
                 record = _parse(line)
                 if record is None:
                     damaged.append(number)
-                    continue
-                _check_version(record, path, number)
-                newest[key(record)] = record
+                else:
+                    newest[key(record)] = record
     except FileNotFoundError:
         pass
     return Loaded(list(newest.values()), damaged)
@@ -78,16 +78,6 @@ def load_all(path: str) -> Loaded:
 
 def _parse(line: bytes) -> Record | None:
     try:
-        record = json.loads(line)
-    except ValueError:
+        return records.stored(shape.decoded(line))
+    except shape.Refused:
         return None
-    return record if isinstance(record, dict) and "kind" in record else None
-
-
-def _check_version(record: Record, path: str, number: int) -> None:
-    version = record.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise ValueError(
-            f"{path}, line {number}: schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}:"
-            " use the version of the collection that made the run"
-        )

@@ -4,40 +4,84 @@
 """Unpack a host's archive into the results folder, as a whole or not at all."""
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import fcntl
+import gzip
 import hashlib
 import os
+import re
 import shutil
 import tarfile
+import typing as t
+import zlib
 
 # In each unpacked folder: the checksum of the archive that it came from.
 MARKER = ".collected"
+# What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file like ours.
+_FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"
+_NAME = re.compile(rf"(?:{_FOLDER}){{0,6}}(?!\.{{1,2}}\Z|\.collected\Z)[A-Za-z0-9._-]{{1,255}}")
+# A header asks for as much memory as it is long; a host's longest file name is far below this.
+_MOST_READ = 1 << 20
+# A small archive may well shrink more than a large one.
+_RATIO_FROM_BYTES = 64 << 20
 
 
 class UnpackError(Exception):
-    """The archive is damaged or not one of ours; the folder is as it was."""
+    """The archive is damaged, too large or not one of ours; the folder is as it was."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What one host may bring at a time. The largest runs that were seen stay below a tenth of it."""
+
+    archive_bytes: int = 16 << 30
+    unpacked_bytes: int = 64 << 30
+    files: int = 500_000
+    ratio: int = 200
+
+
+def limits(given: t.Mapping[str, t.Any]) -> Limits:
+    """ssd_collect_limits over the defaults. Raises ValueError."""
+    known = [field.name for field in dataclasses.fields(Limits)]
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+        if not re.fullmatch(r"[1-9][0-9]{0,18}", str(value)):
+            raise ValueError(f"{name}: {value!r} must be a whole number above 0")
+    return Limits(**{name: int(value) for name, value in given.items()})
+
+
+@contextlib.contextmanager
+def locked(path: str, folder: str) -> t.Iterator[None]:
+    """No other play of this user unpacks into this folder meanwhile. path: the file of all locks, of which each folder has one byte."""
+    with open(path, "ab") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(os.path.realpath(folder).encode()))
+        yield
 
 
 def is_current(folder: str, sha256: str) -> bool:
     """Whether the folder holds the content of the archive with this checksum."""
     try:
         with open(os.path.join(folder, MARKER)) as marker:
-            return marker.read().strip() == sha256
+            return marker.read(1000).strip() == sha256
     except FileNotFoundError:
         return False
 
 
-def replace(folder: str, archive: str, sha256: str) -> None:
+def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> None:
     """Put the content of an archive in the place of a folder. Raises UnpackError, OSError."""
     got = _sha256(archive)
     if got != sha256:
         raise UnpackError(f"the archive was damaged on its way: its SHA-256 is {got}, on the host {sha256}")
     aside = os.path.join(os.path.dirname(archive), "unpacked")
+    os.mkdir(aside)
     try:
-        with tarfile.open(archive) as tar:
-            _extract(tar, aside)
-    except (tarfile.TarError, EOFError) as error:
+        with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
+            _extract(tar, aside, most.files)
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError, zlib.error, gzip.BadGzipFile) as error:
         raise UnpackError(f"the archive cannot be unpacked: {error}") from error
-    with open(os.path.join(aside, MARKER), "w") as marker:
+    with open(os.path.join(aside, MARKER), "x") as marker:
         marker.write(sha256 + "\n")
     if os.path.isdir(folder):
         # Out of the way by a rename: a kill in between leaves one of both whole.
@@ -45,20 +89,64 @@ def replace(folder: str, archive: str, sha256: str) -> None:
     os.rename(aside, folder)
 
 
-def _extract(tar: tarfile.TarFile, target: str) -> None:
-    """Write the archive's files, and nothing that reaches out of the target: no links, no devices, no `..`.
+class _Content:
+    """What is in a gzip file, read once from the start to the end, and no more of it than is allowed."""
 
-    tarfile's own filter does more, but Debian 12's Python (3.11.2) has none. Raises tarfile.TarError.
-    """
-    for member in tar:
-        path = os.path.normpath(os.path.join(target, member.name))
-        if os.path.commonpath([path, target]) != target or not (member.isreg() or member.isdir()):
-            raise tarfile.TarError(f"{member.name!r} is not a file or folder below the run's folder")
-        folder = path if member.isdir() else os.path.dirname(path)
-        os.makedirs(folder, exist_ok=True)
-        if member.isreg():
-            with tar.extractfile(member) as source, open(path, "wb") as file:
-                shutil.copyfileobj(source, file)
+    def __init__(self, archive: str, most: Limits) -> None:
+        self._file = gzip.open(archive)
+        free = shutil.disk_usage(os.path.dirname(archive)).free
+        ratio_bytes = max(_RATIO_FROM_BYTES, most.ratio * os.path.getsize(archive))
+        self._limits = (
+            (most.unpacked_bytes, f"limit unpacked_bytes, {most.unpacked_bytes}"),
+            (ratio_bytes, f"limit ratio, {most.ratio} times its size"),
+            # The others need some of it too.
+            (free // 2, "half of the free space on the controller's disk"),
+        )
+        self._at = 0
+
+    def __enter__(self) -> _Content:
+        return self
+
+    def __exit__(self, *_error: t.Any) -> None:
+        self._file.close()
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, place: int) -> int:
+        """Forward only: what tarfile asks for between two files."""
+        if place < self._at:
+            raise tarfile.ReadError("a header points back")
+        while self._at < place:
+            if not self.read(min(place - self._at, _MOST_READ)):
+                raise tarfile.ReadError("unexpected end of data")
+        return self._at
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= _MOST_READ:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        data = self._file.read(size)
+        self._at += len(data)
+        for most, name in self._limits:
+            if self._at > most:
+                raise tarfile.ReadError(f"it holds more than {most} bytes ({name}); ssd_collect_limits may allow more")
+        return data
+
+
+def _extract(tar: tarfile.TarFile, target: str, most_files: int) -> None:
+    """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises tarfile.TarError, OSError."""
+    for number, member in enumerate(tar, 1):
+        if number > most_files:
+            raise tarfile.TarError(f"it holds more than {most_files} files (limit files); ssd_collect_limits may allow more")
+        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse() or not _NAME.fullmatch(member.name):
+            raise tarfile.TarError(f"{member.name[:200]!r} is not a regular file with a plain name below the run's folder")
+        path = os.path.join(target, member.name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        source = tar.extractfile(member)
+        with open(path, "xb") as file:
+            shutil.copyfileobj(source, file, 1 << 16)  # type: ignore[arg-type]
+        if os.path.getsize(path) != member.size:
+            raise tarfile.ReadError(f"{member.name} is cut off")
 
 
 def _sha256(path: str) -> str:

@@ -4,13 +4,13 @@
 """One command that shows how a run stands on a host, for a plain user and without Python there; and what its output says. Pure."""
 from __future__ import annotations
 
-import json
 import posixpath
 import shlex
 import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape, text as texts
 
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.
@@ -62,11 +62,9 @@ def parse(stdout: str, stderr: str) -> Seen:
     if not text or not _SECTIONS <= parts.keys():
         raise Unreadable(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
-        status = json.loads(text)
-    except ValueError as error:
-        raise Unreadable(f"status.json is not JSON: {error}") from error
-    if not isinstance(status, dict) or not isinstance(status.get("drives"), list) or "state" not in status:
-        raise Unreadable("status.json is not the status of a run")
+        status = shape.of("status").passed(shape.decoded(text)).value
+    except shape.Refused as refused:
+        raise Unreadable(f"its status.json cannot be believed: {refused}") from refused
     return Seen(_state(status, parts), status)
 
 
@@ -99,4 +97,4 @@ def _sections(stdout: str) -> dict[str, str]:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(_MARK)]
-    return lines[-1] if lines else ""
+    return texts.line(lines[-1], 300) if lines else ""

@@ -53,7 +53,7 @@ SECTIONS = {
 OTHER = "Field practice, not in the seeds"
 VENDOR_MODULES = ("rssdm", "iomemory")
 # Of those modules, what no source speaks of.
-OWN_OPTIONS = {"serial", "state_dir", "mode"}
+OWN_OPTIONS = {"serial", "state_dir", "mode", "bugreport_dir"}
 
 
 def table(heading, columns):

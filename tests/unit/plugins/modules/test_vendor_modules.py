@@ -103,7 +103,7 @@ def test_iomemory_keeps_the_delay_and_the_report(call, tmp_path):
     planned = call(iomemory, check=True, dma_delay="0", bugreport=True)
     assert planned["changed"] and "bugreport" not in planned and not os.path.exists(iomemory_dma.FILE)
     done = call(iomemory, dma_delay="0", bugreport=True, serial="C1", beacon=True)
-    assert done["dma_delay"]["configured"] == 0 and os.path.dirname(done["bugreport"]) == str(tmp_path)
+    assert done["dma_delay"]["configured"] == 0 and done["bugreport"].startswith("fio-bugreport-")
     assert call(iomemory, dma_delay="0", serial="C1", beacon=True)["changed"] is False
 
 

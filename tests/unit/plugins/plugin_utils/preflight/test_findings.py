@@ -8,6 +8,7 @@ import datetime
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
@@ -277,7 +278,10 @@ def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, step,
 
 
 def chosen(*views, **variables):
-    return findings.choose_run([v._replace(asked={**v.asked, **variables}) for v in views], NOW)
+    """As if the controller had asked every host for every run."""
+    hosts = frozenset(v.name for v in views)
+    own = [runs.Own(entry["run_id"], entry["run_name"], "2026", hosts) for v in views for entry in v.runs or ()]
+    return findings.choose_run([v._replace(asked={**v.asked, **variables}) for v in views], NOW, own)
 
 
 def test_without_an_unfinished_run_a_new_one_begins():
@@ -287,8 +291,17 @@ def test_without_an_unfinished_run_a_new_one_begins():
 
 @pytest.mark.parametrize("state", ["starting", "running", "dead"])
 def test_the_one_unfinished_run_is_gone_on_with(state):
-    run, wrong = chosen(view("h1", runs=[run_of("r1", state), run_of("r0", "finished")]), view("h2", runs=[run_of("r1", "finished")]), view("h3"))
-    assert (run, wrong) == (Run("r1", "qualify", {"h1": state, "h2": "finished"}), [])
+    run, wrong = chosen(view("h1", runs=[run_of("r1", state), run_of("r0", "finished")]), view("h2", runs=[run_of("r1", "stopped")]), view("h3"))
+    assert (run, wrong) == (Run("r1", "qualify", {"h1": state, "h2": "stopped"}), [])
+
+
+@pytest.mark.parametrize("state", ["starting", "running", "dead"])
+def test_a_run_that_a_host_has_finished_is_to_be_named(state):
+    """Its old verdicts would else be reported for the word of one host."""
+    views = view("h1", runs=[run_of("r1", state)]), view("h2", runs=[run_of("r1", "finished")])
+    run, wrong = chosen(*views)
+    assert run.id != "r1" and "h1: ssd_run_id: it calls run r1 unfinished" in texts(wrong)[0] and "-e ssd_run_id=r1" in texts(wrong)[0]
+    assert chosen(*views, ssd_run_id="r1") == (Run("r1", "qualify", {"h1": state, "h2": "finished"}), [])
 
 
 def test_several_unfinished_runs_are_listed_and_refused():

@@ -138,7 +138,7 @@ def test_what_is_no_run_id_is_refused(tmp_path, run_id):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("run.json", "{"), ("run.json", '{"schema_version": 9}'), ("results.jsonl", '{"kind": "host", "schema_version": 9}\n')],
+    [("run.json", "{"), ("run.json", '{"schema_version": 9}')],
 )
 def test_what_cannot_be_read_is_named(tmp_path, name, text):
     run_dir = generator.make(tmp_path)

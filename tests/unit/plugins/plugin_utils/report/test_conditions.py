@@ -17,6 +17,7 @@ def sample(second, **fields):
     record = {
         "time": f"2026-11-21T13:00:{second:02d}.000Z", "temperature_c": 34 + second, "throttle_counts": {"t1": 3, "t2": 0}, "link_speed_gts": 16.0,
         "link_width": 4, "aer": {"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}}, "error": "",
+        "critical_warning": 0, "warning_temp_min": 0, "critical_temp_min": 0, "throttle_s": None, "media_errors": 0, "seconds": 0.1,
     }
     return {**record, **fields}
 

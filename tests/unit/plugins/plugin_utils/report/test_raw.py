@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
@@ -15,10 +17,13 @@ def setting(name, path, outcome="changed", **more):
     return dict({"name": name, "path": path, "before": "0", "wanted": "1", "effective": "1", "outcome": outcome, "message": ""}, **more)
 
 
+ENVELOPE = {"schema_version": 1, "time": "2026-11-21T13:00:00.000Z", "run_id": "r", "host": "h"}
+
+
 def journal(tmp_path, *events):
     folder = tmp_path / "raw" / "h"
     folder.mkdir(parents=True)
-    (folder / "journal.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (folder / "journal.jsonl").write_text("".join(json.dumps({**ENVELOPE, **event}) + "\n" for event in events))
     return report_raw.read(str(tmp_path), "h")
 
 
@@ -36,12 +41,13 @@ def test_settings_that_went_alike_are_one_line_and_a_few_stay_apart(tmp_path):
 def test_the_largest_gap_between_cells_is_kept(tmp_path):
     """The brief's drive is always being accessed; before the first cell there is no gap."""
     cell = {"event": "cell", "drive": "d", "test": "t", "attempt": 1, "cell": "c", "accepted": True, "read": None, "write": None}
+    cell = {**cell, "seed": 1, "reasons": [], "seconds": 1.0, "raw": "raw/d/x.json.gz"}
     raw = journal(tmp_path, *({**cell, "round": number, "gap_s": gap} for number, gap in enumerate((None, 0.04, 0.3, 0.05), start=1)))
     assert raw.measurements["d", "t", 1].largest_gap_s == 0.3
 
 
 def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
-    started = {"event": "job_started", "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
+    started = {"event": "job_started", "pid": 7, "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
     facts = journal(tmp_path, started, dict(snapshot.gather(Host()), event="snapshot")).facts
     assert facts["fio_version"] == "fio-3.33" and facts["kernel"] and facts["memory"].endswith(" GiB")
     assert all(value is None or isinstance(value, (str, int)) for value in facts.values())
@@ -52,3 +58,16 @@ def test_a_host_tells_its_snapshot_in_short_with_its_results():
     run = summary.Run("r", "finished", {}, [{"event": "snapshot", "kernel": {"release": "old"}}, seen], {})
     assert summary.host_snapshot(run) == summary.brief(seen)
     assert summary.host_snapshot(summary.Run("r", "absent", {}, [], {})) is None
+
+
+@pytest.mark.parametrize("line", ["[" * 5000, "{", "7", '{"event": "round"}', '{"event": ["round"]}', '{"event": "unknown", "time": 7}'])
+def test_a_line_that_does_not_pass_costs_only_itself(tmp_path, line):
+    """Torn lines and events of later versions are silently left out; a line of ours in a wrong shape is told."""
+    cell = {"event": "round", "drive": "d", "test": "t", "attempt": 1, "round": 1, "tracked": [], "bytes_written": 0, "elapsed_s": 1.0}
+    journal(tmp_path, cell, cell)
+    path = tmp_path / "raw" / "h" / "journal.jsonl"
+    whole = path.read_text().splitlines()
+    path.write_text("\n".join([whole[0], line, whole[1]]) + "\n")
+    raw = report_raw.read(str(tmp_path), "h")
+    assert len(raw.measurements["d", "t", 1].rounds) == 2
+    assert ("line 2 (round)" in raw.problem) == (line == '{"event": "round"}')

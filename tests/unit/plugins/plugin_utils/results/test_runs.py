@@ -8,46 +8,69 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.runs import Known, RunError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.runs import Own, RunError
 
 
-def known(run_id, state="finished", name="qualify", time="2026-11-21T13:00:00Z"):
-    return Known(run_id, name, state, time)
+def own(run_id, *hosts, name="qualify", started="2026-11-21T13:00:00Z"):
+    return Own(run_id, name, started, frozenset(hosts))
 
 
-@pytest.mark.parametrize(
-    "run_id, candidates, expected",
-    [
-        ("given", [], "given"),
-        ("b", [known("a"), known("b")], "b"),
-        ("", [known("a", "running"), known("b", time="2027")], "a"),
-        ("", [known("a", "running"), known("a", "dead")], "a"),
-        ("", [known("a", time="2026-01"), known("b", time="2026-02"), known("c", name="other", time="2027")], "b"),
-    ],
-)
-def test_the_run_is_the_given_else_the_unfinished_else_the_newest(run_id, candidates, expected):
-    assert runs.choose(run_id, "qualify", candidates).id == expected
+def says(host, *runs_of, name="qualify"):
+    """What a host tells: (id, state) of each run."""
+    return {host: [{"run_id": run_id, "run_name": name, "state": state, "updated": "2099"} for run_id, state in runs_of]}
 
 
 @pytest.mark.parametrize(
-    "candidates, message",
+    "run_id, answers, known, expected",
     [
-        ([known("a", "running"), known("b", "dead")], "several unfinished runs are named qualify: a, b"),
-        ([known("a", name="other")], "no run is named qualify"),
+        ("given", {}, [], "given"),
+        ("b", says("h", ("a", "dead"), ("b", "finished")), [own("a", "h")], "b"),
+        ("", says("h", ("a", "running")), [own("a", "h"), own("b", "h", started="2027")], "a"),
+        ("", {**says("h", ("a", "running")), **says("i", ("a", "dead"))}, [own("a", "h", "i")], "a"),
+        ("", {}, [own("a", started="2026-01"), own("b", started="2026-02"), own("c", name="other", started="2027")], "b"),
+        ("", says("h", ("old", "finished")), [own("old", "h", started="2026-01"), own("new", "h", started="2026-02")], "new"),
     ],
 )
-def test_no_run_is_guessed(candidates, message):
+def test_the_run_is_the_given_else_the_unfinished_else_the_newest(run_id, answers, known, expected):
+    assert runs.choose(run_id, "qualify", answers, known)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "answers, known, message",
+    [
+        ({**says("h", ("a", "running")), **says("i", ("b", "dead"))}, [own("a", "h"), own("b", "i")], "several unfinished runs are named qualify: a, b"),
+        ({}, [own("a", name="other")], "no run of this controller is named qualify"),
+        (says("h", ("a", "dead")), [], "h has a, which this controller has no record"),
+    ],
+)
+def test_no_run_is_guessed(answers, known, message):
     with pytest.raises(RunError, match=message):
-        runs.choose("", "qualify", candidates)
+        runs.choose("", "qualify", answers, known)
+
+
+@pytest.mark.parametrize("run_id", ["../x", "a/b", "a\n", ".", "-a", "a" * 101])
+def test_a_run_id_is_no_path(run_id):
+    with pytest.raises(RunError, match="is not an id"):
+        runs.choose(run_id, "qualify", {}, [])
+
+
+@pytest.mark.parametrize(
+    "answers, known, why",
+    [
+        (says("h", ("a", "dead")), [], "has no record"),
+        (says("h", ("a", "dead")), [own("a", "i")], "has no record"),
+        ({**says("h", ("a", "running")), **says("i", ("a", "finished"))}, [own("a", "h", "i")], "have finished"),
+    ],
+    ids=["unknown", "not asked of it", "finished by another"],
+)
+def test_no_run_is_taken_up_for_a_hosts_word(answers, known, why):
+    open_ids, claims = runs.unfinished("qualify", answers, known)
+    assert open_ids == [] and [(claim.host, claim.run_id) for claim in claims] == [("h", "a")] and why in claims[0].why
 
 
 def test_a_broken_run_json_hides_no_other_run(tmp_path):
-    for name, text in (("good", json.dumps({"run": {"id": "good", "name": "qualify"}, "started": "2026"})), ("bad", "{"), ("odd", "[]")):
+    good = {"run": {"id": "good", "name": "qualify"}, "started": "2026", "asked": [{"host": "h"}], "tests": {}}
+    for name, text in (("good", json.dumps(good)), ("bad", "{"), ("odd", "[]"), ("another", json.dumps(good))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(text)
-    assert [run.id for run in runs.on_controller(str(tmp_path))] == ["good"]
-
-
-def test_hosts_answers_become_runs():
-    answer = [{"run_id": "a", "run_name": None, "state": "dead", "drives": 0, "updated": None}]
-    assert runs.on_hosts({"h": answer}) == [Known("a", "", "dead", "")]
+    assert runs.on_controller(str(tmp_path)) == [Own("good", "qualify", "2026", frozenset(["h"]))]

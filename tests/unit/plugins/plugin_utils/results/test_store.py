@@ -14,14 +14,20 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 
 
+TIME = "2026-11-21T13:00:00.000Z"
+
+
 def record(**fields):
-    return {"schema_version": 1, "kind": "test", "host": "a", "drive": "d", "test": "wsat", **fields}
+    """A test's record as collect appends it."""
+    measured = {"attempt": 1, "title": "", "outcome": "steady", "reasons": [], "rounds": 5, "steady_state": [], "metrics": {}, "not_applicable": []}
+    when = {"time": TIME, "started": TIME, "finished": TIME, "purge": None, "precondition": None}
+    return {"schema_version": 1, "kind": "test", "run_id": "r1", "host": "a", "drive": "d", "test": "wsat", **when, **measured, **fields}
 
 
 def test_the_newest_record_of_a_key_wins(tmp_path):
     path = str(tmp_path / "results.jsonl")
     store.append(path, [record(outcome="interrupted"), record(test="iops", outcome="steady")])
-    store.append(path, [record(outcome="steady"), {"schema_version": 1, "kind": "host", "host": "a", "state": "ok"}])
+    store.append(path, [record(outcome="steady"), {"schema_version": 1, "kind": "host", "run_id": "r1", "time": TIME, "host": "a", "state": "ok", "message": ""}])
     assert [(r["kind"], r.get("test"), r.get("outcome")) for r in store.load(path)] == [
         ("test", "wsat", "steady"),
         ("test", "iops", "steady"),
@@ -62,11 +68,22 @@ def _is_json(line):
 
 
 @pytest.mark.parametrize("version", [2, None, "1"])
-def test_a_record_of_another_schema_is_an_error_that_names_the_line(tmp_path, version):
+def test_a_record_of_another_schema_is_an_error_of_its_test_alone(tmp_path, version):
     path = tmp_path / "results.jsonl"
-    store.append(str(path), [record(), dict(record(), schema_version=version)])
-    with pytest.raises(ValueError, match="line 2: schema_version"):
-        store.load(str(path))
+    store.append(str(path), [record(), record(test="iops"), dict(record(), schema_version=version)])
+    newest = {found["test"]: found for found in store.load(str(path))}
+    assert newest["iops"]["outcome"] == "steady" and newest["wsat"]["outcome"] == "error"
+    assert "schema_version" in newest["wsat"]["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"drive": ["X"]}, {"test": "../x"}, {"host": "a\x1b"}, {"run_id": "../r"}, {"kind": "fleet"}, {"kind": None}], ids=lambda changes: next(iter(changes))
+)
+def test_a_record_of_nobody_is_left_out_and_its_line_given(tmp_path, changes):
+    path = tmp_path / "results.jsonl"
+    store.append(str(path), [record(), record(**changes)])
+    loaded = store.load_all(str(path))
+    assert [found["test"] for found in loaded.records] == ["wsat"] and loaded.damaged_lines == [2]
 
 
 def test_appending_is_one_write_synced_to_the_disk(tmp_path, monkeypatch):

@@ -23,8 +23,14 @@ def ask(state_dir, run_id="r1", before=""):
     return remote_status.parse(done.stdout, done.stderr)
 
 
+STATUS = {
+    "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h", "unit": None, "engine_version": "0.1.0", "restored": False, "message": "",
+    "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00Z",
+}
+
+
 def write(state_dir, indent=1, **changes):
-    status = {"state": "running", "boot_id": HOST.get(BOOT_ID), "pid": os.getpid(), "pid_start": pid_start(HOST, os.getpid()), "drives": []}
+    status = {**STATUS, "state": "running", "boot_id": HOST.get(BOOT_ID), "pid": os.getpid(), "pid_start": pid_start(HOST, os.getpid()), "drives": []}
     folder = state_dir / "runs" / "r1"
     folder.mkdir(parents=True)
     (folder / "status.json").write_text(json.dumps(dict(status, **changes), indent=indent))
@@ -80,7 +86,7 @@ def output(**parts):
 
 
 def running(**fields):
-    return json.dumps(dict({"state": "running", "boot_id": "b", "pid": 7, "pid_start": "9", "drives": []}, **fields))
+    return json.dumps(dict({**STATUS, "state": "running", "boot_id": "b", "pid": 7, "pid_start": "9", "drives": []}, **fields))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_an_unknown_is_not_taken_for_a_dead_job(parts, state):
         ("This account is not available.", "", "not available"),
         ("", "", "no output"),
         ("--- ssdlab.fleet pid\n--- ssdlab.fleet status\n", "", "no output"),
-        (output(status="[]"), "", "not the status of a run"),
+        (output(status="[]"), "", "cannot be believed"),
         (output(status=running())[:-30], "", "cut off"),
     ],
 )

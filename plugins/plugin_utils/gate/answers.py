@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a module's answer becomes before anybody sees it: what its schema names, and nothing that Ansible would act upon. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from . import shape, text
+
+SCHEMA = "answers"
+# Of a failure that Ansible made up from a broken answer.
+_TOLD = ("msg", "module_stderr", "module_stdout", "rc")
+# The only fact that may stay: where ansible-core found Python, lest it looks again for each task. It stays below `ansible_facts`.
+_INTERPRETER = "discovered_interpreter_python"
+_INTERPRETER_PATH = re.compile(r"/[A-Za-z0-9._/+-]{1,200}")
+
+_MOST_CAUSES = 5
+
+Result = t.Dict[str, t.Any]
+
+
+def passed(module: str, result: t.Any) -> Result:
+    """The result of a task, made from what a host answered to a module of ours (without ssdlab.fleet). What does not pass fails, for this host alone."""
+    try:
+        return {**_passed(module, result), **_interpreter(result)}
+    except shape.Refused as refused:
+        return {"failed": True, "changed": False, "msg": f"what this host answers to {module} cannot be believed: {refused} (docs/trust.md)"}
+
+
+def _passed(module: str, result: t.Any) -> Result:
+    if not isinstance(result, t.Mapping):
+        raise shape.Refused(["it is no mapping"])
+    common = shape.of(SCHEMA, "common")
+    if any(result.get(key) for key in ("failed", "unreachable", "skipped")):
+        told = {key: result[key] for key in _TOLD if isinstance(result.get(key), (str, int)) and not isinstance(result.get(key), bool)}
+        failure = common.passed({**told, "msg": _message(result)}).value
+        state = next(key for key in ("unreachable", "failed", "skipped") if result.get(key))
+        return {**failure, "changed": False, state: True}
+    answer, dropped = shape.of(SCHEMA, module).passed(_without_core(result))
+    return {"changed": False, **answer, **({"unknown_keys": dropped} if dropped else {})}
+
+
+def _message(result: t.Mapping[str, t.Any]) -> str:
+    said = result.get("msg")
+    if isinstance(said, str) and said:
+        return said
+    # Since ansible-core 2.19 a failure's words stand in events, one for each cause.
+    words, event = [], getattr(result.get("exception"), "event", None)
+    while event is not None and len(words) < _MOST_CAUSES:
+        words.append(str(getattr(event, "msg", "")))
+        event = getattr(getattr(event, "chain", None), "event", None)
+    return ": ".join(word for word in words if word) or "no message"
+
+
+def _without_core(result: t.Mapping[str, t.Any]) -> Result:
+    """Without what ansible-core itself adds to every answer: that is no unknown key of the host's."""
+    return {key: value for key, value in result.items() if not str(key).startswith("_ansible_") and key not in ("invocation", "failed")}
+
+
+def _interpreter(result: t.Any) -> Result:
+    facts = result.get("ansible_facts") if isinstance(result, t.Mapping) else None
+    path = facts.get(_INTERPRETER) if isinstance(facts, t.Mapping) else None
+    if isinstance(path, str) and _INTERPRETER_PATH.fullmatch(path) and text.is_printable(path):
+        return {"ansible_facts": {_INTERPRETER: str(path)}}
+    return {}

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The base of every action that asks a host: runs a module of ours and lets its answer through the gate."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import shlex
+import typing as t
+
+from ansible import constants as C
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from . import answers, facts
+
+COLLECTION = "ssdlab.fleet."
+Result = t.Dict[str, t.Any]
+
+
+class HostAction(ActionBase):
+    """By itself it runs the module of its own name. No module of ours is asked but through `ask`."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
+        """The module's answer, as far as it passed."""
+        result = super().run(tmp, task_vars)
+        refuse_injected_facts()
+        result.update(self.ask(type(self).__module__.rpartition(".")[2], dict(self._task.args), task_vars or {}))
+        self._remove_tmp_path(self._connection._shell.tmpdir)
+        return result
+
+    def ask(self, module: str, arguments: Result, task_vars: Result) -> Result:
+        """Run a module (named without ssdlab.fleet) on the host; what passed of its answer, `failed` where it does not."""
+        answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
+        result = answers.passed(module, answer)
+        # The key is ours only where ansible-core looked for Python in this very task.
+        if not self._discovered_interpreter_key:
+            result.pop("ansible_facts", None)
+        return result
+
+    def fetch(self, remote: str, local: str, most_bytes: int) -> None:
+        """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a larger file."""
+        with files_up_to(most_bytes):
+            self._connection.fetch_file(remote, local)
+
+
+    def remove(self, path: str) -> None:
+        """Take a file away on the host. `path`: made on the controller."""
+        # A host that went away meanwhile has been told already; a file left there is replaced the next time.
+        with contextlib.suppress(AnsibleError):
+            self._low_level_execute_command(f"rm -f -- {shlex.quote(path)}")
+
+
+def refuse_injected_facts() -> None:
+    """Fail where facts of any module would outrank the inventory. Raises AnsibleActionFail."""
+    problem = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
+    if problem:
+        raise AnsibleActionFail(problem)
+
+
+@contextlib.contextmanager
+def files_up_to(most_bytes: int) -> t.Iterator[None]:
+    """No file of this process or of one that it starts (sftp) grows beyond a size: a host may send without end."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    most = most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host's run folder holds once it is on the controller: its journal line by line, and its plan."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ..common import schema as schemas
+from . import shape
+
+# What the report reads of a journal; all other events stay in the file.
+EVENTS = ("job_started", "snapshot", "tuned", "restored", "cell", "round", "sample", "test_finished")
+# A cell's figures or a snapshot of a large host are some 100 KiB.
+MOST_LINE_BYTES = 16 << 20
+MOST_FILE_BYTES = 1 << 30
+MOST_TOLD = 3
+
+Record = t.Dict[str, t.Any]
+
+
+class Problems:
+    """How many lines did not pass, and the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, where: str, why: object) -> None:
+        """One more."""
+        self.count += 1
+        if len(self.first) < MOST_TOLD:
+            self.first.append(f"{where}: {why}")
+
+    def text(self) -> str:
+        """In a sentence; "" without any."""
+        more = f"; {self.count - len(self.first)} more" if self.count > len(self.first) else ""
+        return f"left out, as it cannot be believed: {'; '.join(self.first)}{more}" if self.count else ""
+
+
+def events(path: str, problems: Problems) -> t.Iterator[Record]:
+    """The events of a journal.jsonl that the report knows and that pass. A line torn by a power loss is no problem."""
+    try:
+        with open(path, "rb") as source:
+            for number, line in enumerate(iter(lambda: source.readline(MOST_LINE_BYTES + 1), b""), 1):
+                if len(line) > MOST_LINE_BYTES or source.tell() > MOST_FILE_BYTES:
+                    problems.add(f"journal.jsonl from line {number} on", "it is too long")
+                    return
+                event = _event(line, f"journal.jsonl line {number}", problems)
+                if event is not None:
+                    yield event
+    except FileNotFoundError:
+        return
+
+
+def _event(line: bytes, where: str, problems: Problems) -> Record | None:
+    try:
+        record = shape.decoded(line)
+    except shape.Refused:
+        return None
+    kind = record.get("event") if isinstance(record, dict) else None
+    if kind not in EVENTS:
+        return None
+    try:
+        return _of_event(kind).passed(record).value
+    except shape.Refused as refused:
+        problems.add(f"{where} ({kind})", refused)
+        return None
+
+
+@functools.lru_cache(maxsize=None)
+def _of_event(event: str) -> shape.Shape:
+    """The schema of one event: asking them all for each line would take ten times as long."""
+    schema = schemas.load("journal")
+    mine = [{"$ref": "#/$defs/of_test"}] if event in ("cell", "round", "sample", "test_finished") else []
+    for part in schema["allOf"]:
+        condition = part["if"]["properties"]
+        if condition["event"] == {"const": event}:
+            mine.append(part["then"] if list(condition) == ["event"] else {**part, "else": True})
+    # A snapshot in a journal is that of host_checks, with all of its PCI Express functions.
+    defs = {**schemas.load("answers")["$defs"], **schema["$defs"]}
+    mine += [{"$ref": "#/$defs/snapshot"}] if event == "snapshot" else []
+    return shape.Shape({**schema, "allOf": mine, "$defs": defs})
+
+
+def plan(path: str, problems: Problems) -> Record:
+    """What the report takes of a host's plan.json; {} where there is none or it does not pass."""
+    try:
+        with open(path, "rb") as source:
+            content = source.read(MOST_FILE_BYTES)
+        return shape.of("collected_plan").passed(shape.decoded(content)).value
+    except FileNotFoundError:
+        return {}
+    except shape.Refused as refused:
+        problems.add("plan.json", refused)
+        return {}

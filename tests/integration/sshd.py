@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An sshd on the loopback interface, for the time of a test."""
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
+
+
+@contextlib.contextmanager
+def loopback_sshd(folder: Path):
+    """An sshd of our own, ended by its id: the variables of a host that is reached through it."""
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = {
+        "Port": port, "ListenAddress": "127.0.0.1", "HostKey": folder / "host", "AuthorizedKeysFile": folder / "authorized", "PidFile": "none",
+        "StrictModes": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no", "Subsystem": "sftp internal-sftp",
+    }
+    (folder / "config").write_text("".join(f"{key} {value}\n" for key, value in options.items()))
+    Path("/run/sshd").mkdir(exist_ok=True)
+    with open(folder / "log", "w") as log, subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log) as server:
+        try:
+            wait_for(lambda: socket.create_connection(("127.0.0.1", port)).close() is None)
+            yield {
+                "ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": getpass.getuser(),
+                "ansible_ssh_private_key_file": str(folder / "user"),
+                "ansible_ssh_common_args": f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known -o ControlPath=none",
+            }
+        finally:
+            server.terminate()
+
+
+def wait_for(condition, timeout_s=10):
+    """Wait until a condition holds; an OSError means not yet."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with contextlib.suppress(OSError):
+            if condition():
+                return
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)

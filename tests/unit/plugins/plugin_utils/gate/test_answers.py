@@ -1,0 +1,75 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers
+from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
+from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
+
+REPO = Path(__file__).resolve().parents[5]
+PARTS = schemas.load("answers")["$defs"]
+# Modules whose work an action does on the controller: no host answers to them.
+ON_CONTROLLER = ("collect", "drive_list", "find_run", "preflight", "report", "watch")
+MODULES = sorted(path.stem for path in (REPO / "plugins" / "modules").glob("*.py") if path.stem not in ON_CONTROLLER)
+MUTATIONS = 400
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_of_ours_answers_through_the_gate(module):
+    action = (REPO / "plugins" / "action" / f"{module}.py").read_text()
+    assert "HostAction" in action and module in PARTS
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_schema_knows_what_the_documentation_promises(module):
+    assert set(real.documented(module)) <= set(PARTS[module]["properties"])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_an_honest_answer_passes_as_it_is(module):
+    answer = real.of(module)
+    passed = answers.passed(module, {**answer, "invocation": {"module_args": {}}, "_ansible_parsed": True, "failed": False})
+    dropped = passed.pop("unknown_keys", 0)
+    if module == "run_info":
+        del answer["packed"]["path"]
+        dropped -= 1
+    assert passed == json.loads(json.dumps(answer)) and dropped == 0
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_whatever_a_host_answers_ansible_gets_nothing_to_act_upon(module):
+    answer = dict(real.of(module), ansible_facts={"ssd_run": 1, "discovered_interpreter_python": "/bin/x; y"}, ansible_stats={"data": {}}, add_host={}, results=[1])
+    allowed = {*PARTS[module]["properties"], *PARTS["common"]["properties"], "unknown_keys"}
+    for seed in range(MUTATIONS):
+        passed = answers.passed(module, mutations.mutated(answer, seed))
+        facts = passed.pop("ansible_facts", {})
+        assert set(passed) <= allowed and set(facts) <= {"discovered_interpreter_python"}, seed
+        text = json.dumps(passed, allow_nan=False, ensure_ascii=False)
+        assert text.isprintable(), seed
+        assert len(text) < 400_000
+
+
+@pytest.mark.parametrize("result", [None, [], "x", 7, {"failed": True, "msg": ["\x1b"]}, {"unreachable": True, "msg": "\x1b" * 9000}, {"failed": "yes"}])
+def test_a_failure_is_told_in_printable_words(result):
+    passed = answers.passed("drive_facts", result)
+    assert passed.get("failed") or passed.get("unreachable")
+    assert passed["msg"].isprintable() and len(passed["msg"]) <= 4000
+
+
+def test_the_interpreter_that_ansible_found_is_kept_and_nothing_else():
+    facts = {"discovered_interpreter_python": "/usr/bin/python3.11", "ssd_mode": "destructive"}
+    assert answers.passed("steady_state", {**real.of("steady_state"), "ansible_facts": facts})["ansible_facts"] == {"discovered_interpreter_python": "/usr/bin/python3.11"}
+
+
+def test_a_run_id_is_a_name_and_never_a_path():
+    for run_id in ("../trav/.config/x", "/abs", "..", "", "a/b", "a\n", "-x", "a" * 101, None, 5, ["a"], "\u00e9"):
+        answer = real.of("run_info")
+        answer["runs"][0]["run_id"] = run_id
+        assert "runs[0].run_id" in answers.passed("run_info", answer)["msg"], run_id

@@ -1,0 +1,265 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each way in, driven with mutated real values: no crash, nobody else's result changes, no file elsewhere, no process (docs/trust.md)."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import hashlib
+import io
+import json
+import os
+import random
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, records
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, store, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing, progress, remote_status
+from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
+from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+
+GOOD, BAD = generator.DEMO[0], generator.DEMO[1]
+TIME = "2026-11-21T13:00:00.000Z"
+NOW = datetime.datetime(2026, 11, 21, 13, tzinfo=datetime.timezone.utc)
+# How often each way in is tried; the sum is in docs/trust.md.
+TRIES = {"answers": 400, "status": 1000, "records": 1000, "lines": 400, "journal": 500, "plan": 150, "archive": 400, "stream": 400}
+
+
+@pytest.fixture(autouse=True)
+def no_process(monkeypatch):
+    """Nothing that comes from a host starts a process here."""
+
+    def started(*args, **_kwargs):
+        raise AssertionError(f"a process was started: {args}")
+
+    for owner, name in ((os, "system"), (os, "posix_spawn"), (os, "execve"), (os, "fork"), (subprocess, "Popen")):
+        monkeypatch.setattr(owner, name, started)
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    """A run of three hosts as it was collected; of its files only those of one host are changed."""
+    return generator.make(tmp_path / "results", tests=("wsat", "iops"), rounds=6)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write_lines(path, values):
+    path.write_bytes(b"".join(value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n" for value in values))
+
+
+def elsewhere(tmp_path, run_dir):
+    return sorted(str(path) for path in tmp_path.rglob("*") if run_dir not in path.parents and path != run_dir)
+
+
+def judged(run_dir, with_files=False):
+    """The verdict of every drive, as the report makes it; its files too, but for Plotly's own script."""
+    run = build._load_run(str(run_dir.parent), run_dir.name)
+    sources = build._sources(str(run_dir), run, store.load_all(str(run_dir / "results.jsonl")))
+    if with_files:
+        for name, text in build._files(sources).items():
+            assert name == "plotly.min.js" or text
+    return {drive["host"]: drive["verdict"] for drive in sources.judgement["drives"] if (drive["host"], drive["drive"]) in MINE}
+
+
+MINE = {(drive.host, drive.serial) for drive in generator.DEMO}
+
+
+@pytest.fixture(autouse=True)
+def no_plotly(monkeypatch):
+    monkeypatch.setattr(build, "_plotly_js", lambda: "")
+
+
+def test_records_of_collect(run_dir, tmp_path):
+    """run_info's records, to results.jsonl, the judge and the closing table."""
+    path = run_dir / "results.jsonl"
+    stored, run = lines_of(path), json.loads((run_dir / "run.json").read_text())
+    theirs = [record for record in stored if record["host"] == BAD.host and record["kind"] != "host"]
+    others = [record for record in stored if record["host"] != BAD.host]
+    before, outside = judged(run_dir), elsewhere(tmp_path, run_dir)
+    for seed in range(TRIES["records"]):
+        given = mutations.mutated(theirs, seed)
+        told = records.collected(given if isinstance(given, list) else [given], run_dir.name, BAD.host, TIME)
+        write_lines(path, others)
+        ledger = Ledger()
+        ledger.open(str(run_dir.parent), run_dir.name)
+        ledger.add(told.records)
+        loaded = store.load(str(path))
+        verdicts = {drive["host"]: drive["verdict"] for drive in judge.judge(run, loaded)["drives"] if (drive["host"], drive["drive"]) in MINE}
+        assert {**verdicts, BAD.host: ""} == {**before, BAD.host: ""}, seed
+        assert all(line.isprintable() for line in closing.lines(run, loaded, None)), seed
+    assert elsewhere(tmp_path, run_dir) == outside
+
+
+@pytest.mark.parametrize("what", ["lines", "journal", "plan"])
+def test_files_of_a_run(run_dir, tmp_path, what):
+    """results.jsonl, and one host's journal and plan, to the report's files."""
+    path = {"lines": run_dir / "results.jsonl", "journal": run_dir / "raw" / BAD.host / "journal.jsonl", "plan": run_dir / "raw" / BAD.host / "plan.json"}[what]
+    values = lines_of(path) if what != "plan" else [json.loads(path.read_text())]
+    before, outside = judged(run_dir), elsewhere(tmp_path, run_dir)
+    for seed in range(TRIES[what]):
+        chance = random.Random(seed)
+        place = chance.choice([i for i, value in enumerate(values) if what == "plan" or value["host"] == BAD.host])
+        changed = list(values)
+        changed[place] = mutations.mutated(values[place], seed)
+        if what == "journal" and seed % 20 == 0:
+            changed[place] = [b"{\n", b"\xff\n", b"[" * 100_000 + b"\n", b'{"event": "cell"' + b"\n"][seed // 20 % 4]
+        write_lines(path, changed)
+        after = judged(run_dir, with_files=seed % 4 == 0 or what == "plan")
+        assert {**after, BAD.host: ""} == {**before, BAD.host: ""}, seed
+        if what != "lines":
+            assert after == before, (seed, "the verdict stands in results.jsonl")
+    assert elsewhere(tmp_path, run_dir) == outside
+
+
+STATUS = {
+    "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h", "boot_id": "b", "pid": 4711, "pid_start": "7", "unit": None,
+    "engine_version": "0.1.0", "state": "running", "started": TIME, "updated": TIME, "restored": False, "message": "",
+    "drives": [
+        {**queued("A1"), "phase": "measure", "test": "iops", "test_index": 1, "tests": 2, "round": 3, "round_max": 25, "time_left_s": 4300.0,
+         "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None}},
+        {**queued("B2"), "phase": "done", "outcome": "error", "message": "no"},
+    ],
+}
+STREAM = "\n--- ssdlab.fleet pid\n4711\n--- ssdlab.fleet stat\n4711 (python3) S 1 {zeros} 7 0\n--- ssdlab.fleet init\n1 (init) S\n--- ssdlab.fleet boot\nb\n--- ssdlab.fleet status\n{status}\n--- ssdlab.fleet end\n"
+
+
+def seen(text):
+    """What watch prints of a host that answers so, beside an honest one; a host that can't be believed has a problem instead."""
+    try:
+        answer = remote_status.parse(text, "")
+    except remote_status.Unreadable as problem:
+        answer = progress.HostView("bad", "", {}, 3.0, str(problem))
+    except IndexError:  # heard by the sweep as any error of one host
+        answer = progress.HostView("bad", "", {}, 3.0, "no sense")
+    view = answer if isinstance(answer, progress.HostView) else progress.HostView("bad", answer.state, answer.status)
+    honest = progress.HostView("good", "running", STATUS)
+    few, many = progress.lines([view, honest], "12:00:00"), progress.lines([view] + [honest] * 25, "12:00:00")
+    assert sum("iops (1 of 2)" in line and line.lstrip().startswith("good") for line in few) == 1
+    return few + many
+
+
+def test_statuses_that_watch_reads():
+    text = STREAM.format(zeros=" ".join("0" * 17), status="{status}")
+    assert not any("no sense" in line for line in seen(text.format(status=json.dumps(STATUS))))
+    for seed in range(TRIES["status"]):
+        status = json.dumps(mutations.mutated(STATUS, seed))
+        assert all(line.isprintable() for line in seen(text.replace("{status}", status))), seed
+
+
+def test_streams_that_watch_reads():
+    whole = STREAM.format(zeros=" ".join("0" * 17), status=json.dumps(STATUS))
+    for seed in range(TRIES["stream"]):
+        chance = random.Random(seed)
+        letters = list(whole)
+        for _change in range(chance.randint(1, 30)):
+            letters[chance.randrange(len(letters))] = chance.choice(["\n", "\x1b", "{", "]", "9", "-", "\x00", "\u202e", "--- ssdlab.fleet end\n"])
+        text = "".join(letters[: chance.randint(1, len(letters))] if seed % 2 else letters)
+        assert all(line.isprintable() for line in seen(text)), seed
+
+
+def asked(tmp_path, **more):
+    return {
+        "ssd_drives": [{"serial": "S1"}], "ssd_plan": "demo", "ssd_step": "qualify", "ssd_mode": "plan", "ssd_run_name": "qualify", "ssd_run_id": "",
+        "ssd_results_dir": str(tmp_path / "results"), "ssd_criteria": [], "ssd_tests_dirs": [], "ssd_parallel_drives": 1, "ssd_assumed_write_mib_s": 500,
+        "ssd_fio_min_version": "3.28", **more,
+    }
+
+
+KEYS = {"run_info": ("runs", "runs"), "host_info": ("host_info", "facts"), "drive_facts": ("drives", "drives"), "host_checks": ("findings", "checks")}
+
+
+def view_of(name, given, answered):
+    """A host's view as the action preflight makes it of four answers."""
+    fields, failures = {}, {}
+    for module, (key, field) in KEYS.items():
+        if answered[module].get("failed"):
+            failures[module] = answered[module]["msg"]
+        elif key in answered[module]:
+            fields[field] = answered[module][key]
+    if "snapshot" in answered["host_checks"]:
+        fields["snapshot"] = answered["host_checks"]["snapshot"]
+    return View(name, given, failures=failures, **fields)
+
+
+# Asked before any process is forbidden.
+REAL = {module: real.of(module) for module in KEYS}
+
+
+def test_answers_that_preflight_decides_by(tmp_path):
+    honest = {module: answers.passed(module, REAL[module]) for module in KEYS}
+    honest["run_info"]["runs"] = []
+    honest["drive_facts"]["drives"][0].update(selector={"serial": "S1"}, drive="S1")
+    other = json.loads(json.dumps(honest))
+    other["host_info"]["host_info"].update(hostname="other", boot_id="c")
+    other["drive_facts"]["drives"][0].update(refusals=[], eligible=True)
+    other["drive_facts"]["drives"][0]["identity"].update(serial="S2", wwn="w2")
+    other["host_checks"]["findings"] = []
+    good = view_of("good", asked(tmp_path), other)
+
+    def told(view):
+        decided = decision.decide([good, view], False, NOW)
+        assert all(line.isprintable() for line in decided.findings + decided.plan_text + decided.warnings)
+        return [line for line in decided.findings if line.startswith("good:")]
+
+    before = told(view_of("bad", asked(tmp_path), honest))
+    for seed in range(TRIES["answers"]):
+        module = list(KEYS)[seed % len(KEYS)]
+        answered = {**honest, module: answers.passed(module, mutations.mutated(REAL[module] if module == "run_info" else honest[module], seed))}
+        mine = [line for line in told(view_of("bad", asked(tmp_path), answered)) if "duplicate" not in line and "same_machine" not in line and "differ" not in line]
+        assert set(mine) <= set(before), seed
+    assert sorted(path.name for path in tmp_path.iterdir()) == []
+
+
+def archive(entries, kind="w:gz"):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=kind) as tar:
+        for name, content in entries.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
+def test_archives(tmp_path):
+    folder = tmp_path / "raw" / "h1"
+    aside = tmp_path / "raw" / ".aside"
+    plain = archive({"status.json": b"{}", "raw/A1/iops-1-0001-c.json.gz": b"z" * 3000, "journal.jsonl": b"{}\n" * 500}, "w")
+    unpacked = 0
+    for seed in range(TRIES["archive"]):
+        shutil.rmtree(tmp_path / "raw", ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "old").write_text("as it was")
+        aside.mkdir()
+        chance = random.Random(seed)
+        changed = bytearray(plain)
+        for _change in range(chance.randint(1, 8)):
+            place = chance.randrange(1536) if seed % 2 else chance.randrange(len(changed))
+            changed[place] = chance.choice([0, 1, 0x2F, 0x2E, 0x30, 0x31, 0x37, 0x4C, 0x53, 0x78, 0x67, 0xFF])
+        data = gzip.compress(bytes(changed))
+        if seed % 5 == 0:
+            data = data[: chance.randrange(len(data))]
+        (aside / "archive.tar.gz").write_bytes(data)
+        try:
+            unpack.replace(str(folder), str(aside / "archive.tar.gz"), hashlib.sha256(data).hexdigest())
+            unpacked += 1
+            assert not any(path.is_symlink() for path in folder.rglob("*"))
+        except (unpack.UnpackError, OSError):
+            assert (folder / "old").read_text() == "as it was", seed
+        assert {path.name for path in tmp_path.iterdir()} == {"raw"}
+        assert {path.name for path in (tmp_path / "raw").iterdir()} == {"h1", ".aside"}
+    assert 0 < unpacked < TRIES["archive"]
