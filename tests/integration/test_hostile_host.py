@@ -357,7 +357,7 @@ def test_collects_of_one_host_at_once_do_not_spoil_each_other(site, tmp_path):
     journal = tmp_path / "state/runs" / RUN / "journal.jsonl"
     text = journal.read_text()
     while any(each.poll() is None for each in plays):
-        text += "{}\n"
+        text += json.dumps({"event": "unknown"}) + "\n"
         aside = journal.parent / ".journal"
         aside.write_text(text)
         aside.replace(journal)

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing as t
 
+from ..common import schema as schemas
 from . import shape, text
 
 SCHEMA = "answers"
@@ -18,6 +20,7 @@ _INTERPRETER = "discovered_interpreter_python"
 _INTERPRETER_PATH = re.compile(r"/[A-Za-z0-9._/+-]{1,200}")
 
 _MOST_CAUSES = 5
+_ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group", "deprecations")
 
 Result = t.Dict[str, t.Any]
 
@@ -39,8 +42,32 @@ def _passed(module: str, result: t.Any) -> Result:
         failure = common.passed({**told, "msg": _message(result)}).value
         state = next(key for key in ("unreachable", "failed", "skipped") if result.get(key))
         return {**failure, "changed": False, state: True}
-    answer, dropped = shape.of(SCHEMA, module).passed(_without_core(result))
+    known = _without_core(result)
+    if "warnings" in known:
+        known["warnings"] = _words(known["warnings"])
+    answer, dropped = shape.of(SCHEMA, module).passed(known)
     return {"changed": False, **answer, **({"unknown_keys": dropped} if dropped else {})}
+
+
+def screened(module: str, stdout: str) -> str:
+    """A module's output without what ansible-core would act upon or print while it reads it, before any action sees the answer."""
+    start = stdout.find("{")
+    try:
+        answer = shape.decoded(stdout[start:]) if start >= 0 else None
+    except shape.Refused:
+        return stdout
+    if not isinstance(answer, dict):
+        return stdout
+    dropped = _ACTED_UPON if "warnings" in schemas.load(SCHEMA)["$defs"].get(module, {}).get("properties", {}) else (*_ACTED_UPON, "warnings")
+    kept = {key: value for key, value in answer.items() if key not in dropped and not key.startswith("_ansible_")}
+    return stdout[:start] + json.dumps(kept)
+
+
+def _words(warnings: t.Any) -> t.Any:
+    """The texts of warnings, which since ansible-core 2.19 are objects with an event."""
+    if not isinstance(warnings, list):
+        return warnings
+    return [str(getattr(getattr(item, "event", None), "msg", item)) for item in warnings]
 
 
 def _message(result: t.Mapping[str, t.Any]) -> str:

@@ -26,6 +26,7 @@ class HostAction(ActionBase):
     TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = False
+    _asked = ""
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
         """The module's answer, as far as it passed."""
@@ -37,12 +38,17 @@ class HostAction(ActionBase):
 
     def ask(self, module: str, arguments: Result, task_vars: Result) -> Result:
         """Run a module (named without ssdlab.fleet) on the host; what passed of its answer, `failed` where it does not."""
+        self._asked = module
         answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
         result = answers.passed(module, answer)
         # The key is ours only where ansible-core looked for Python in this very task.
         if not self._discovered_interpreter_key:
             result.pop("ansible_facts", None)
         return result
+
+    def _parse_returned_data(self, res: t.Any, *rest: t.Any) -> t.Any:
+        # ansible-core itself prints what it finds there, or keeps it, before it gives us the answer.
+        return super()._parse_returned_data({**res, "stdout": answers.screened(self._asked, res.get("stdout") or "")}, *rest)
 
     def fetch(self, remote: str, local: str, most_bytes: int) -> None:
         """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a larger file."""
