@@ -45,10 +45,19 @@ options:
     default: false
   state_dir:
     description:
-      - The folder of the host where runs keep their state, C(ssd_state_dir). What a run left on a drive, and nobody has changed since,
-        does not speak against erasing it again.
+      - The folder of the host where runs keep their state, C(ssd_state_dir). What is proved to be what a run left on a drive does not speak against
+        erasing it again.
       - Without it no such data is recognised.
     type: path
+  look:
+    description: V(sample) looks at random blocks of each drive that nothing else speaks against, V(full) reads all of it.
+    type: str
+    choices: [sample, full]
+    default: sample
+  look_s:
+    description: Seconds for the random blocks, all drives at once. A drive that can be read whole in that time is.
+    type: float
+    default: 10.0
 seealso:
   - module: ssdlab.fleet.host_info
 """
@@ -204,17 +213,48 @@ drives:
           type: str
           sample: 20261121T130000Z-qualify
         state:
-          description: V(writing) until the run has let go of the drive, then V(released).
+          description: V(writing) until the run has let go of the drive, then V(released), or V(evidence) where it missed a criterion.
           type: str
           sample: released
         released:
           description: When the run let go of the drive.
           type: str
           sample: "2026-11-21T18:00:00.123Z"
-        unchanged:
-          description: Whether all that was sampled is what the run left. Only then the data counts as ours.
+        reason:
+          description: Why the drive is kept as evidence; empty when it is not.
+          type: str
+          sample: ""
+        proved:
+          description:
+            - What proves that nobody else's data lies on it. V(counters), the kernel counted no write since in the same boot and attachment; V(content), the
+              look found blank blocks and fio's random fill alone.
+            - Empty for nothing. Only what is proved counts as ours.
+          type: str
+          sample: content
+    look:
+      description: What was looked at of what lies on the drive; null when something else spoke against it already.
+      type: dict
+      contains:
+        blocks:
+          description: How many blocks of 4 KiB, at random places.
+          type: int
+          sample: 182000
+        size_bytes:
+          description: Of the drive.
+          type: int
+          sample: 3200631791616
+        seconds:
+          description: How long it took.
+          type: float
+          sample: 10.02
+        whole:
+          description: Whether all of the drive was read.
           type: bool
-          sample: true
+          sample: false
+        seen_bytes:
+          description: Data of this many bytes, anywhere on the drive, would have been seen with 99.9 %.
+          type: int
+          sample: 121474560
     purge:
       description:
         - The purge methods for this kind of drive, strongest first, as they would be without options of a test.
@@ -261,6 +301,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
 from ..module_utils.guard.inspection import discover, inspect
+from ..module_utils.guard.look import Terms
 from ..module_utils.purge.methods import facts
 
 
@@ -270,15 +311,18 @@ def main() -> None:
             "drives": {"type": "list", "elements": "raw", "default": []},
             "discover": {"type": "bool", "default": False},
             "state_dir": {"type": "path"},
+            "look": {"type": "str", "choices": ["sample", "full"], "default": "sample"},
+            "look_s": {"type": "float", "default": 10.0},
         },
         supports_check_mode=True,
     )
     host = Host()
     state_dir = module.params["state_dir"]
-    drives = inspect(host, module.params["drives"], state_dir=state_dir)
+    terms = Terms(None if module.params["look"] == "full" else module.params["look_s"])
+    drives = inspect(host, module.params["drives"], state_dir=state_dir, terms=terms)
     if module.params["discover"]:
         named = {entry["path"] for entry in drives}
-        drives += [entry for entry in discover(host, state_dir) if entry["path"] not in named]
+        drives += [entry for entry in discover(host, state_dir, terms) if entry["path"] not in named]
     module.exit_json(changed=False, drives=[dict(entry, **facts(host, entry)) for entry in drives])
 
 

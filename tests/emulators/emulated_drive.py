@@ -61,6 +61,10 @@ class EmulatedDrive:
 
     # What held.HeldDrive is to a method.
 
+    def note_sentinels(self, sentinels):
+        """What is about to be written to prove a purge with."""
+        self.noted_sentinels = sentinels
+
     def descriptor(self):
         return self.handle
 

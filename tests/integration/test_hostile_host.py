@@ -127,7 +127,7 @@ def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
 @pytest.mark.parametrize("module", ["run_info", "host_info", "campaign_info", "host_facts", "drive_facts", "host_checks", "boot_arguments", "iomemory", "rssdm", "irq_affinity", "tunables"])
 def test_no_module_of_ours_brings_facts(site, tmp_path, module):
     """Whichever the site calls: a fact is known to no later task, nor a statistic to AWX."""
-    answer = f"def answer(module, real):\n    return {{'changed': False, 'ansible_facts': {{'ssd_mode': 'forged'}}, 'ansible_stats': {{'data': {{'ssd_mode': 'forged'}}}}}}\n"
+    answer = "def answer(module, real):\n    return {'changed': False, 'ansible_facts': {'ssd_mode': 'forged'}, 'ansible_stats': {'data': {'ssd_mode': 'forged'}}}\n"
     site.hosts[BAD] = {"ansible_python_interpreter": hostile_python(tmp_path / "hostile", answer)}
     arguments = {"rssdm": {"serial": "1"}, "boot_arguments": {"state": "absent"}, "irq_affinity": {"drives": []}}.get(module, {})
     tasks = [

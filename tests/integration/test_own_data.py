@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 
 import pytest
+from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import Sentinels
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
@@ -30,6 +32,14 @@ JOB = (
     "import sys; from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks; "
     "from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine; "
     "locks.LOCK_DIR = sys.argv[1]; sys.exit(engine.main(['run', sys.argv[2]]))"
+)
+QUICK = dict(
+    name="quick",
+    purge={"method": "none"},
+    precondition={"passes": 1},
+    cells=[{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1, "rate_iops": 200}],
+    steady_state=False,
+    rounds={"max": 1},
 )
 # It fills the drive with random data, and then writes slowly until somebody ends it.
 LONG = {
@@ -71,6 +81,45 @@ class Lab:
         os.makedirs(run.path, exist_ok=True)
         files.write_atomic(run.plan, json.dumps(dict(plan, **changes, decision=decision.made(dict(plan, **changes)))))
         return run
+
+    def attach(self):
+        """Attach the drive's file; it may get another number."""
+        self.drive.path = subprocess.run(
+            ["losetup", "--find", "--show", "--direct-io=on", str(self.drive.file)], check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def reattach(self):
+        """Detach and attach: another diskseq, counters from zero."""
+        self.drive.detach()
+        self.attach()
+
+    def put(self, offset, data):
+        """Write through the device; what was there before."""
+        with open(self.drive.path, "r+b", buffering=0) as device:
+            was = os.pread(device.fileno(), len(data), offset)
+            os.pwrite(device.fileno(), data, offset)
+            os.fsync(device.fileno())
+        return was
+
+    def rewrite(self, **fields):
+        (path,) = Path(self.state, "drives").glob("*.json")
+        path.write_text(json.dumps(dict(json.loads(path.read_text()), **fields)))
+
+    def refused(self, run_id, *codes):
+        """Preflight refuses it with these codes, and so does the host job of a run; its data is what it was, and nothing was run that could change it."""
+        digest, before = self.drive.digest(), len(self.commands(run_id))
+        named = {refusal["code"] for refusal in self.inspect()["refusals"]}
+        assert named == set(codes), self.inspect()["refusals"]
+        outcome, journal = self.run(run_id)
+        last = [record for record in journal if record["event"] == "guard"][-1]
+        assert outcome == "refused" and {refusal["code"] for refusal in last["refusals"]} == set(codes)
+        assert self.drive.digest() == digest
+        ran = self.commands(run_id)[before:]
+        assert ran and not [argv for argv in ran if destructive(argv)], ran
+
+    def commands(self, run_id):
+        path = Path(rundir.RunDir(self.state, run_id).path, "commands.jsonl")
+        return [json.loads(line)["argv"] for line in path.read_text().splitlines()] if path.exists() else []
 
     def run(self, run_id, **changes):
         """Run a host job to its end; the drive's outcome and the run's journal."""
@@ -115,41 +164,223 @@ def lab(tmp_path, monkeypatch, loop_drive):
         signal.signal(number, handler)
 
 
+NIGHTS = ("one", "two", "three")
+
+
 def test_a_drive_can_be_qualified_night_after_night(lab):
-    for night in ("one", "two", "three"):
+    for night in NIGHTS:
         assert lab.run(night)[0] == "complete"
         assert lab.codes() == [] and lab.codes(state=False) == ["unsigned_data"]
         assert (lab.inspect()["own_data"]["run_id"], lab.entry()["state"]) == (night, "released")
 
 
-def test_one_byte_of_somebody_else_makes_the_data_foreign_until_the_entry_gives_it_up(lab):
+def test_nights_over_a_reattach_and_a_reboot_need_no_excuse(lab):
+    """What fio filled proves itself: another diskseq, or another boot id in the ledger, as a reboot leaves it."""
+    for night in NIGHTS:
+        assert lab.run(night)[0] == "complete"
+        lab.reattach()
+        lab.rewrite(written=dict(lab.entry()["written"], boot_id="the boot before"))
+        assert lab.inspect()["own_data"]["proved"] == "content" and lab.codes() == []
+
+
+def test_every_byte_of_the_fill_counts(lab):
+    """One byte that fio did not write, in the middle of a drive that is full of its data."""
     lab.run("one")
-    sample = lab.entry()["samples"][100]
-    with open(lab.drive.file, "r+b") as file:
-        file.seek(sample["offset"] + 7)
-        file.write(b"foreign")
-    digest = lab.drive.digest()
-    assert lab.codes() == ["unsigned_data"]
-    outcome, journal = lab.run("two")
-    assert outcome == "refused" and lab.drive.digest() == digest
-    assert not any(record["event"] == "precondition" for record in journal)
+    lab.reattach()  # else the kernel's counters alone would tell
+    for place in (0, 4096 * 777 + 7, (32 << 20) - 1):
+        was = lab.put(place, b"\x5a")
+        lab.refused("two-%d" % place, "unsigned_data")
+        lab.put(place, was)
+        assert lab.codes() == []
+
+
+def test_the_entry_gives_foreign_data_up(lab):
+    lab.run("one")
+    lab.put(20 << 20, b"foreign")
     lab.options = {"ssd_overwrite_data": True}
     assert lab.codes() == []
-    outcome, journal = lab.run("three")
+    outcome, journal = lab.run("two")
     found = [record["overridden"] for record in journal if record["event"] == "guard"]
     assert outcome == "complete" and [item["code"] for item in found[0]] == ["unsigned_data"]
     lab.options = {}
     assert lab.codes() == []
 
 
-def test_a_write_that_no_sample_shows_makes_the_data_foreign(lab):
+# --- what is not ours -----------------------------------------------------------------------------------------------------------------
+
+def raw(lab):
+    lab.put(17 << 20, os.urandom(8 << 20))
+
+
+def file_system(lab):
+    subprocess.run(["mkfs.ext4", "-q", lab.drive.path], check=True)
+
+
+def wiped_file_system(lab):
+    """As somebody leaves it who took the drive into use and gave it back."""
+    file_system(lab)
+    lab.put(20 << 20, b"somebody's letter " * 5000)
+    subprocess.run(["wipefs", "-aq", lab.drive.path], check=True)
+
+
+def another_file(lab):
+    lab.drive.detach()
+    other = lab.drive.file.with_suffix(".other")
+    other.write_bytes(os.urandom(32 << 20))
+    os.replace(other, lab.drive.file)
+    lab.attach()
+
+
+def reattached(lab):
+    raw(lab)
+    lab.reattach()
+
+
+FOREIGN = [(raw, "unsigned_data"), (file_system, "signature"), (wiped_file_system, "signature"), (another_file, "unsigned_data"), (reattached, "unsigned_data")]
+
+
+@pytest.mark.case(51)
+@pytest.mark.parametrize("stage, code", FOREIGN, ids=lambda value: getattr(value, "__name__", value))
+def test_case_51_a_dead_run_is_not_resumed_over_foreign_data(lab, stage, code):
+    """The codes: unsigned_data, or signature."""
+    lab.kill_one("one")
+    stage(lab)
+    lab.refused("one", code)
+
+
+@pytest.mark.case(52)
+@pytest.mark.parametrize("end", ["stop", "cleanup"])
+def test_case_52_nor_after_stop_or_cleanup(lab, end):
+    run = lab.kill_one("one")
+    assert lab.entry()["state"] == "writing"
+    control.stop(Host(), run)
+    if end == "cleanup":
+        control.remove(Host(), run)
+    assert lab.entry()["state"] == "released" and lab.entry()["written"] is None
+    raw(lab)
+    lab.refused("one", "unsigned_data")
+    lab.refused("two", "unsigned_data")
+
+
+@pytest.mark.case(53)
+def test_case_53_raw_data_written_while_it_was_attached_anew(lab):
     lab.run("one")
-    sampled = {(sample["offset"] // 4096) for sample in lab.entry()["samples"]}
-    free = next(block for block in range(1024, 4096) if block not in sampled)
-    with open(lab.drive.path, "r+b") as device:
-        device.seek(free * 4096)
+    lab.reattach()
+    raw(lab)
+    lab.refused("two", "unsigned_data")
+
+
+@pytest.mark.case(54)
+def test_case_54_written_while_the_kernel_did_not_count(lab):
+    lab.run("one")
+    switch = Path("/sys/block", lab.drive.name, "queue/iostats")
+    switch.write_text("0")
+    with open(lab.drive.path, "r+b", buffering=0) as device:
+        device.seek(9 << 20)
         device.write(os.urandom(4096))
-    assert lab.codes() == ["unsigned_data"]
+    switch.write_text("1")
+    lab.refused("two", "unsigned_data")
+
+
+@pytest.mark.case(55)
+def test_case_55_written_through_the_file_behind_it(lab):
+    lab.run("one")
+    with open(lab.drive.file, "r+b") as file:
+        file.seek(21 << 20)
+        file.write(os.urandom(4096))
+    lab.refused("two", "unsigned_data")
+
+
+@pytest.mark.case(56)
+def test_case_56_a_late_restore_declares_nothing_ours(lab):
+    """`engine restore FOLDER`, by hand, hours later; with the codes signature and unsigned_data."""
+    run = lab.kill_one("one")
+    file_system(lab)
+    restore(run)
+    lab.refused("one", "signature")
+    lab.refused("two", "signature")
+    subprocess.run(["wipefs", "-aq", lab.drive.path], check=True)
+    restore(run)
+    lab.refused("one", "signature")  # the copies of its superblock
+    lab.options = {"allow": ["signature"]}
+    lab.refused("one", "unsigned_data")
+
+
+@pytest.mark.case(57)
+def test_case_57_kept_as_evidence_until_it_is_released(lab):
+    """A missed criterion: neither a later run nor another night erases it (evidence), until its entry names the run."""
+    outcome, journal = lab.run("one", tests=planning.load_plan([QUICK]), criteria=[{"metric": "write_iops", "min": 1e9}], leave="blank")
+    assert outcome == "complete" and [record["state"] for record in journal if record["event"] == "left"] == ["evidence"]
+    lab.refused("two", "evidence")
+    assert "write_iops" in lab.inspect()["refusals"][0]["message"] and "run one" in lab.inspect()["refusals"][0]["message"]
+    lab.reattach()
+    lab.refused("three", "evidence")
+    lab.options = {"release_evidence": "another-run"}
+    lab.refused("four", "evidence")
+    lab.options = {"release_evidence": "one"}
+    assert lab.codes() == [] and lab.run("five")[0] == "complete"
+    lab.options = {}
+    assert lab.codes() == []
+
+
+@pytest.mark.case(58)
+def test_case_58_a_fill_that_no_run_of_this_host_left(lab):
+    """Random data of fio on a drive that the ledger does not know: somebody's test may be under way."""
+    fio = ["fio", "--name=x", "--filename=" + lab.drive.path, "--rw=write", "--bs=128k", "--refill_buffers=1", "--direct=1"]
+    subprocess.run(fio, check=True, stdout=subprocess.DEVNULL)
+    lab.refused("one", "unsigned_data")
+
+
+@pytest.mark.case(59)
+def test_case_59_noise_proves_nothing(lab):
+    """A crypto erase may leave noise; in another boot, or behind a file, nobody can tell it from somebody's encrypted data."""
+    lab.run("one")
+    lab.put(0, os.urandom(32 << 20))
+    lab.refused("two", "unsigned_data")
+
+
+@pytest.mark.case(53)
+def test_case_53_a_drive_that_is_larger_now(lab):
+    """A resized namespace, a clipped capacity that was opened: what no run of ours wrote came to light."""
+    lab.run("one")
+    with open(lab.drive.file, "ab") as file:
+        file.write(b"the rest of somebody's data".ljust(1 << 20, b"."))
+    subprocess.run(["losetup", "--set-capacity", lab.drive.path], check=True)
+    lab.refused("two", "unsigned_data")
+
+
+# --- how a run leaves a drive ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("leave, state", [("blank", "blank"), ("as_is", None)])
+def test_a_drive_that_did_well_is_left_as_asked(lab, leave, state):
+    outcome, journal = lab.run("one", tests=planning.load_plan([QUICK]), leave=leave)
+    left = [record for record in journal if record["event"] == "left"]
+    assert outcome == "complete" and [record["state"] for record in left] == ([state] if state else [])
+    assert lab.codes(state=False) == ([] if state else ["unsigned_data"]) and lab.codes() == []
+
+
+def test_what_is_not_valid_is_left_as_it_is(lab):
+    test = dict(QUICK, steady_state={"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "range_limit": 1e-9}, rounds={"max": 5})
+    _outcome, journal = lab.run("one", tests=planning.load_plan([test]), leave="blank")
+    (left,) = [record for record in journal if record["event"] == "left"]
+    assert (left["state"], left["reason"]) == ("as_is", "quick ended not_steady") and lab.codes(state=False) == ["unsigned_data"]
+
+
+def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):
+    """A job that dies between planting them and the purge leaves random blocks, both ends of the drive among them."""
+    lab.run("one")
+    identity = lab.inspect()["identity"]
+    before = own_data.begin(Host(), lab.state, identity, "two")
+    sentinels = Sentinels(identity["size_bytes"], identity["logical_block_size_bytes"])
+    own_data.note_sentinels(before, identity, sentinels.blocks())
+    handle = os.open(lab.drive.path, os.O_RDWR | os.O_DIRECT)
+    sentinels.plant(handle)
+    os.close(handle)
+    (seen,) = inspection.inspect(Host(), [lab.drive.selector], state_dir=lab.state, run_id="two")
+    assert seen["eligible"] and seen["own_data"]["proved"] == "content"
+    lab.put(0, b"x")
+    (seen,) = inspection.inspect(Host(), [lab.drive.selector], state_dir=lab.state, run_id="two")
+    assert not seen["eligible"]
 
 
 def test_a_ledger_that_somebody_else_may_write_does_not_count(lab):
@@ -162,9 +393,9 @@ def test_a_killed_run_goes_on_and_no_other_run_may(lab):
     lab.kill_one("one")
     assert lab.entry()["state"] == "writing" and lab.codes() == ["unsigned_data"]
     assert lab.inspect()["own_data"]["run_id"] == "one"
-    digest = lab.drive.digest()
-    assert lab.run("two")[0] == "refused" and lab.drive.digest() == digest
+    lab.refused("two", "unsigned_data")
     # As after a reboot: another boot id, and names may be others.
+    lab.reattach()
     assert lab.run("one", boot_id="another-boot")[0] == "complete"
     assert lab.codes() == []
 
@@ -174,23 +405,12 @@ def restore(run):
     assert engine.main(["restore", run.path]) == 0
 
 
-def test_what_a_killed_job_left_is_noted_right_after_it(lab):
+def test_a_killed_run_that_was_stopped_leaves_its_drive_to_others(lab):
     run = lab.kill_one("one")
     restore(run)
-    assert (lab.entry()["state"], lab.entry()["run_id"]) == ("released", "one")
+    assert lab.codes() == ["unsigned_data"]
+    control.stop(Host(), run)
     assert lab.codes() == [] and lab.run("two")[0] == "complete"
-
-
-def test_what_a_killed_job_left_is_not_noted_after_a_reboot_or_while_somebody_holds_it(lab):
-    run = lab.kill_one("one")
-    status = run.read_status()
-    handle = os.open(lab.drive.path, os.O_RDONLY | os.O_EXCL)
-    restore(run)
-    os.close(handle)
-    assert lab.entry()["state"] == "writing"
-    files.write_atomic(run.status, json.dumps(dict(status, boot_id="another-boot")))
-    restore(run)
-    assert lab.entry()["state"] == "writing"
 
 
 def test_a_refused_drive_is_never_claimed(lab):

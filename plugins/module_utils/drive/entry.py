@@ -33,13 +33,14 @@ def _is_cpus(value: Any) -> bool:
 OPTION_KEYS: Dict[str, _Option] = {
     "allow": _Option(_is_codes, "a list of the guard's codes, such as [partition_table]", ()),
     "ssd_overwrite_data": _Option(lambda value: isinstance(value, bool), "true or false", False),
+    "release_evidence": _Option(lambda value: isinstance(value, str) and bool(value), "the id of the run that left it so", None),
     "numa_node": _Option(_is_whole, "the number of a NUMA node", None),
     "cpus": _Option(_is_cpus, 'a list of CPUs as the kernel writes it, such as "0-3,8"', None),
     # YAML reads a bare on and off as true and false.
     "write_cache": _Option(lambda value: isinstance(value, bool) or value in ("on", "off"), "on or off", None),
 }
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
-GUARD_OPTIONS = ("allow", "ssd_overwrite_data")
+GUARD_OPTIONS = ("allow", "ssd_overwrite_data", "release_evidence")
 BY_ID = "/dev/disk/by-id/"
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 

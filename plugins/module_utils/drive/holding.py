@@ -10,10 +10,11 @@ import typing as t
 class HeldDrive(t.Protocol):
     """A drive that is locked, checked and open exclusively (guard.held is the one that does it).
 
-    unsettled: a purge goes on in the drive, so that what it holds is not known.
+    unsettled: a purge goes on in the drive, so that what it holds is not known. purge_is_ours: one of ours ended while we waited for it.
     """
 
     unsettled: bool
+    purge_is_ours: bool
 
     @property
     def path(self) -> str:
@@ -28,6 +29,9 @@ class HeldDrive(t.Protocol):
 
     def descriptor(self) -> int:
         """The open descriptor. Raises the guard's Refused when the drive is not held."""
+
+    def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
+        """Let it be known which blocks ({offset: data}) are about to be written to prove a purge with. Raises OSError."""
 
     def lend(self, may_change: t.Collection[str] = ()) -> t.ContextManager[None]:
         """Closed while inside, its lock kept; then opened and identified again."""

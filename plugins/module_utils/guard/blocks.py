@@ -1,16 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading a drive in blocks: where to look, and what counts as blank."""
+"""Reading single places of a drive; blockreader reads many at once."""
 from __future__ import annotations
 
 import mmap
 import os
-import random
-from typing import List
-
-EDGE_BYTES = 1 << 20
-SAMPLE_BYTES = 4096
 
 
 class Reader:
@@ -32,16 +27,3 @@ class Reader:
             if got != end - start:
                 raise OSError(5, "%d of %d bytes" % (got, end - start))
             return buffer[offset - start:min(end, offset + length) - start]
-
-
-def spread(size_bytes: int, count: int) -> List[int]:
-    """Offsets of blocks, one at random in each of `count` equal parts of a drive."""
-    step = size_bytes / count
-    offsets = {int((part + random.random()) * step) // SAMPLE_BYTES * SAMPLE_BYTES for part in range(count)}
-    return sorted(offset for offset in offsets if offset + SAMPLE_BYTES <= size_bytes)
-
-
-def is_blank(data: bytes) -> bool:
-    """Whether nothing was written: each block all zeros, or all ones as some drives return what is erased."""
-    blocks = (data[start:start + SAMPLE_BYTES] for start in range(0, len(data), SAMPLE_BYTES))
-    return all(not block.strip(b"\0") or not block.strip(b"\xff") for block in blocks)

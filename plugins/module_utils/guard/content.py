@@ -1,17 +1,18 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lies on a drive: signatures at every offset that wipefs and blkid know, partitions and what is in them, sampled blocks."""
+"""What lies on a drive: signatures at every offset that wipefs and blkid know, partitions and what is in them."""
 from __future__ import annotations
 
 import json
 import re
-from typing import Iterable, List, Tuple
+from typing import Any, List, Mapping
 
 from ..core.host import Host
-from . import names, tables
-from .blocks import EDGE_BYTES, SAMPLE_BYTES, Reader, is_blank, spread
-from .facts import Facts, add
+from . import names, structure, tables
+from .blockreader import BlockReader
+from .blocks import Reader
+from .facts import Facts, Mark, add
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
 _BLKID_NOTHING_FOUND = 2
@@ -20,8 +21,8 @@ _BLKID_AMBIVALENT = 8
 TABLE_TYPES = frozenset("gpt PMBR dos mac sun sgi bsd minix aix ultrix unixware solaris_x86 atari dasd hybrid".split())
 # What libblkid calls file systems that several hosts share.
 CLUSTER_TYPES = frozenset("VMFS VMFS_volume_member gfs gfs2 ocfs ocfs2 gpfs lustre oracleasm".split())
-_SAMPLES = 1024
-_MOST_LOOKED_INTO = 32
+# A signature's own block: what is behind it is somebody's data.
+SIGNATURE_BYTES = 4096
 
 
 def probe_wipefs(host: Host, facts: Facts) -> None:
@@ -41,8 +42,17 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
     if not isinstance(listed, list):  # an empty mapping or text would look like no signature
         facts.failures.append("wipefs gave no list of signatures: %.80r" % result.stdout)
         return
-    for kind in kinds:
+    for kind, entry in zip(kinds, listed):
         _add_signature(facts, kind)
+        _add_mark(facts, kind, entry)
+
+
+def _add_mark(facts: Facts, kind: str, entry: Mapping[str, Any]) -> None:
+    """Where a signature's own bytes lie, as far as wipefs says so: the block of it, and of a table the sector."""
+    offset = re.fullmatch(r"0x([0-9a-f]{1,16})", str(entry.get("offset")))
+    if offset:
+        length = 512 if kind in TABLE_TYPES else SIGNATURE_BYTES
+        facts.marks.append(Mark(int(offset.group(1), 16) // length * length, length, kind in TABLE_TYPES))
 
 
 def _wipefs_is_silent(host: Host) -> bool:
@@ -80,11 +90,8 @@ def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
         add(facts.signatures, where + kind)
 
 
-# --- what the blocks themselves say --------------------------------------------------------------------------------------------------
-
-
 def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
-    """Partitions by the tables' own bytes and what lies in them, then samples. Raises OSError where it cannot be read."""
+    """Partitions by the tables' own bytes, and what lies in each of them. Raises OSError where it cannot be read."""
     for number, part in enumerate(tables.partitions(reader.read, reader.size_bytes), start=1):
         where = "partition %d: " % number
         add(facts.tables, *([] if facts.tables else ["%s of type %s" % (where[:-2], part.type)]))
@@ -93,22 +100,18 @@ def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
         if part.type in tables.CLUSTER:
             add(facts.cluster, where + tables.CLUSTER[part.type])
         names.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
-        if number <= _MOST_LOOKED_INTO and part.size_bytes and part.start_bytes + part.size_bytes <= reader.size_bytes:
-            _blkid(host, facts, where, "--offset", str(part.start_bytes), "--size", str(part.size_bytes))
-    if not facts.signatures:  # else it is known whose data it is
-        _sample(facts, reader)
+        length = min(part.size_bytes, reader.size_bytes - part.start_bytes)  # a table may tell of more than the drive has
+        if length > 0:
+            _blkid(host, facts, where, "--offset", str(part.start_bytes), "--size", str(length))
+    facts.marks.extend(Mark(offset, length, True) for offset, length in tables.extents(reader.read, reader.size_bytes))
 
 
-def _sample(facts: Facts, reader: Reader) -> None:
-    for offset, length in _places(reader.size_bytes, edges=not facts.tables):
-        if not is_blank(reader.read(offset, length)):
-            add(facts.unsigned, "the block at byte %d is not blank" % offset)
-            return
-
-
-def _places(size_bytes: int, edges: bool) -> Iterable[Tuple[int, int]]:
-    """Both ends, where a partition table has its own data, and a block at random in each part: others at each look, so that little is missed for ever."""
-    if edges:
-        yield 0, EDGE_BYTES
-        yield max(0, size_bytes - EDGE_BYTES), EDGE_BYTES
-    yield from ((offset, SAMPLE_BYTES) for offset in spread(size_bytes, _SAMPLES) if edges or EDGE_BYTES <= offset < size_bytes - EDGE_BYTES)
+def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_bytes: int) -> None:
+    """What a table that is gone, or a file system without its start, leaves behind. Raises OSError where it cannot be read."""
+    with BlockReader(handle, structure.PIECE_BYTES) as pieces:
+        for found in structure.scan(pieces.read, size_bytes, block_bytes):
+            add(facts.cluster if found.kind in CLUSTER_TYPES else facts.signatures, "%s, %s" % (found.kind, found.what))
+            facts.marks.append(Mark(found.offset, structure.PIECE_BYTES))
+    for start in structure.FIRST_PARTITIONS if not facts.signatures else ():
+        if start < size_bytes:
+            _blkid(host, facts, "at byte %d: " % start, "--offset", str(start), "--size", str(size_bytes - start))

@@ -9,7 +9,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 
-WRITING, RELEASED = "writing", "released"
+WRITING, RELEASED, EVIDENCE = "writing", "released", "evidence"
+STATES = (WRITING, RELEASED, EVIDENCE)
 
 # Which package has a tool, for who has to install it.
 PACKAGES = {"wipefs": "util-linux", "blkid": "util-linux", "nvme": "nvme-cli", "hdparm": "hdparm", "zpool": "zfsutils-linux"}
@@ -33,6 +34,14 @@ class Text(NamedTuple):
 
     path: str
     data: bytes
+
+
+class Mark(NamedTuple):
+    """The bytes of a signature, or of a partition table, themselves. is_table: which of the two."""
+
+    offset: int
+    length: int
+    is_table: bool = False
 
 
 @dataclasses.dataclass
@@ -76,7 +85,8 @@ class Facts:
 
     family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
-    device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it.
+    device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the bytes of
+    signatures and tables themselves. look: what was looked at, None when nothing was. allocated_bytes: how much the drive itself says is in use.
     """
 
     name: str
@@ -106,6 +116,7 @@ class Facts:
     signatures: List[str] = dataclasses.field(default_factory=list)
     cluster: List[str] = dataclasses.field(default_factory=list)
     unsigned: List[str] = dataclasses.field(default_factory=list)
+    evidence: List[str] = dataclasses.field(default_factory=list)
     shared: List[str] = dataclasses.field(default_factory=list)
     reserved: List[str] = dataclasses.field(default_factory=list)
     fabric: List[str] = dataclasses.field(default_factory=list)
@@ -122,6 +133,9 @@ class Facts:
     block_backing: Optional[str] = None
     hangs: bool = False
     own_data: Optional[Dict[str, Any]] = None
+    marks: List[Mark] = dataclasses.field(default_factory=list)
+    look: Optional[Dict[str, Any]] = None
+    allocated_bytes: Optional[int] = None
     failures: List[str] = dataclasses.field(default_factory=list)
 
     def failed(self, result: Result, problem: str = "") -> None:

@@ -14,6 +14,7 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import entry, identity
 from . import inspection, own_data, rules
+from .look import Terms
 
 Refusal = t.Dict[str, str]
 OPEN_ATTEMPTS = 3
@@ -30,11 +31,18 @@ class Refused(Exception):
 class HeldDrive:
     """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot.
 
-    `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left.
+    `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left. `terms`: how to look at what lies
+    on it before the first write.
     """
 
     def __init__(
-        self, host: Host, plan: t.Mapping[str, t.Any], owner: dict[str, t.Any], same_boot: bool, state_dir: str | None = None
+        self,
+        host: Host,
+        plan: t.Mapping[str, t.Any],
+        owner: dict[str, t.Any],
+        same_boot: bool,
+        state_dir: str | None = None,
+        terms: Terms = Terms(),
     ) -> None:
         self._host = host
         self._selector = plan["selector"]
@@ -43,7 +51,12 @@ class HeldDrive:
         self._same_boot = same_boot
         self._lock: Lock | None = None
         self._state_dir = state_dir
+        self._terms = terms
         self._content_is_ours = False
+        # A purge of ours ended while this job waited for it: what it left may read as noise.
+        self.purge_is_ours = False
+        # Why what lies on it is to be kept as evidence; "": it is not.
+        self.evidence = ""
         # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
         self.unsettled = False
         self._before: own_data.Before | None = None
@@ -52,6 +65,8 @@ class HeldDrive:
         self.identity: dict[str, t.Any] = {}
         # What the last check found and the drive's entry overrides: {code, message}.
         self.overridden: list[Refusal] = []
+        # What the last look at its content covered; None before the first.
+        self.look: dict[str, t.Any] | None = None
 
     def take(self) -> None:
         """Lock, check and open. Raises Refused, and then holds nothing."""
@@ -86,9 +101,12 @@ class HeldDrive:
     def check(self) -> None:
         """The guard, as before every destructive step. Raises Refused."""
         held = {self.path: self.handle} if self.handle is not None else None
-        seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"))[0]
+        # We look at what it holds once it is held and before we write: nobody else can write from then on.
+        terms = self._terms if held and not self._content_is_ours else None
+        seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"), terms)[0]
+        self.look = seen["look"] or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
-        ours = rules.CONTENT_CODES if self._content_is_ours else ()
+        ours = rules.CONTENT_CODES if self._content_is_ours else ("unsigned_data",) if self.purge_is_ours else ()
         refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
         self.overridden = [refusal for refusal in seen["overridden"] if refusal["code"] not in ours]
         if not refusals:
@@ -134,6 +152,11 @@ class HeldDrive:
             self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"])
         self._content_is_ours = True
 
+    def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
+        """Let the ledger know of blocks that are about to be written to prove a purge with: {offset: data}. Raises OSError."""
+        if self._before is not None:
+            own_data.note_sentinels(self._before, self.identity, sentinels)
+
     def descriptor(self) -> int:
         """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
         if self.handle is None:
@@ -166,8 +189,8 @@ class HeldDrive:
         """Note what we leave on the drive, close it and free its lock; harmless when it is not held."""
         if self._before is not None and self.handle is not None and not self.unsettled:
             with contextlib.suppress(OSError):  # a drive that can't be read any more: the ledger goes on saying that we write
-                own_data.end(self._host, self._before, self.identity, self.handle)
-        self._content_is_ours, self._before = False, None
+                own_data.end(self._host, self._before, self.identity, self.evidence)
+        self._content_is_ours, self.purge_is_ours, self._before = False, False, None
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None

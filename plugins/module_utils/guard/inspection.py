@@ -4,6 +4,8 @@
 """The guard: may these drives be erased? Probes each drive that the entries name, and lets the rules judge."""
 from __future__ import annotations
 
+import concurrent.futures
+import dataclasses
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..core import trust
@@ -13,7 +15,8 @@ from ..drive.entry import label, selector_item
 from . import own_data
 from .device import user_space
 from .facts import Facts, Machine
-from .probe import machine, probe
+from .look import Terms
+from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
 
 
@@ -23,59 +26,102 @@ def inspect(
     held: Optional[Mapping[str, int]] = None,
     state_dir: Optional[str] = None,
     run_id: Optional[str] = None,
+    terms: Optional[Terms] = Terms(),
 ) -> List[Dict[str, Any]]:
     """May the drives that these entries of ssd_drives name be erased?
 
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
-    left on a drive does not speak against it. Returns, in the order given, `{selector, drive, path, identity, eligible,
-    refusals: [{code, message}], overridden: the same, passing: [who has it open and only looks at drives, such as udev],
-    own_data: None or {run_id, state, released, unchanged}}`; path and
-    identity are None where no single drive matches.
+    is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that nothing else speaks
+    against, all at once; None: not at all, which is for a drive whose content is known to be ours.
+
+    Returns, in the order given, `{selector, drive, path, identity, eligible, refusals: [{code, message}], overridden: the same,
+    passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released, reason, proved},
+    look: None or {blocks, size_bytes, seconds, whole, seen_bytes}}`; path and identity are None where no single drive matches.
     """
     located = [_locate(host, selector) for selector in selectors]
     shared = machine(host, [name for name, _refused in located if name], quick=bool(held))
     shared.untrusted = trust.problems(state_dir) if state_dir else []
-    results = []
+    seen = []
     for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
-        facts = None
+        one = _Seen(selector, None, refused)
         if name is not None:
-            facts, failed = _safe_probe(host, name, dict(held or {}), shared, state_dir)
             same = [label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
-            refused = [*make_refusals("duplicate", label(selector), same), *failed, *(refusals(facts, selector) if facts else [])]
-        results.append(_result(selector, facts, refused, run_id))
-    return results
+            one = _safe_probe(host, name, selector, dict(held or {}), shared, state_dir)
+            one.refused += make_refusals("duplicate", label(selector), same)
+        seen.append(one)
+    _look_at(host, seen, dict(held or {}), terms, run_id)
+    return [one.result(run_id) for one in seen]
 
 
-def discover(host: Host, state_dir: Optional[str] = None) -> List[Dict[str, Any]]:
+def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms] = Terms()) -> List[Dict[str, Any]]:
     """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
     names = identity.whole_drives(host)
     shared = machine(host, names)
-    results = []
+    seen = []
     for name in names:
         selector = identity.best_selector(host, name)
-        facts, refused = _safe_probe(host, name, {}, shared, state_dir)
+        one = _safe_probe(host, name, selector, {}, shared, state_dir)
         if selector is None:
-            refused = [*make_refusals("no_identity", identity.node(name), [""]), *refused]
-        results.append(_result(selector, facts, [*refused, *(refusals(facts, selector) if facts else [])]))
-    return results
+            one.refused += make_refusals("no_identity", identity.node(name), [""])
+        seen.append(one)
+    _look_at(host, seen, {}, terms, None)
+    return [one.result() for one in seen]
 
 
-def _result(selector: Any, facts: Optional[Facts], refused: List[Refusal], run_id: Optional[str] = None) -> Dict[str, Any]:
-    known = facts.own_data if facts else None
-    left = [refusal for refusal in refused if refusal["code"] not in ours(known, run_id)]
-    lifted = lifted_codes(selector)
-    return {
-        "selector": selector,
-        "drive": label(selector) if selector is not None else None,
-        "path": facts.path if facts else None,
-        "identity": facts.identity if facts else None,
-        "eligible": facts is not None and all(refusal["code"] in lifted for refusal in left),
-        "refusals": [refusal for refusal in left if refusal["code"] not in lifted],
-        "overridden": [refusal for refusal in left if refusal["code"] in lifted],
-        "passing": facts.passing if facts else [],
-        "own_data": known,
-    }
+@dataclasses.dataclass
+class _Seen:
+    """What is known of one entry of ssd_drives. refused: what was found outside the rules; ledger: own_data's entry."""
+
+    selector: Any
+    facts: Optional[Facts]
+    refused: List[Refusal]
+    ledger: Optional[Dict[str, Any]] = None
+
+    def standing(self, run_id: Optional[str]) -> List[Refusal]:
+        """The refusals that neither a proof nor the entry itself lifts yet."""
+        lifted = lifted_codes(self.selector, self.facts.own_data if self.facts else None)
+        return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
+
+    def _all(self, run_id: Optional[str]) -> List[Refusal]:
+        found = [*self.refused, *(refusals(self.facts, self.selector) if self.facts else [])]
+        settled = ours(self.facts.own_data if self.facts else None, run_id)
+        return [refusal for refusal in found if refusal["code"] not in settled]
+
+    def result(self, run_id: Optional[str] = None) -> Dict[str, Any]:
+        """As `inspect` returns it."""
+        facts, left = self.facts, self.standing(run_id)
+        return {
+            "selector": self.selector,
+            "drive": label(self.selector) if self.selector is not None else None,
+            "path": facts.path if facts else None,
+            "identity": facts.identity if facts else None,
+            "eligible": facts is not None and not left,
+            "refusals": left,
+            "overridden": [refusal for refusal in self._all(run_id) if refusal not in left],
+            "passing": facts.passing if facts else [],
+            "own_data": facts.own_data if facts else None,
+            "look": facts.look if facts else None,
+        }
+
+
+def _look_at(host: Host, seen: Sequence[_Seen], held: Dict[str, int], terms: Optional[Terms], run_id: Optional[str]) -> None:
+    """Look at all drives at once that nothing else speaks against."""
+    waiting = [one for one in seen if one.facts is not None and not one.standing(run_id)] if terms is not None else []
+    with concurrent.futures.ThreadPoolExecutor(max(1, len(waiting))) as pool:
+        list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))
+
+
+def _safe_look(host: Host, one: _Seen, held: Dict[str, int], terms: Terms) -> None:
+    facts = one.facts
+    if facts is None:
+        return
+    lifted = lifted_codes(one.selector, facts.own_data)
+    known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted]
+    try:
+        look_at(host, facts, held.get(facts.path), terms, one.ledger, known)
+    except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
+        one.refused += make_refusals("probe_failed", facts.path, ["%s: %s" % (type(error).__name__, error)])
 
 
 def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
@@ -93,12 +139,10 @@ def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
     return (names[0], []) if names else (None, make_refusals("not_found", who, [" by its " + selector_item(selector)[0] + user_space(host)]))
 
 
-def _safe_probe(
-    host: Host, name: str, held: Dict[str, int], shared: Machine, state_dir: Optional[str]
-) -> Tuple[Optional[Facts], List[Refusal]]:
+def _safe_probe(host: Host, name: str, selector: Any, held: Dict[str, int], shared: Machine, state_dir: Optional[str]) -> _Seen:
     path = identity.node(name)
     try:
         ledger = own_data.read(state_dir, identity.identity(host, name))
-        return probe(host, name, held.get(path), shared, ledger), []
+        return _Seen(selector, probe(host, name, held.get(path), shared, ledger), [], ledger)
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
-        return None, make_refusals("probe_failed", path, ["%s: %s" % (type(error).__name__, error)])
+        return _Seen(selector, None, make_refusals("probe_failed", path, ["%s: %s" % (type(error).__name__, error)]))

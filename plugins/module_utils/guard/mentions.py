@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from typing import Iterable, List, NamedTuple, Optional, Pattern, Set
+from typing import Iterable, Optional, Pattern, Set
 
 from ..core.host import Host
 from ..drive import identity

@@ -1,30 +1,27 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ledger of our own data: it tells on later nights that what lies on a drive is what we left there, so that it may be erased.
+"""The ledger of drives that we wrote to. That a drive is in it proves nothing yet: somebody may have written since.
 
-`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released, released, samples: [{offset, length, sha256}],
-written: {boot_id, diskseq, sectors}}. It counts only while it is a file that root alone may write; whatever is odd makes the data foreign.
+`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, written: {boot_id, diskseq,
+sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file that root alone may write. The data is ours only where one of
+two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look found nothing but blank blocks and fio's fill.
 """
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import stat
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional
 
 from ..core import files
 from ..core.files import SCHEMA_VERSION, now, write_atomic
 from ..core.host import BOOT_ID, Host
-from ..drive import identity as drive
-from .blocks import EDGE_BYTES, SAMPLE_BYTES, Reader, spread
-from .facts import RELEASED, WRITING
+from .facts import EVIDENCE, RELEASED, STATES, WRITING
 
 # Who the drive is, whatever its size, block size and place are now: a format may change those.
 _SAME = ("serial", "wwn", "model", "backing_file")
-_SAMPLES = 256
 _LONGEST_NAME = 80
 # /sys/block/*/stat: sectors written and discarded since the drive was attached (Documentation/block/stat.rst).
 _WRITTEN, _DISCARDED = 6, 13
@@ -67,9 +64,9 @@ def _only_root_writes(status: os.stat_result) -> bool:
 
 
 def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or entry.get("schema_version") != SCHEMA_VERSION or entry.get("state") not in (WRITING, RELEASED):
+    if not isinstance(entry, dict) or entry.get("schema_version") != SCHEMA_VERSION or entry.get("state") not in STATES:
         return False
-    samples = entry.get("samples", [])
+    samples = entry.get("sentinels", [])
     return (
         isinstance(entry.get("identity"), dict)
         and isinstance(entry.get("run_id"), str)
@@ -82,94 +79,87 @@ def _are_counts(*values: Any) -> bool:
     return all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in values)
 
 
-def compare(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any], reader: Reader) -> Dict[str, Any]:
-    """What an entry of `read` says of the drive now: {run_id, state, released, unchanged}. Raises OSError.
+def known(entry: Mapping[str, Any]) -> Dict[str, Any]:
+    """What an entry of `read` says: {run_id, state, released, reason, proved}; proved: nothing does, until the caller finds otherwise."""
+    return {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "reason": str(entry.get("reason") or ""), "proved": ""}
 
-    unchanged: released, nothing was written since in the same boot, both ends of the drive as large as it is now are among the samples, and each has its
-    hash.
+
+def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+    """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and unchanged.
+
+    Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we know not who wrote last.
     """
-    samples = entry.get("samples") or []
-    ends = set(_ends(reader.size_bytes)) <= {(item["offset"], item["length"]) for item in samples}
-    known = entry["state"] == RELEASED and ends and not _written_since(host, entry, identity)
-    unchanged = known and all(_hash(reader, item["offset"], item["length"]) == item["sha256"] for item in samples)
-    return dict(unread(entry), unchanged=unchanged)
+    before, now_written = entry.get("written"), written(host, identity)
+    if entry["state"] == WRITING or identity.get("backing_file") or not isinstance(before, dict):
+        return False
+    told = all(now_written[key] for key in ("boot_id", "diskseq", "sectors", "iostats"))
+    return told and all(before.get(key) == value for key, value in now_written.items())
 
 
-def unread(entry: Mapping[str, Any]) -> Dict[str, Any]:
-    """The same for a drive that can't be read now: nothing speaks for its data."""
-    return {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "unchanged": False}
-
-
-def _written_since(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
-    """Whether the kernel itself has written or discarded since; unknown after a reboot or another attach, when only the hashes decide."""
+def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+    """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is seen by chance proves otherwise."""
     before, after = entry.get("written"), written(host, identity)
-    same = isinstance(before, dict) and before.get("boot_id") == after["boot_id"] and before.get("diskseq") == after["diskseq"]
+    same = entry["state"] != WRITING and isinstance(before, dict) and all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
     return same and before.get("sectors") != after["sectors"]
 
 
 def written(host: Host, identity: Mapping[str, Any]) -> Dict[str, Any]:
-    """How much the kernel has written to the drive since it was attached, and which attachment that is."""
+    """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it counts."""
     fields = (host.get("/sys/block/%s/stat" % identity["kernel_name"]) or "").split()
     sectors = [int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()]
-    return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors}
+    iostats = host.get("/sys/block/%s/queue/iostats" % identity["kernel_name"]) == "1"
+    return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}
 
 
 def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str) -> Before:
     """Note, before the first destructive step, that this run writes to the drive. Raises OSError."""
     before = Before(state_dir, run_id, read(state_dir, identity), written(host, identity))
-    _write(state_dir, identity, {"run_id": run_id, "state": WRITING, "released": None, "samples": []})
+    _write(state_dir, identity, {"run_id": run_id, "state": WRITING, "released": None})
     return before
 
 
-def end(host: Host, before: Before, identity: Mapping[str, Any], handle: int) -> None:
-    """Note what we leave on the drive, while it is still held; `handle`: opened with O_DIRECT. Raises OSError.
+def note_sentinels(before: Before, identity: Mapping[str, Any], sentinels: Mapping[int, bytes]) -> None:
+    """Note the blocks that a purge is about to be proved with ({offset: data}): should this job die, they are ours. Raises OSError."""
+    listed = [{"offset": offset, "length": len(data), "sha256": sha256(data)} for offset, data in sorted(sentinels.items())]
+    _write(before.state_dir, identity, {"run_id": before.run_id, "state": WRITING, "released": None, "sentinels": listed})
 
-    A run that wrote nothing leaves nothing of its own there: then the ledger says again what it said before.
+
+def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "") -> None:
+    """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
+
+    reason: why it is to be kept as evidence; "": it is not. A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before.
     """
-    if written(host, identity) != before.written:
-        _release(host, before.state_dir, identity, before.run_id, handle)
+    left = written(host, identity)
+    if left != before.written or not left["iostats"]:
+        state = EVIDENCE if reason else RELEASED
+        fields = {"run_id": before.run_id, "state": state, "released": now(), "reason": reason, "written": left}
+        _write(before.state_dir, identity, fields)
     elif before.entry is not None:
         _write(before.state_dir, identity, before.entry)
     else:
         os.unlink(path_of(before.state_dir, identity))
 
 
-def close_left(host: Host, state_dir: str, run_id: str, selectors: Iterable[Any]) -> None:
-    """Note what a killed job of this run left on its drives, where nobody holds them. What can't be read stays as it is."""
-    for selector in selectors:
-        names = drive.find(host, selector)
-        identity = drive.identity(host, names[0]) if len(names) == 1 else {}
-        entry = read(state_dir, identity) if identity else None
-        if entry is None or entry["state"] != WRITING or entry["run_id"] != run_id:
+def close(state_dir: str, run_id: str, still_written: Collection[str] = ()) -> None:
+    """Note that a run is over which died while it wrote: from now on only the content can prove what lies there. Raises OSError.
+
+    still_written: files (`path_of`) of drives in which something of the run goes on by itself.
+    """
+    folder = os.path.join(state_dir, "drives")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        path = os.path.join(folder, name)
+        try:
+            with open(path) as source:
+                entry = json.load(source)
+        except (OSError, ValueError, RecursionError):
             continue
-        with contextlib.suppress(OSError):
-            handle = os.open(host.path(identity["path"]), os.O_RDONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC)
-            try:
-                _release(host, state_dir, identity, run_id, handle)
-            finally:
-                os.close(handle)
+        if path not in still_written and _is_entry(entry) and entry["state"] == WRITING and entry["run_id"] == run_id:
+            write_atomic(path, json.dumps(dict(entry, state=RELEASED, released=now(), written=None), indent=1) + "\n")
 
 
-def _release(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, handle: int) -> None:
-    reader = Reader(handle, identity["size_bytes"], identity["logical_block_size_bytes"])
-    samples = [{"offset": offset, "length": length, "sha256": _hash(reader, offset, length)} for offset, length in _places(reader.size_bytes)]
-    _write(
-        state_dir,
-        identity,
-        {"run_id": run_id, "state": RELEASED, "released": now(), "samples": samples, "written": written(host, identity)},
-    )
-
-
-def _places(size_bytes: int) -> List[Tuple[int, int]]:
-    return _ends(size_bytes) + [(offset, SAMPLE_BYTES) for offset in spread(size_bytes, _SAMPLES)]
-
-
-def _ends(size_bytes: int) -> List[Tuple[int, int]]:
-    return [(0, EDGE_BYTES), (max(0, size_bytes - EDGE_BYTES), EDGE_BYTES)]
-
-
-def _hash(reader: Reader, offset: int, length: int) -> str:
-    return hashlib.sha256(reader.read(offset, length)).hexdigest()
+def sha256(data: bytes) -> str:
+    """How the ledger names a block's data."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def _write(state_dir: str, identity: Mapping[str, Any], fields: Mapping[str, Any]) -> None:

@@ -7,19 +7,21 @@ A probe that fails puts its reason into `failures`; it never leaves a fact looki
 """
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import stat
 import struct
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ..core.host import Host
 from ..drive import identity as drive
-from . import configured, content, mentions, own_data, users
+from . import configured, content, look, mentions, own_data, users
 from .blocks import Reader
 from .device import probe_device
-from .facts import Facts, Machine
+from .facts import EVIDENCE, Facts, Machine, Mark, add
+from .look import Extent, Terms
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
 
@@ -57,12 +59,15 @@ def probe(
     configured.read_tags(host, facts)
     probe_device(host, facts)
     _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
-    facts.own_data = own_data.unread(ledger) if ledger is not None else None
+    if ledger is not None:
+        facts.own_data = own_data.known(ledger)
+        if ledger["state"] == EVIDENCE:
+            add(facts.evidence, "run %s left it so: %s" % (ledger["run_id"], facts.own_data["reason"] or "no reason was noted"))
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (content.probe_wipefs, content.probe_blkid):
             step(host, facts)
         if not facts.hangs:  # else it would let this process hang too, where no signal reaches it
-            _probe_node(host, facts, held, ledger)
+            _probe_node(host, facts, held)
     configured.probe_configured(host, facts, shared)
     mentions.probe_mentions(host, facts, shared)
     return facts
@@ -75,9 +80,54 @@ def _kind(host: Host, name: str) -> str:
     return "drive" if drive.is_drive(name) and host.exists(block) and not host.listdir(block + "/slaves") else "stacked"
 
 
-def _probe_node(host: Host, facts: Facts, held: Optional[int], ledger: Optional[Mapping[str, Any]]) -> None:
-    """Open the device node: exclusively, unless we hold it so already; what opens must be what sysfs described, and readable."""
+def look_at(
+    host: Host, facts: Facts, held: Optional[int], terms: Terms, ledger: Optional[Mapping[str, Any]] = None, known: Sequence[Mark] = ()
+) -> None:
+    """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at random, or all.
+
+    known: bytes that do not count. Sets facts.look, facts.unsigned and what proves that the data is ours; superblocks become signatures.
+    """
+    with _opened(host, facts, held) as handle:
+        if handle is None:
+            return
+        size, block_bytes = facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
+        try:
+            content.probe_places(host, facts, handle, size, block_bytes)
+            if not facts.signatures or known:
+                excused = [Extent(mark.offset, mark.length) for mark in known] + _sentinels(Reader(handle, size, block_bytes), ledger)
+                proves = ledger is not None and not own_data.touched(host, ledger, facts.identity)
+                _keep(facts, look.take(handle, size, terms, excused, fill_counts=not proves), proves)
+        except OSError as error:
+            facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
+            return
+    if facts.own_data is not None and ledger is not None and own_data.untouched(host, ledger, facts.identity):
+        facts.own_data["proved"] = "counters"
+
+
+def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:
+    """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
+    facts.look = seen.record()
+    if seen.foreign is not None:
+        add(facts.unsigned, "the block at byte %d is not blank" % seen.foreign)
+    elif len(seen.fills) > 1:
+        add(facts.unsigned, "some of its blocks hold zeros and some ones, so it is not blank")
+    elif seen.filled:
+        add(facts.unsigned, "the block at byte %d is random data of fio" % (seen.first_filled or 0))
+    if facts.own_data is not None and seen.only_fill and proves:
+        facts.own_data["proved"] = "content"
+
+
+def _sentinels(reader: Reader, ledger: Optional[Mapping[str, Any]]) -> List[Extent]:
+    """The blocks that a purge of ours was to be proved with, where they are still there."""
+    listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
+    return [Extent(offset, length) for offset, length, digest in listed if own_data.sha256(reader.read(offset, length)) == digest]
+
+
+@contextlib.contextmanager
+def _opened(host: Host, facts: Facts, held: Optional[int]) -> Iterator[Optional[int]]:
+    """The device node: exclusively, unless we hold it so already. None where it can't be opened, or is not what sysfs described."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECT
+    handle: Optional[int] = None
     try:
         handle = os.open(host.path(facts.path), flags | (os.O_EXCL if held is None else 0))
     except OSError as error:
@@ -86,18 +136,29 @@ def _probe_node(host: Host, facts: Facts, held: Optional[int], ledger: Optional[
             handle = _open_shared(host, facts, flags)
         else:
             facts.failures.append("%s cannot be opened: %s" % (facts.path, error.strerror))
-            return
     if handle is None:
+        yield None
         return
     try:
         wrong = differences(handle, facts.identity)
         facts.failures.extend(wrong)
-        if not wrong:
-            _probe_blocks(host, facts, handle, ledger)
+        yield None if wrong else handle
     finally:
         os.close(handle)
     if held is not None:
         facts.changed.extend(differences(held, facts.identity))
+
+
+def _probe_node(host: Host, facts: Facts, held: Optional[int]) -> None:
+    """What opens must be what sysfs described, and readable; what its tables say."""
+    with _opened(host, facts, held) as handle:
+        if handle is None:
+            return
+        reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
+        try:
+            content.probe_blocks(host, facts, reader)
+        except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
+            facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
 
 
 def _open_shared(host: Host, facts: Facts, flags: int) -> Optional[int]:
@@ -107,16 +168,6 @@ def _open_shared(host: Host, facts: Facts, flags: int) -> Optional[int]:
     except OSError as error:
         facts.failures.append("%s cannot be opened: %s" % (facts.path, error.strerror))
         return None
-
-
-def _probe_blocks(host: Host, facts: Facts, handle: int, ledger: Optional[Mapping[str, Any]]) -> None:
-    reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
-    try:
-        content.probe_blocks(host, facts, reader)
-        if ledger is not None:
-            facts.own_data = own_data.compare(host, ledger, facts.identity, reader)
-    except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
-        facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
 
 
 def differences(handle: int, identity: Dict[str, Any]) -> List[str]:

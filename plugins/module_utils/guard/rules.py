@@ -25,7 +25,7 @@ class _Text(NamedTuple):
 
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
-_ALLOW, _OVERWRITE = "allow", "ssd_overwrite_data"
+_ALLOW, _OVERWRITE, _RELEASE = "allow", "ssd_overwrite_data", "release_evidence"
 REFUSALS: Dict[str, _Text] = {
     "bad_selector": _Text(
         "this entry of ssd_drives is not right: {detail}",
@@ -61,17 +61,22 @@ REFUSALS: Dict[str, _Text] = {
         _ALLOW,
     ),
     "partition_table": _Text(
-        "it has a partition table: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), allow: [partition_table], " + _KEEP_OUT, _ALLOW
+        "it has a partition table: {detail}", "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [partition_table], " + _KEEP_OUT, _ALLOW
     ),
     "efi_system_partition": _Text(
         "it has an EFI system partition: {detail}", "A system may start from it; if none does, allow: [efi_system_partition], " + _KEEP_OUT, _ALLOW
     ),
-    "signature": _Text("it holds data: {detail}", "If nothing on it is needed, wipe it by hand (wipefs --all), allow: [signature], " + _KEEP_OUT, _ALLOW),
+    "signature": _Text("it holds data: {detail}", "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [signature], with ssd_overwrite_data: true for what lies behind it, " + _KEEP_OUT, _ALLOW),
     "shared_filesystem": _Text("it has a file system that several hosts share: {detail}", "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT),
     "unsigned_data": _Text(
         "it holds data without a signature, which no run of ours left: {detail}",
         "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
         _OVERWRITE,
+    ),
+    "evidence": _Text(
+        "it is kept as evidence: {detail}",
+        "Once it was looked at, put release_evidence with that run's id into this drive's entry, " + _KEEP_OUT,
+        _RELEASE,
     ),
     "shared_namespace": _Text("more than one controller or host may reach it: {detail}", "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT),
     "reserved": _Text("a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT),
@@ -134,6 +139,7 @@ RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
     ("signature", lambda facts: facts.signatures),
     ("shared_filesystem", lambda facts: facts.cluster),
     ("unsigned_data", lambda facts: facts.unsigned),
+    ("evidence", lambda facts: facts.evidence),
     ("shared_namespace", lambda facts: facts.shared),
     ("reserved", lambda facts: facts.reserved),
     ("fabric", lambda facts: facts.fabric),
@@ -192,19 +198,22 @@ def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive")
 
 
 def ours(known: Optional[Mapping[str, Any]], run_id: Optional[str]) -> Tuple[str, ...]:
-    """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, unchanged}."""
-    if known and known["unchanged"]:
-        return CONTENT_CODES
-    return ("unsigned_data",) if known and known["state"] == WRITING and run_id == known["run_id"] else ()
+    """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
+
+    A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no other run to erase.
+    """
+    proved = known is not None and known["proved"] and (known["state"] != WRITING or run_id == known["run_id"])
+    return ("unsigned_data",) if proved else ()
 
 
-def lifted_codes(selector: Any) -> Tuple[str, ...]:
-    """The codes that the entry overrides. An entry that is not right overrides nothing."""
+def lifted_codes(selector: Any, known: Optional[Mapping[str, Any]] = None) -> Tuple[str, ...]:
+    """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right overrides nothing."""
     if entry_problem(selector) is not None:
         return ()
     given = options(selector)
     overwrite = [code for code, text in REFUSALS.items() if text.overridable == _OVERWRITE]
-    return (*given["allow"], *(overwrite if given[_OVERWRITE] else ()))
+    released = known is not None and given[_RELEASE] == known["run_id"]
+    return (*given["allow"], *(overwrite if given[_OVERWRITE] else ()), *(("evidence",) if released else ()))
 
 
 def make_refusals(code: str, who: str, details: Sequence[str]) -> List[Refusal]:

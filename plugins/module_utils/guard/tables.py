@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 EFI_SYSTEM = ("c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "0xef")
 # Partitions of file systems that several hosts share: VMFS, VMware's reserved and dump areas, GPFS.
@@ -49,6 +49,19 @@ def partitions(read: Read, size_bytes: int) -> List[Partition]:
             found += _gpt(read, header, block_bytes)
     found += _mbr(read)
     return list(dict.fromkeys(found))
+
+
+def extents(read: Read, size_bytes: int) -> List[Tuple[int, int]]:
+    """(offset, length) of the tables' own bytes: of an MBR its partition entries and boot code, of a GPT its headers and entries. Raises OSError."""
+    found = [(0, 512)] if read(510, 2) == b"\x55\xaa" else []
+    for block_bytes in _BLOCK_BYTES:
+        for offset in (block_bytes, size_bytes - block_bytes):
+            header = read(offset, 92) if offset > 0 else b""
+            if header[:8] == _SIGNATURE and len(header) == 92:
+                first_block, count, entry_bytes = struct.unpack_from("<QII", header, 72)
+                length = -(-min(count, _MOST_ENTRIES) * min(entry_bytes, 4096) // 512) * 512
+                found += [(offset, block_bytes), (first_block * block_bytes, length)]
+    return found
 
 
 def _gpt(read: Read, offset: int, block_bytes: int) -> List[Partition]:

@@ -13,6 +13,7 @@ import typing as t
 
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
+from ..guard.look import Terms
 from ..measure import fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
@@ -20,8 +21,10 @@ from ..measure.workbench import Workbench, seed
 from ..purge import methods
 from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
+from ..run import criteria
 from ..run.folder import Journal, RunDir, Status
 from ..tuning.tuned_host import TunedHost
+from . import leaving
 
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
 KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
@@ -42,6 +45,9 @@ class Job(t.NamedTuple):
     history: list[dict[str, t.Any]]
     tuned: TunedHost
     sample_interval_s: float = 0
+    terms: Terms = Terms()
+    leave: str = leaving.AS_IS
+    criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
 
 
 class Campaign:
@@ -57,8 +63,10 @@ class Campaign:
         self._unready = not_begun(self._history)
         self._error = ""
         self._waited_for: t.Mapping[str, t.Any] | None = None
+        # test_finished of every test that stands, those of jobs before too.
+        self._finished = [record for record in self._history if record["event"] == "test_finished" and record["outcome"] in KEPT_OUTCOMES]
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
-        self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir)
+        self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir, job.terms)
         runner = fio.Runner(job.stop, job.fio_path)
         self._bench = Workbench(job.host, self._held, runner, job.run_dir.raw(self._drive))
 
@@ -106,7 +114,17 @@ class Campaign:
             self._show(path=self._held.path, test=test["name"], test_index=index, round=0, round_max=test["rounds"].get("max"))
             if self._run_test(test) == "error":
                 return "error"
+        self._leave()
         return "complete"
+
+    def _leave(self) -> None:
+        """How the drive is left once all its tests are done: a missed criterion makes it evidence, what went well may be made blank."""
+        missed = criteria.missed(self._job.criteria, self._held.identity.get("model") or "", self._finished)
+        self._held.evidence = "; ".join(missed)[:leaving.LONGEST_REASON]
+        if missed:
+            self._note("left", state=leaving.EVIDENCE, reason=self._held.evidence, seconds=0)
+        elif self._job.leave == leaving.BLANK:
+            self._note("left", **leaving.make_blank(self._work({"purge": {}}, {}), self._finished))
 
     def _run_test(self, test: t.Mapping[str, t.Any]) -> str:
         """One test from its purge to its end; its outcome. An exception that ends the campaign is journalled here first."""
@@ -179,8 +197,7 @@ class Campaign:
         first = (windows or [{}])[0].get("cell")
         tracked = next((item["metrics"] for item in averages if first in (None, item["cell"])), {})
         ends = {item["metric"] + FITTED_END: item["fitted_end"] for item in windows if item["cell"] == first and item["fitted_end"] is not None}
-        self._note(
-            "test_finished",
+        fields = dict(
             outcome=outcome,
             reasons=reasons,
             rounds=rounds.count,
@@ -190,6 +207,8 @@ class Campaign:
             cells=averages,
             **names
         )
+        self._finished.append(fields)
+        self._note("test_finished", **fields)
 
     def _recover(self) -> None:
         """Put right what a dead job of this run left on the drive, also where no test is left to do; first, as a locked drive can't be read."""
@@ -306,10 +325,12 @@ class Campaign:
                 self._held.check()
         except Refused as refused:
             self._note(
-                "guard", step=step, eligible=False, refusals=refused.refusals, overridden=self._held.overridden, identity=self._held.identity
+                "guard", step=step, eligible=False, refusals=refused.refusals, overridden=self._held.overridden, identity=self._held.identity,
+                look=self._held.look,
             )
             raise
-        self._note("guard", step=step, eligible=True, refusals=[], overridden=self._held.overridden, identity=self._held.identity)
+        seen = self._held
+        self._note("guard", step=step, eligible=True, refusals=[], overridden=seen.overridden, identity=seen.identity, look=seen.look)
 
     def _active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
         """The ActiveRange in whole logical blocks."""

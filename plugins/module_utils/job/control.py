@@ -20,7 +20,9 @@ from ..core.files import read_json, write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
+from ..guard import own_data
 from ..purge.methods import left_behind
+from ..purge.step import goes_on
 from ..run import decision
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
 from ..run.liveness import first_status, is_live, pid_start, run_state, state_of
@@ -32,6 +34,8 @@ STOP_TIMEOUT_S = 60.0
 # How long a start waits for a job that only tunes, to tell whether that changed anything.
 TUNING_S = 60.0
 UNTRUSTED = "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their own there: {1}"
+# What of a plan may differ when a run goes on: where it runs now, and what says nothing about how it measures.
+UNCOMPARED = {"boot_id", "engine_version", "decision", "look", "leave", "criteria"}
 UNIT_PREFIX = "ssdlab-fleet-"
 
 
@@ -47,7 +51,7 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     if state == "finished":
         return "nothing"
     # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the collection.
-    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - {"boot_id", "engine_version", "decision"})
+    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - UNCOMPARED)
     if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
             "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
@@ -216,7 +220,20 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     status = run_dir.read_status() or status
     if status["state"] not in FINAL_STATES:
         Status(run_dir.status, status).set(state="stopped", message="the host job had died")
+    own_data.close(run_dir.state_dir, run_dir.run_id, _still_written(run_dir))
     return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": settings.alike(restored)}
+
+
+def _still_written(run_dir: RunDir) -> list[str]:
+    """The ledger's files of drives in which a purge of the run goes on by itself: a later job of the run waits for it."""
+    history = read_journal(run_dir.journal)
+    found = []
+    for name in {record["drive"] for record in history if record.get("drive")}:
+        own = [record for record in history if record.get("drive") == name]
+        identity = next((record["identity"] for record in reversed(own) if record.get("identity")), None)
+        if identity and goes_on(own):
+            found.append(own_data.path_of(run_dir.state_dir, identity))
+    return found
 
 
 def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]:
@@ -267,6 +284,7 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
         raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
     there = os.path.isdir(run_dir.path)
     if there and not check:
+        own_data.close(run_dir.state_dir, run_dir.run_id)
         shutil.rmtree(run_dir.path)
         if os.path.exists(run_dir.archive):
             os.unlink(run_dir.archive)

@@ -14,21 +14,20 @@ import signal
 import sys
 import threading
 import traceback
-import typing as t
 
 from ..core import trust
 from ..core.files import read_json
 from ..core.host import Host
 from ..core.locks import Locked, host_lock
-from ..guard import own_data
+from ..guard.look import Terms
 from ..machine import snapshot
-from ..purge.step import goes_on
 from ..run import decision
 from ..run.folder import Journal, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live
 from ..tuning import settings
 from ..tuning.tuned_host import TunedHost
 from .campaign import Campaign, Job
+from .leaving import AS_IS
 from .restore import refuse_unrestored, restore_leftovers, restore_run
 
 
@@ -110,6 +109,9 @@ class HostJob:
             history=self._history,
             tuned=self._tuned,
             sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
+            terms=Terms(**self._plan.get("look", {})),
+            leave=self._plan.get("leave", AS_IS),
+            criteria=self._plan.get("criteria", []),
         )
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
         with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
@@ -154,28 +156,4 @@ def main(arguments: list[str] | None = None) -> int:
         # What tune.yml set is to stay; systemd calls this after that job too.
         if not settings.is_kept(run_dir.tuning):
             restore_run(host, run_dir)
-        _close_ledger(host, run_dir, status)
     return 0
-
-
-def _close_ledger(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | None) -> None:
-    """Note what a killed job left on its drives, right after it and before anybody else could write: not after a reboot."""
-    plan = read_json(run_dir.plan)
-    if plan and status and status.get("boot_id") == settings.boot_id(host):
-        history = read_journal(run_dir.journal)
-        held = held_at_the_end(history)
-        still = [drive for drive in plan["drives"] if drive["drive"] in held and not goes_on([r for r in history if r.get("drive") == drive["drive"]])]
-        own_data.close_left(host, run_dir.state_dir, run_dir.run_id, [drive["selector"] for drive in still])
-
-
-def held_at_the_end(history: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
-    """The drives that a run's last job held when it died. Another of its drives may have got other data since an earlier job wrote to it."""
-    held: set[str] = set()
-    for record in history:
-        if record["event"] == "job_started":
-            held = set()
-        elif record["event"] == "drive_started":
-            held.add(record["drive"])
-        elif record["event"] == "drive_finished":
-            held.discard(record["drive"])
-    return held

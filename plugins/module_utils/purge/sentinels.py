@@ -46,6 +46,10 @@ class Sentinels:
     def _data(self, offset: int) -> bytes:
         return hashlib.shake_256("{0}/{1}".format(self.seed, offset).encode()).digest(self._block_bytes)
 
+    def blocks(self) -> dict[int, bytes]:
+        """What each holds, by its byte offset."""
+        return dict(self._expected)
+
     def plant(self, handle: int) -> None:
         """Write them through a descriptor opened with O_DIRECT, and read each back. Raises PurgeError when the drive did not keep one."""
         try:

@@ -31,6 +31,7 @@ def perform(work: Work) -> dict[str, t.Any]:
     method = methods.METHODS[offer["method"]]
     work.capabilities = found[method.family]
     sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])
+    work.held.note_sentinels(sentinels.blocks())
     sentinels.plant(work.handle)
     kept = {key: offer[key] for key in ("method", "why", "commands", "timeout_s", "purge_class")}
     kept["capabilities"] = work.capabilities
@@ -76,7 +77,7 @@ def goes_on(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
 
 def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
     """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for, or one that
-    ended meanwhile. Reads only.
+    ended meanwhile. Reads only. Only of one that we saw end is known that nobody wrote after it (`HeldDrive.purge_is_ours`).
 
     Raises PurgeError for one that is stuck, that failed, or a drive that can't be asked.
     """
@@ -94,6 +95,7 @@ def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
             return state == DONE
         size = work.identity["size_bytes"]
         watch(lambda: _ended_is_done(progress(work)), started["timeout_s"], stuck_s(size, work.options), work.tick, work.clock, work.sleep)
+        work.held.purge_is_ours = True
     except (Stuck, Unreadable) as error:
         raise PurgeError("a purge that was started before: {0}".format(error)) from None
     return True

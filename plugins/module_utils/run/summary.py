@@ -213,6 +213,8 @@ def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
         message=message,
         refusals=guard.get("refusals", []) if outcome == "refused" else [],
         # Once the run has written to the drive, nothing of this is found any more.
+        look=next((record["look"] for record in reversed(history) if record["event"] == "guard" and record.get("look")), None),
+        left=next((record["state"] for record in reversed(history) if record["event"] == "left"), None),
         overridden=next((record["overridden"] for record in reversed(history) if record["event"] == "guard" and record.get("overridden")), []),
     )
 

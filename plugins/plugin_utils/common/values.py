@@ -4,18 +4,12 @@
 """Numbers as people write them in an inventory."""
 from __future__ import annotations
 
-import math
 import re
 import typing as t
 
+from ...module_utils.run.criteria import number
 
-def number(value: t.Any) -> float | None:
-    """A finite number, also from a numeric text (an inventory's); else None."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        return None
-    return result if math.isfinite(result) and not isinstance(value, bool) else None
+__all__ = ["number", "whole"]
 
 
 def whole(value: t.Any) -> int | None:

@@ -13,6 +13,10 @@ from . import tuning, tuning_values
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
+    "ssd_criteria",
+    "ssd_leave",
+    "ssd_look",
+    "ssd_look_s",
     "ssd_parallel_drives",
     "ssd_plan",
     "ssd_sample_interval_s",

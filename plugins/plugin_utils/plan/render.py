@@ -21,6 +21,8 @@ __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 
 SCHEMA_VERSION = 1
 WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
+# How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
+LOOK_S = 10.0
 IOENGINES = ("libaio", "io_uring")
 OVERWRITE_BLOCK_BYTES = 131_072
 # rw= of fio by access, for reads alone, writes alone, and both.
@@ -45,7 +47,14 @@ def render(
     variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count here.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
-    settings = {"workload_ioengine": schemas.role_default("workload_ioengine"), "purge_method": "auto", "ssd_parallel_drives": 1, **variables}
+    settings = {
+        "workload_ioengine": schemas.role_default("workload_ioengine"),
+        "purge_method": "auto",
+        "ssd_parallel_drives": 1,
+        "ssd_leave": "as_is",
+        **variables,
+    }
+    measures = any(test["cells"] for test in tests)
     rendered, problems = [], []
     if settings["workload_ioengine"] not in IOENGINES:
         problems.append(f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(IOENGINES)}")
@@ -75,6 +84,9 @@ def render(
         "boot_id": boot_id,
         "parallel_drives": int(settings["ssd_parallel_drives"]),
         "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
+        "look": {"seconds": None if settings.get("ssd_look") == "full" else float(settings.get("ssd_look_s") or LOOK_S)},
+        "leave": settings["ssd_leave"] if measures else "as_is",
+        "criteria": [criterion for criterion in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(criterion, dict)] if measures else [],
         "fio": {"path": fio_path},
         "tune": schemas.plain(tune or {}),
         "drives": rendered,

@@ -178,7 +178,8 @@ def _plan_text(
             lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
         elif view.name in plans and view.asked:
             eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
-            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views), chosen[view.name])
+            looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
+            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views), chosen[view.name], looks)
     return lines
 
 

@@ -10,7 +10,7 @@ import re
 import typing as t
 
 from ...module_utils.checks.base import version_key
-from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN, UNFINISHED_STATES
+from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
 from ..common.schema import plain, suggestion
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
@@ -179,10 +179,10 @@ def refused(view: View, run: Run | None) -> list[Finding]:
 
 def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
     """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
-    known = entry.get("own_data")
-    ours = rules.ours(known, run.id if run else None)
+    known = entry.get("own_data") or {}
+    ours = rules.ours(known or None, run.id if run else None)
     codes = {refusal["code"] for refusal in entry["refusals"]}
-    if ours and known["state"] == WRITING and codes & set(HOST_SETTLES):
+    if run and (known.get("run_id"), known.get("state")) == (run.id, WRITING) and codes & set(HOST_SETTLES):
         # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then the guard looks there.
         ours += (*HOST_SETTLES, "probe_failed")
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
 from ..plan import cells as celling
 from . import criteria as judging
@@ -91,15 +92,19 @@ def describe(
     write_mib_s: float,
     criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None,
     chosen: purges.Chosen | None = None,
+    looks: t.Mapping[str, t.Mapping[str, t.Any]] | None = None,
 ) -> list[str]:
     """The lines that plan mode prints for one host.
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as it is known.
+    looks: what was looked at of each drive.
     """
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
     for drive, times in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
         lines.append(f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})")
+        if (looks or {}).get(drive["drive"]):
+            lines.append(f"    {look.text(looks[drive['drive']], capacity)}")
         for number, (test, took) in enumerate(zip(drive["tests"], times["tests"]), start=1):
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]

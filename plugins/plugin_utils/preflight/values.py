@@ -35,6 +35,7 @@ def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
 # (variable, whether a value is right, what it has to be)
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
     ("ssd_parallel_drives", lambda value: (whole(value) or 0) >= 1, "a whole number of at least 1"),
+    ("ssd_look_s", _number(lambda number: 0.1 <= number <= 3600), "a number of seconds from 0.1 to 3600"),
     ("ssd_sample_interval_s", _number(lambda number: number == 0 or number >= 1), "0 (no samples) or a number of at least 1"),
     ("ssd_assumed_write_mib_s", _number(lambda number: number >= 0.001), "a number of at least 0.001"),
     ("ssd_watch_interval_s", _number(lambda number: number == 0 or number >= 0.5), "0 (automatic) or a number of at least 0.5"),
@@ -43,9 +44,14 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
 )
 
 
+# Variables that are one of a few words.
+WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is")}
+
+
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """Wrong numbers, tuning and purge among a host's variables."""
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
+    wrong += [(name, f"one of: {', '.join(words)}") for name, words in WORDS.items() if name in asked and plain(asked[name]) not in words]
     return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tuning_values.problems(asked) + purge_values.problems(asked)
 
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import typing as t
 
+from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
 from . import saturation
@@ -245,26 +245,13 @@ def _unsteady(windows: list[Mapping]) -> str:
     return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
 
 
-def is_of_model(criterion: t.Mapping[str, t.Any], model: str) -> bool:
-    """Whether a criterion is about drives of a model."""
-    return fnmatch.fnmatchcase(model, criterion.get("model") or "*")
-
-
-def is_for(criterion: t.Mapping[str, t.Any], test: str) -> bool:
-    """Whether a criterion is about a test."""
-    return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
-
-
 def _check(criterion: Mapping, record: Mapping) -> Mapping | None:
     """The criterion against the record's figure; None when the record has no such figure."""
-    metrics = record.get("metrics") or {}
-    if criterion.get("cell"):
-        metrics = next((cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]), {})
-    value = number(metrics.get(criterion["metric"]))
+    value = figure(criterion, record)
     if value is None:
         return None
     low, high = number(criterion.get("min")), number(criterion.get("max"))
-    met = (low is None or value >= low) and (high is None or value <= high)
+    met = is_met(criterion, value)
     cell = criterion.get("cell")
     return {
         "criterion": describe(criterion),
@@ -284,8 +271,8 @@ def comparison(check: Mapping) -> str:
         sign, limit = ("<" if value < low else ">="), low
     else:
         sign, limit = (">" if value > high else "<="), high
-    figure, bound = units.apart(metric, value, limit)
-    return f"{metric} {figure} {sign} {bound} ({check['criterion']})"
+    shown, bound = units.apart(metric, value, limit)
+    return f"{metric} {shown} {sign} {bound} ({check['criterion']})"
 
 
 def _without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
@@ -303,5 +290,5 @@ def _without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable
     # With no test named, the criterion is for every test that has the metric: one is enough.
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
         return []
-    figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
-    return [f"{name} has no figure to be held against: {', '.join(lacking)} gave no {figure}"]
+    missing = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
+    return [f"{name} has no figure to be held against: {', '.join(lacking)} gave no {missing}"]

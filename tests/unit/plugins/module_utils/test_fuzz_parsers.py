@@ -7,6 +7,7 @@ SSDLAB_FLEET_FUZZ=5000 tries so many inputs each; the count is printed at the en
 """
 from __future__ import annotations
 
+import contextlib
 import collections
 import json
 import os
@@ -219,7 +220,7 @@ def clean(fake, transport):
 @pytest.fixture
 def no_node(monkeypatch):
     """A fixture tree holds no device nodes."""
-    monkeypatch.setattr(probe, "_probe_node", lambda *_args: None)
+    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
 
 
 def inspect(fake, asked="", change=None):

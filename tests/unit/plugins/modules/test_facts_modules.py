@@ -53,15 +53,15 @@ def test_drive_facts_keeps_the_order_and_never_fails_for_a_drive(call):
 def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
     named = {"path": "/dev/sda", "eligible": True, "identity": None, "refusals": []}
     ledgers = []
-    monkeypatch.setattr(drive_facts, "inspect", lambda host, drives, state_dir: ledgers.append(state_dir) or [named])
+    monkeypatch.setattr(drive_facts, "inspect", lambda host, drives, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or [named])
     other = dict(named, path="/dev/sdb")
     found = [dict(named, eligible=False), other]
-    monkeypatch.setattr(drive_facts, "discover", lambda host, state_dir: ledgers.append(state_dir) or found)
+    monkeypatch.setattr(drive_facts, "discover", lambda host, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or found)
     no_purge = {"purge": [], "purge_capabilities": {}}
     assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [{**named, **no_purge}]
     both = [{**named, **no_purge}, {**other, **no_purge}]
-    assert call(drive_facts, drives=[{"serial": "A"}], discover=True, state_dir="/state")["drives"] == both
-    assert ledgers == [None, "/state", "/state"]
+    assert call(drive_facts, drives=[{"serial": "A"}], discover=True, state_dir="/state", look="full")["drives"] == both
+    assert ledgers == [(None, 10.0), ("/state", None), ("/state", None)]
 
 
 def test_host_info_tells_missing_tools(call):

@@ -47,6 +47,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import la
         ({"serial": "a", "cpus": "0-3\n"}, "a list of CPUs"),
         ({"serial": "a", "cpus": [0, 1]}, "a list of CPUs"),
         ({"serial": "a", "write_cache": "auto"}, "on or off"),
+        ({"serial": "a", "release_evidence": ""}, "the id of the run"),
+        ({"serial": "a", "release_evidence": True}, "the id of the run"),
         ({"serial": "a", "write_cache": None}, "on or off"),
     ],
 )
@@ -67,7 +69,7 @@ def test_the_label_is_the_value():
     assert label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
 
 
-NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "numa_node": None, "cpus": None, "write_cache": None}
+NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "release_evidence": None, "numa_node": None, "cpus": None, "write_cache": None}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 """What names a drive that is not in use, on fixture trees."""
 from __future__ import annotations
 
+import contextlib
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe
@@ -16,7 +17,7 @@ UDEV_PARTITION = "S:disk/by-partuuid/aaaa-01\nE:ID_PART_ENTRY_UUID=AAAA-01\nE:ID
 @pytest.fixture
 def host(fake, monkeypatch):
     """A drive with a partition that udev knows by all their names; the content is lifted by the entry."""
-    monkeypatch.setattr(probe, "_probe_node", lambda *_args: None)
+    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1", wwid="eui.0025385b71b00eb0")
     fake.partition(fake.block, "nvme0n1p1", "259:7")
     fake.put("/run/udev/data/b259:0", UDEV)

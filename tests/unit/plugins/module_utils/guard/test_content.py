@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import content, tables
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blocks import Reader, spread
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blocks import Reader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
 
 SIZE = 16 << 20
@@ -133,48 +133,25 @@ def test_a_cluster_file_system_is_both_data_and_shared(fake, kind):
     assert facts.cluster == facts.signatures == [kind]
 
 
-FILLED = bytes(range(256)) * 16
-
-
-@pytest.mark.parametrize(
-    "offset, data, unsigned",
-    [
-        (0, b"", False),
-        (0, b"\xff" * SIZE, False),
-        (4096, b"\xff" * 8192, False),  # erased, as some drives return it
-        (5, b"\1", True),
-        (SIZE - 1, b"\x80", True),
-        (0, b"\0\xff" * 64, True),
-        (SIZE // 2, FILLED * 1024, True),  # a quarter of the drive, nowhere near an end
-    ],
-)
-def test_data_without_a_signature_is_sampled(fake, offset, data, unsigned):
-    image = Image()
-    image.put(offset, data)
-    assert bool(look(fake, image).unsigned) is unsigned
-
-
-def test_a_table_explains_both_ends_but_not_the_middle(fake):
-    assert look(fake, Image().gpt(LINUX)).unsigned == []
-    image = Image().gpt(LINUX)
-    image.put(4 << 20, FILLED * 1024)
-    assert look(fake, image).unsigned != []
-
-
-def test_data_with_a_signature_is_known(fake):
+def test_a_partition_that_ends_past_the_drive_is_looked_into_as_far_as_it_goes(fake):
     fake.answers["blkid"] = (0, "TYPE=ext4\n", "")
-    image = Image().gpt(LINUX)
-    image.put(4 << 20, FILLED * 1024)
-    facts = look(fake, image)
-    assert facts.signatures and facts.unsigned == []
+    facts = look(fake, Image().mbr((0x83, 64, 1 << 30), (0x83, SIZE // 512, 64)))
+    assert facts.signatures == ["partition 1: ext4"]
+    assert [argv[-4:-1] for argv in fake.commands if argv[0] == "blkid"] == [["32768", "--size", str(SIZE - 32768)]]
 
 
-@pytest.mark.parametrize("size", [1 << 20, 48 << 20, (1 << 40) + 90112])
-def test_samples_are_spread_over_the_whole_drive_and_differ_each_time(size):
-    offsets = spread(size, 256)
-    assert all(0 <= offset <= size - 4096 and offset % 4096 == 0 for offset in offsets)
-    assert offsets[0] <= size // 64 and offsets[-1] >= size - size // 64 - 4096
-    assert size < 4 << 20 or spread(size, 256) != offsets
+@pytest.mark.parametrize("block", [512, 4096])
+def test_the_tables_own_bytes_are_known(fake, block):
+    image = Image().gpt(LINUX, block).gpt(LINUX, block, header=SIZE - block).mbr()
+    marks = {(mark.offset, mark.length) for mark in look(fake, image).marks if mark.is_table}
+    assert marks == {(0, 512), (block, block), (2 * block, 512), (SIZE - block, block), (SIZE - 2 * block, 512)}
+
+
+def test_a_signatures_own_block_is_known(fake):
+    fake.answers["wipefs"] = (0, '{"signatures": [{"type": "swap", "offset": "0xff6"}, {"type": "dos", "offset": "0x1fe"}, {"type": "x", "offset": "?"}]}', "")
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
+    content.probe_wipefs(fake, facts)
+    assert facts.marks == [(0, 4096, False), (0, 512, True)]
 
 
 def test_the_reader_reads_whole_blocks_and_gives_the_bytes_asked_for(tmp_path):

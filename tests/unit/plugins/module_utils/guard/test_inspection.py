@@ -4,6 +4,7 @@
 """The guard on fixture trees: each case must refuse with its code. Real devices: tests/integration/test_guard_loop.py."""
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -23,7 +24,7 @@ CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_
 def openable(monkeypatch, request):
     """A fixture tree holds no device nodes: take the open as good, except where a test is about it."""
     if "real_open" not in request.fixturenames:
-        monkeypatch.setattr(probe, "_probe_node", lambda host, facts, held, ledger: None)
+        monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
 
 
 @pytest.fixture
@@ -367,26 +368,36 @@ def test_only_these_codes_can_be_overridden():
     allowed = {code for code, text in rules.REFUSALS.items() if text.overridable == "allow"}
     assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed", "unseen_users", "mentioned"}
     assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
-    assert {text.overridable for text in rules.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data"}
+    assert {text.overridable for text in rules.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data", "release_evidence"}
 
 
-WRITING = {"run_id": "r", "state": "writing", "released": None, "unchanged": False}
-LEFT = {"run_id": "old", "state": "released", "released": "…", "unchanged": True}
+WRITING = {"run_id": "r", "state": "writing", "released": None, "proved": ""}
+LEFT = {"run_id": "old", "state": "released", "released": "…", "proved": "counters"}
 
 
 @pytest.mark.parametrize(
     "known, run_id, lifted",
     [
         (None, "r", set()),
-        (LEFT, None, {"partition_table", "efi_system_partition", "signature", "unsigned_data"}),
-        (dict(LEFT, unchanged=False), "old", set()),
-        (WRITING, "r", {"unsigned_data"}),
-        (WRITING, "other", set()),
-        (WRITING, None, set()),
+        (LEFT, None, {"unsigned_data"}),
+        (dict(LEFT, proved="content"), "r", {"unsigned_data"}),
+        (dict(LEFT, proved=""), "old", set()),
+        (dict(LEFT, state="evidence"), None, {"unsigned_data"}),  # and the code evidence stands
+        (WRITING, "r", set()),
+        (dict(WRITING, proved="content"), "r", {"unsigned_data"}),
+        (dict(WRITING, proved="content"), "other", set()),
+        (dict(WRITING, proved="content"), None, set()),
     ],
 )
 def test_what_the_ledger_lifts(known, run_id, lifted):
     assert set(rules.ours(known, run_id)) == lifted
+
+
+@pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])
+def test_evidence_is_released_for_the_run_that_is_named(release, lifted):
+    entry = dict(SELECTOR, **({"release_evidence": release} if release else {}))
+    assert rules.lifted_codes(entry, dict(LEFT, state="evidence")) == lifted
+    assert rules.lifted_codes(entry, None) == ()
 
 
 def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):
@@ -408,7 +419,7 @@ FINDINGS = {
     "block_backing": "/dev/sdb",
     "identity": {"size_bytes": None, "path": "/dev/sda"},
     # Not against the drive by themselves: how to find out more, what a purge method asks, what lifts a refusal.
-    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data", "passing")),
+    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data", "passing", "marks", "look", "allocated_bytes")),
     "hangs": None,  # goes with a failure
 }
 

@@ -4,6 +4,7 @@
 """Who uses a drive, on fixture trees."""
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 
@@ -17,7 +18,7 @@ SELECTOR = {"serial": "SN1"}
 @pytest.fixture
 def host(fake, monkeypatch):
     """A host with one drive that may be erased. Device nodes are told by their names: a fixture tree has none."""
-    monkeypatch.setattr(probe, "_probe_node", lambda *_args: None)
+    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     for module, name in ((users, "device_number"), (openers, "key_at")):
         monkeypatch.setattr(module, name, lambda host, path: host.get("/sys/class/block/%s/dev" % (host.readlink(path) or path).rpartition("/")[2]))
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1")

@@ -250,3 +250,26 @@ def test_any_other_job_that_does_not_listen_is_killed(deaf, phase, events):
     stop, process = deaf
     assert stop(phase, events)["state"] == "stopped"
     assert process.wait(5) == -9
+
+
+def event(name, drive="A", **more):
+    return {"event": name, "drive": drive, "identity": {"serial": drive}, **more}
+
+
+@pytest.mark.parametrize(
+    "history, expected",
+    [
+        ([event("drive_started")], []),
+        ([event("drive_started"), event("purge_started", method="nvme_sanitize_block", test="t")], ["A"]),
+        ([event("purge_started", method="nvme_sanitize_block", test="t"), event("purge")], []),
+        # Else preflight would take our password for somebody else's, and the run could not go on.
+        ([event("purge_started", method="ata_security_erase", test="t"), event("ata_password_set"), event("drive_started", "B")], ["A"]),
+    ],
+)
+def test_what_a_purge_left_half_done_is_still_being_written(tmp_path, history, expected):
+    run_dir = control.RunDir(str(tmp_path), "r")
+    (tmp_path / "runs" / "r").mkdir(parents=True)
+    with open(run_dir.journal, "w") as out:
+        out.writelines(json.dumps(record) + "\n" for record in history)
+    paths = [control.own_data.path_of(str(tmp_path), {"serial": name}) for name in expected]
+    assert control._still_written(run_dir) == paths  # pylint: disable=protected-access

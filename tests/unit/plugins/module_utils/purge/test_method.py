@@ -22,6 +22,10 @@ class Held:
         self.identity = {"path": "/dev/loop9", "size_bytes": TB}
         self._descriptor = descriptor
 
+    def note_sentinels(self, sentinels):
+        """What is about to be written to prove a purge with."""
+        self.noted_sentinels = sentinels
+
     def descriptor(self):
         if self._descriptor is None:
             raise PermissionError("not held")

@@ -113,6 +113,10 @@ class Held:
         self.checks = 0
         self.lent = []
 
+    def note_sentinels(self, sentinels):
+        """What is about to be written to prove a purge with."""
+        self.noted_sentinels = sentinels
+
     def descriptor(self):
         return self.handle
 

@@ -177,26 +177,28 @@ def test_drives_that_the_run_itself_holds_are_not_refused(state):
 
 
 @pytest.mark.parametrize(
-    "state, run_id, codes, expected",
+    "state, run_id, codes, expected, proved",
     [
-        ("writing", "r", ["unsigned_data"], []),
-        ("writing", "r", ["unsigned_data", "mounted"], ["mounted"]),
-        ("writing", "r", ["signature"], ["signature"]),
-        ("writing", "r", ["sanitize_running", "probe_failed", "unsigned_data"], []),
-        ("writing", "r", ["sanitize_running", "probe_failed", "mounted"], ["mounted"]),
-        ("writing", "r", ["probe_failed"], ["probe_failed"]),
-        ("writing", "r", ["ata_security", "probe_failed"], []),
-        ("writing", "r", ["ata_security", "mounted"], ["mounted"]),
-        ("writing", "other", ["ata_security"], ["ata_security"]),
-        ("released", "r", ["ata_security"], ["ata_security"]),
-        ("writing", "other", ["sanitize_running"], ["sanitize_running"]),
-        ("released", "r", ["sanitize_running"], ["sanitize_running"]),
-        ("writing", "other", ["unsigned_data"], ["unsigned_data"]),
-        ("released", "r", ["unsigned_data"], ["unsigned_data"]),
+        ("writing", "r", ["unsigned_data"], [], "content"),
+        ("writing", "r", ["unsigned_data"], ["unsigned_data"], ""),
+        ("writing", "other", ["unsigned_data"], ["unsigned_data"], "content"),
+        ("writing", "r", ["unsigned_data", "mounted"], ["mounted"], "content"),
+        ("writing", "r", ["signature"], ["signature"], ""),
+        ("writing", "r", ["sanitize_running", "probe_failed"], [], ""),
+        ("writing", "r", ["sanitize_running", "probe_failed", "mounted"], ["mounted"], ""),
+        ("writing", "r", ["probe_failed"], ["probe_failed"], ""),
+        ("writing", "r", ["ata_security", "probe_failed"], [], ""),
+        ("writing", "r", ["ata_security", "mounted"], ["mounted"], ""),
+        ("writing", "other", ["ata_security"], ["ata_security"], ""),
+        ("released", "r", ["ata_security"], ["ata_security"], ""),
+        ("writing", "other", ["sanitize_running"], ["sanitize_running"], ""),
+        ("released", "r", ["sanitize_running"], ["sanitize_running"], ""),
+        ("writing", "other", ["unsigned_data"], ["unsigned_data"], ""),
+        ("released", "r", ["unsigned_data"], ["unsigned_data"], ""),
     ],
 )
-def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run_id, codes, expected):
-    known = {"run_id": run_id, "state": state, "released": None, "unchanged": False}
+def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run_id, codes, expected, proved):
+    known = {"run_id": run_id, "state": state, "released": None, "proved": proved}
     entry = {**drive_of(refusals=codes), "own_data": known}
     assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "dead"}))] == expected
     assert [refusal["code"] for refusal in findings.standing(entry, None)] == codes
@@ -204,9 +206,9 @@ def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run
 
 
 def test_a_password_on_a_drive_with_what_a_finished_run_left_is_somebody_elses():
-    known = {"run_id": "r", "state": "released", "released": "2026-11-21T13:00:00Z", "unchanged": True}
+    known = {"run_id": "r", "state": "released", "released": "2026-11-21T13:00:00Z", "proved": "content"}
     entry = {**drive_of(refusals=["ata_security", "signature"]), "own_data": known}
-    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == ["ata_security"]
+    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == ["ata_security", "signature"]
 
 
 def test_a_whole_host_cannot_give_up_its_data():

@@ -1,0 +1,242 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A look at what lies on a drive, with a chance that can be told: random blocks, others at each look, or all of them.
+
+A drive that can be read whole in the time of a look is. Of another, `seconds` are spent on random blocks of 4 KiB; data of D bytes, wherever it lies, is
+missed by n blocks with the chance (1 - D / size)ⁿ.
+"""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import os
+import random
+import time
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+
+from . import filler
+from .blockreader import BlockReader
+
+BLOCK_BYTES = 4096
+AT_A_TIME = 32
+_PIECE_BYTES = 1 << 20
+_PIECES = 8
+# How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
+_OVERTIME = 2.0
+_MISS = 0.001
+# What an erased drive returns; which of the two is its own choice, but it is one.
+_FILLS = (0x00, 0xFF)
+# (bytes of a piece, how many at a time) → a reader of them
+Readers = Callable[[int, int], BlockReader]
+
+
+class Terms(NamedTuple):
+    """How long to look at a drive; None: until all of it is read."""
+
+    seconds: Optional[float] = 10.0
+
+
+class Extent(NamedTuple):
+    """Bytes that are known and do not count, such as a partition table that was allowed."""
+
+    offset: int
+    length: int
+
+
+@dataclasses.dataclass
+class Look:
+    """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive.
+
+    fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random fill; foreign: where the first block that is neither lies.
+    """
+
+    size_bytes: int
+    blocks: int = 0
+    seconds: float = 0.0
+    whole: bool = False
+    filled: int = 0
+    fills: Set[int] = dataclasses.field(default_factory=set)
+    first_filled: Optional[int] = None
+    foreign: Optional[int] = None
+
+    @property
+    def blank(self) -> bool:
+        """One and the same fill value everywhere."""
+        return self.foreign is None and not self.filled and len(self.fills) < 2
+
+    @property
+    def only_fill(self) -> bool:
+        """Nothing but blank blocks and fio's random fill: whoever wrote last wrote nothing that anybody could miss."""
+        return self.foreign is None and len(self.fills) < 2
+
+    def record(self) -> Dict[str, Any]:
+        """For the journal and the results: {blocks, size_bytes, seconds, whole, seen_bytes}."""
+        seen = seen_bytes(self.blocks, self.size_bytes, self.whole)
+        return {"blocks": self.blocks, "size_bytes": self.size_bytes, "seconds": round(self.seconds, 2), "whole": self.whole, "seen_bytes": seen}
+
+
+def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -> int:
+    """How much data, anywhere on the drive, is missed with the chance `miss` only; one block where all were read."""
+    if whole:
+        return BLOCK_BYTES
+    return size_bytes if blocks <= 0 else max(BLOCK_BYTES, math.ceil(size_bytes * -math.expm1(math.log(miss) / blocks)))
+
+
+def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -> float:
+    """With which chance a look sees data of so many bytes that fill whole blocks."""
+    if whole or data_bytes >= size_bytes:
+        return 1.0
+    share = math.ceil(data_bytes / BLOCK_BYTES) / max(1, size_bytes // BLOCK_BYTES)
+    return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
+
+
+def text(record: Dict[str, Any], capacity: Callable[[int], str]) -> str:
+    """A look's record in one line for people. `capacity`: how sizes of drives are written."""
+    if record["whole"]:
+        return "read whole: %s in %.3g s" % (capacity(record["size_bytes"]), record["seconds"])
+    return "looked at %s blocks: %s of data anywhere on %s would have been seen with %g %%" % (
+        format(record["blocks"], ","), _binary(record["seen_bytes"]), capacity(record["size_bytes"]), 100 * (1 - _MISS),
+    )
+
+
+def _binary(size_bytes: int) -> str:
+    value, unit = float(size_bytes), "B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= 1024
+        if value < 1000:
+            break
+    return "%.3g %s" % (value, unit)
+
+
+def take(
+    handle: int,
+    size_bytes: int,
+    terms: Terms,
+    known: Sequence[Extent] = (),
+    fill_counts: bool = True,
+    clock: Callable[[], float] = time.monotonic,
+) -> Look:
+    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where it can't be read.
+
+    known: what does not count. fill_counts: whether fio's fill counts as data, so that its first block ends the look too.
+    """
+    began = clock()
+    look = Look(size_bytes)
+    seeing = _Seeing(look, known, fill_counts)
+    reader = functools.partial(BlockReader, handle)
+    _ends(reader, seeing)
+    if not seeing.over:
+        _whole_or_some(reader, seeing, terms, clock)
+    look.seconds = clock() - began
+    return look
+
+
+class _Seeing:
+    """Sorts what was read."""
+
+    def __init__(self, look: Look, known: Sequence[Extent], fill_counts: bool) -> None:
+        self.look, self._known, self._fill_counts = look, known, fill_counts
+        self._blank = {fill: bytes([fill]) * _PIECE_BYTES for fill in _FILLS}
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that may come could change the verdict."""
+        look = self.look
+        return look.foreign is not None or len(look.fills) > 1 or bool(look.filled and self._fill_counts)
+
+    def piece(self, offset: int, data: bytes) -> None:
+        """What lies at an offset, in one piece."""
+        if data[:1] in (b"\x00", b"\xff") and data == self._blank[data[0]][: len(data)]:
+            self.look.fills.add(data[0])
+            return
+        for place in range(0, len(data), BLOCK_BYTES):
+            if not self.over:
+                self._block(offset + place, data[place : place + BLOCK_BYTES])
+
+    def _block(self, offset: int, data: bytes) -> None:
+        data = _without(self._known, offset, data)
+        if not data:
+            return
+        fill = data[0]
+        if fill in _FILLS and data == self._blank[fill][: len(data)]:
+            self.look.fills.add(fill)
+        elif filler.is_fill(data):
+            self.look.filled += 1
+            self.look.first_filled = offset if self.look.first_filled is None else self.look.first_filled
+        else:
+            self.look.foreign = offset
+
+
+def _without(known: Sequence[Extent], offset: int, data: bytes) -> bytes:
+    """The data of a block without what is known."""
+    for extent in sorted(known, reverse=True):  # from behind, so that offsets before it stay
+        start, end = max(0, extent.offset - offset), extent.offset + extent.length - offset
+        if start < len(data) and end > 0:
+            data = data[:start] + data[end:]
+    return data
+
+
+def _ends(reader: Readers, seeing: _Seeing) -> None:
+    """The first and the last MiB: tables, superblocks and labels are there."""
+    size = seeing.look.size_bytes
+    with reader(min(size, _PIECE_BYTES), 1) as pieces:
+        for offset in sorted({0, max(0, size - _PIECE_BYTES)}):
+            seeing.piece(offset, pieces.read([offset]))
+
+
+def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, clock: Callable[[], float]) -> None:
+    look, began = seeing.look, clock()
+    left_s = math.inf if terms.seconds is None else terms.seconds
+    if look.size_bytes <= 2 * _PIECE_BYTES:
+        look.whole, look.blocks = True, -(-look.size_bytes // BLOCK_BYTES)
+        return
+    with reader(_PIECE_BYTES, _PIECES) as pieces:
+        # How fast it reads: a few pieces anywhere tell, and are looked at too.
+        for offsets in _random_offsets(look.size_bytes, _PIECE_BYTES, _PIECES, rounds=2):
+            for offset, data in zip(offsets, _split(pieces.read(offsets), _PIECE_BYTES)):
+                seeing.piece(offset, data)
+        rate = 2 * _PIECES * _PIECE_BYTES / max(clock() - began, 1e-9)
+        if not seeing.over and _whole_in_time(look.size_bytes, rate, left_s) and _all(pieces, seeing, began + _OVERTIME * left_s, clock):
+            return
+    with reader(BLOCK_BYTES, AT_A_TIME) as blocks:
+        deadline = clock() + left_s
+        for offsets in _random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME):
+            if seeing.over or clock() >= deadline:
+                return
+            for offset, data in zip(offsets, _split(blocks.read(offsets), BLOCK_BYTES)):
+                seeing.piece(offset, data)
+            look.blocks += len(offsets)
+
+
+def _whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
+    return size_bytes / bytes_per_s <= seconds
+
+
+def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: Callable[[], float]) -> bool:
+    """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole piece is in the last MiB."""
+    count = seeing.look.size_bytes // _PIECE_BYTES
+    for first in range(0, count, _PIECES):
+        offsets = [place * _PIECE_BYTES for place in range(first, min(count, first + _PIECES))]
+        for offset, data in zip(offsets, _split(pieces.read(offsets), _PIECE_BYTES)):
+            seeing.piece(offset, data)
+        if seeing.over:
+            return True
+        if clock() > deadline:
+            return False
+    seeing.look.whole, seeing.look.blocks = True, -(-seeing.look.size_bytes // BLOCK_BYTES)
+    return True
+
+
+def _random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: Optional[int] = None) -> Iterator[List[int]]:
+    """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the next look falls."""
+    places, chosen = size_bytes // piece_bytes, random.Random(os.urandom(16))
+    made = 0
+    while rounds is None or made < rounds:
+        yield [int(chosen.random() * places) * piece_bytes for _piece in range(count)]
+        made += 1
+
+
+def _split(data: bytes, length: int) -> Iterator[bytes]:
+    return (data[start : start + length] for start in range(0, len(data), length))

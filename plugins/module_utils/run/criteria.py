@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which criteria (ssd_criteria) a measured drive missed: the host keeps such a drive as it is, the judge says fail. Pure."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import typing as t
+
+Criterion = t.Mapping[str, t.Any]
+# Outcomes of a test whose figures count.
+_MEASURED = ("steady", "complete")
+
+
+def number(value: t.Any) -> float | None:
+    """A finite number, also from a numeric text (an inventory's); else None."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        return None
+    return result if math.isfinite(result) and not isinstance(value, bool) else None
+
+
+def is_of_model(criterion: Criterion, model: str) -> bool:
+    """Whether a criterion is about drives of a model."""
+    return fnmatch.fnmatchcase(model, criterion.get("model") or "*")
+
+
+def is_for(criterion: Criterion, test: str) -> bool:
+    """Whether a criterion is about a test."""
+    return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
+
+
+def figure(criterion: Criterion, record: t.Mapping[str, t.Any]) -> float | None:
+    """The figure of a test (test_finished, or a test record) that a criterion is about; None when it has none."""
+    metrics = record.get("metrics") or {}
+    if criterion.get("cell"):
+        metrics = next((cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]), {})
+    return number(metrics.get(criterion["metric"]))
+
+
+def is_met(criterion: Criterion, value: float) -> bool:
+    """Whether a figure keeps the limits."""
+    low, high = number(criterion.get("min")), number(criterion.get("max"))
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+    """What a drive of a model missed, as sentences. finished: test_finished of its tests."""
+    found = []
+    for criterion in criteria:
+        for record in finished if is_of_model(criterion, model) else ():
+            value = figure(criterion, record) if record["outcome"] in _MEASURED and is_for(criterion, record["test"]) else None
+            if value is not None and not is_met(criterion, value):
+                limits = ["{0} {1}".format(word, criterion[word]) for word in ("min", "max") if criterion.get(word) is not None]
+                found.append("{0}: {1} is {2:.6g} ({3})".format(record["test"], criterion["metric"], value, ", ".join(limits)))
+    return found

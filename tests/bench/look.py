@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often a look sees data of a size on a drive of a size, beside the chance that it tells; and how often it refuses what it should not.
+
+    python tests/bench/look.py [--looks 200] [--seconds 0.5] [--refusals]
+
+Drives are sparse files behind loop devices that this bench makes. Data is random bytes in one piece, at another random place for every tenth look.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data  # noqa: E402  # pylint: disable=wrong-import-position
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+DRIVES = {"4 GiB": 4 * GIB, "512 GiB": 512 * GIB}
+DATA = {"4 KiB": 4 * KIB, "256 KiB": 256 * KIB, "8 MiB": 8 * MIB, "40 MiB": 40 * MIB, "1 GiB": GIB}
+LOOKS_A_PLACE = 10
+
+
+@contextlib.contextmanager
+def loop(folder: str, size_bytes: int):
+    """A blank drive: its node and its file."""
+    file = os.path.join(folder, "drive-%d" % size_bytes)
+    with open(file, "wb") as out:
+        out.truncate(size_bytes)
+    path = _run("losetup", "--find", "--show", "--direct-io=on", file)
+    try:
+        yield path, file
+    finally:
+        _run("losetup", "--detach", path)
+        os.unlink(file)
+
+
+def _run(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def seen_of(path: str, file: str, size_bytes: int, data_bytes: int, looks: int, seconds: float) -> tuple[int, float, int]:
+    """How many of the looks saw the data; the chance that they told, on average; blocks of a look that saw nothing, on average."""
+    seen, chances, blocks, place = 0, [], [], 0
+    piece = os.urandom(min(data_bytes, MIB))
+    for number in range(looks):
+        if number % LOOKS_A_PLACE == 0:
+            _run("fallocate", "--punch-hole", "--offset", str(place), "--length", str(data_bytes), file)
+            place = random.randrange(MIB, size_bytes - data_bytes - MIB) // look.BLOCK_BYTES * look.BLOCK_BYTES
+            with open(file, "r+b") as out:
+                for start in range(place, place + data_bytes, len(piece)):
+                    os.pwrite(out.fileno(), piece[: place + data_bytes - start], start)
+            _run("blockdev", "--flushbufs", path)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_EXCL)
+        try:
+            found = look.take(handle, size_bytes, look.Terms(seconds))
+        finally:
+            os.close(handle)
+        seen += found.foreign is not None
+        if found.foreign is None or found.whole:
+            blocks.append(found.blocks)
+            chances.append(look.chance(data_bytes, found.blocks, size_bytes, found.whole))
+    _run("fallocate", "--punch-hole", "--offset", str(place), "--length", str(data_bytes), file)
+    return seen, sum(chances) / len(chances) if chances else 1.0, sum(blocks) // len(blocks) if blocks else 0
+
+
+def detection(looks: int, seconds: float) -> None:
+    """Print the table."""
+    print("| drive | data | seen | of a hundred | chance told | blocks of a look |\n|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
+        for drive_name, size_bytes in DRIVES.items():
+            with loop(folder, size_bytes) as (path, file):
+                for data_name, data_bytes in DATA.items():
+                    seen, told, blocks = seen_of(path, file, size_bytes, data_bytes, looks, seconds)
+                    row = (drive_name, data_name, seen, looks, 100.0 * seen / looks, 100 * told, blocks)
+                    print("| %s | %s | %d of %d | %.1f | %.1f | %d |" % row, flush=True)
+
+
+def refusals(looks: int, seconds: float) -> None:
+    """How often a drive is refused that should not be, in each of its states."""
+    host = Host()
+    print("| state | refused |\n|---|---|", flush=True)
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder, loop(folder, 256 * MIB) as (path, file):
+        state_dir = os.path.join(folder, "state")
+        os.mkdir(state_dir, 0o755)
+
+        def count(name: str) -> None:
+            found = [inspection.inspect(host, [{"backing_file": file}], None, state_dir, None, look.Terms(seconds))[0] for _look in range(looks)]
+            refused = [entry["refusals"] for entry in found if not entry["eligible"]]
+            print("| %s | %d of %d %s |" % (name, len(refused), looks, refused[:1] or ""), flush=True)
+
+        count("fresh")
+        (fresh,) = inspection.inspect(host, [{"backing_file": file}])
+        before = own_data.begin(host, state_dir, fresh["identity"], "one")
+        job = ["fio", "--name=x", "--filename=" + path, "--direct=1", "--refill_buffers=1", "--norandommap", "--bs=4k", "--size=256m"]
+        _run(*job, "--rw=write", "--bs=128k")
+        _run(*job, "--rw=randwrite", "--io_size=64m", "--ioengine=libaio", "--iodepth=32")
+        own_data.end(host, before, fresh["identity"])
+        count("after our own run")
+        _run("blkdiscard", path)
+        count("deallocated")
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--looks", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--refusals", action="store_true", help="false refusals instead of detection")
+    given = parser.parse_args()
+    (refusals if given.refusals else detection)(given.looks, given.seconds)
+
+
+if __name__ == "__main__":
+    main()
