@@ -4,6 +4,7 @@
 """Files below /etc that name a drive, on fixture trees."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 
 import pytest
@@ -16,7 +17,7 @@ SERIAL, UUID = "SN123456", "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
 @pytest.fixture
 def host(fake, monkeypatch):
     """A host with one drive that may be erased."""
-    monkeypatch.setattr(probe, "_probe_node", lambda *_args: None)
+    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     fake.nvme("nvme0n1", "259:0", SERIAL, wwid="eui.0025385b71b00eb0")
     fake.nvme_says("id-ctrl", {"sn": SERIAL})
     fake.put("/run/udev/data/b259:0", "S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\nE:ID_FS_UUID=%s\nE:ID_FS_LABEL=Data\n" % UUID)
