@@ -78,6 +78,8 @@ CHECKS = (
     Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
     Check("lint-changed", SOURCE, "python scripts/lint_changed.py", ("quick",)),
     Check("qualify", SERVERS, f"{PYTEST} tests/integration/test_playbooks_local.py -k finished_run --junitxml=$RESULTS/qualify.xml", ("quick",)),
+    # Only by its name: every fault in every phase, then runs whose jobs are killed at random. About half an hour.
+    Check("faults", SERVERS, "python tests/faults/run.py && python tests/faults/soak.py", ()),
 )
 
 

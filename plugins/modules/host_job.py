@@ -25,12 +25,13 @@ options:
       - V(present) makes sure that the run is under way or finished. A finished run is left alone, an interrupted one goes on.
       - V(stopped) ends the run's job, and puts the host's settings back.
       - V(restored) puts back what ended runs left changed on the host. It fails while a job lives, which restores the host itself.
+        With O(run_id), it does nothing unless the dead job of that run left something, and what C(tune.yml) set stays.
       - V(absent) removes the folder of an ended run from the host.
     type: str
     choices: [present, stopped, restored, absent]
     default: present
   state_dir:
-    description: The folder on the host that holds its runs.
+    description: The folder on the host that holds its runs. It is refused where it, or a folder that leads there, is not root's alone to write.
     type: path
     default: /var/lib/ssdlab-fleet
   run_id:
@@ -168,8 +169,9 @@ def main() -> None:
     )
     host, check = Host(), module.check_mode
     try:
+        control.refuse_foreign(module.params["state_dir"])
         if module.params["state"] == "restored":
-            done = control.restore(host, module.params["state_dir"], check)
+            done = control.restore(host, module.params["state_dir"], check, module.params["run_id"])
             for text in done.pop("warnings"):
                 module.warn(text)
             module.exit_json(**done)

@@ -4,6 +4,7 @@
 """Files that a reader may find half written, or that survive a power loss: names, times, atomic and appended text."""
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -26,7 +27,19 @@ def now() -> str:
 
 
 def write_atomic(path: str, text: str) -> None:
-    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part."""
+    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part. Raises OSError, which names the file."""
+    try:
+        _write_atomic(path, text)
+    except OSError as error:
+        raise name_file(error, path) from None
+
+
+def name_file(error: OSError, path: str) -> OSError:
+    """The same error with the path, which a write to a descriptor does not know: a full disk is to be found by its message."""
+    return OSError(error.errno, error.strerror, path)
+
+
+def _write_atomic(path: str, text: str) -> None:
     folder = os.path.dirname(path)
     handle, aside = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
     try:
@@ -42,6 +55,15 @@ def write_atomic(path: str, text: str) -> None:
     sync_folder(folder)
 
 
+def remove_asides(folder: str, names: t.Iterable[str]) -> None:
+    """Remove what killed writers of these files left beside them. Only for who keeps all other writers out."""
+    prefixes = tuple("." + name for name in names)
+    for name in os.listdir(folder):
+        if name.startswith(prefixes):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+
+
 def sync_folder(folder: str) -> None:
     """Make a rename in this folder survive a power loss."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -51,17 +73,24 @@ def sync_folder(folder: str) -> None:
         os.close(handle)
 
 
+class Damaged(ValueError):
+    """A file of ours does not hold what we write; the message names it."""
+
+    def __init__(self, path: str, why: t.Any) -> None:
+        super().__init__("{0} is damaged ({1}); mend it or move it away".format(path, why))
+
+
 def read_json(path: str) -> dict[str, t.Any] | None:
-    """A JSON file with a mapping, or None when it is not there. Raises ValueError, naming the file, for anything else."""
+    """A JSON file with a mapping, or None when it is not there. Raises Damaged for anything else."""
     try:
         with open(path) as source:
             data = json.load(source)
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        raise ValueError("{0} is damaged ({1}); mend it or move it away".format(path, error)) from None
+    except (ValueError, RecursionError) as error:
+        raise Damaged(path, error) from None
     if not isinstance(data, dict):
-        raise ValueError("{0} is damaged (no mapping); mend it or move it away".format(path))
+        raise Damaged(path, "no mapping")
     return data
 
 

@@ -1,13 +1,17 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Locks of the host and of each drive: flock(2), so that the kernel frees those of a dead owner."""
+"""Locks of the host and of each drive: flock(2), so that the kernel frees those of a dead owner.
+
+Whoever may open a lock's file may hold it, so folder and files are their owner's alone.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import stat
 import time
 import typing as t
 
@@ -15,6 +19,7 @@ from .files import slug
 
 # One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
 LOCK_DIR = "/run/ssdlab-fleet"
+HOST = "host"
 
 
 class Locked(Exception):
@@ -41,11 +46,12 @@ class Lock:
             time.sleep(0.1)
 
     def _acquire(self) -> Lock:
-        os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
         if self._handle is not None:
             return self
+        _make_private(os.path.dirname(self.path))
         while self._handle is None:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.fchmod(handle, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -71,6 +77,8 @@ class Lock:
         """Give the lock back; harmless when it is not held."""
         if self._handle is not None:
             os.unlink(self.path)
+            # Of all copies of this descriptor: a child that hangs must not go on holding the lock.
+            fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)
             self._handle = None
 
@@ -81,9 +89,29 @@ class Lock:
         self.release()
 
 
+def _make_private(folder: str) -> None:
+    """The locks' folder, for its owner alone; an earlier version let everybody in. Raises Locked for one that is somebody else's."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise Locked("{0} belongs to user {1}, who could hold every lock; remove it".format(folder, status.st_uid))
+    if stat.S_IMODE(status.st_mode) != 0o700:
+        os.chmod(folder, 0o700)
+
+
+def host_holder() -> dict[str, t.Any] | None:
+    """What the holder of the host's lock says of itself, who may be dead by now; None where there is none, or we may not know."""
+    try:
+        with open(os.path.join(LOCK_DIR, HOST + ".lock")) as source:
+            owner = json.load(source)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return owner if isinstance(owner, dict) else None
+
+
 def host_lock(owner: dict[str, t.Any]) -> Lock:
     """One host job at a time on a host."""
-    return Lock("host", owner)
+    return Lock(HOST, owner)
 
 
 def drive_lock(identity: dict[str, t.Any], owner: dict[str, t.Any]) -> Lock:

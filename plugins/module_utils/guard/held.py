@@ -198,6 +198,24 @@ class HeldDrive:
             self._lock.release()
             self._lock = None
 
+    def look(self) -> None:
+        """See that the drive is still the planned one, as large as it was, without reading from it. Raises Refused.
+
+        fio clamps what it is asked to the size that it finds, and tells nobody: a drive that shrinks would pass.
+        """
+        name = os.path.basename(self.path)
+        seen = identity.identity(self._host, name) if self._host.exists("/sys/class/block/" + name) else None
+        refusals = rules.compare(self._expected, seen, self._same_boot, who=entry.label(self._selector))
+        size = os.lseek(self.descriptor(), 0, os.SEEK_END)
+        if not refusals and size != self.identity["size_bytes"]:
+            raise self._refused("identity_changed", "size_bytes was {0}, is {1} on the opened device".format(self.identity["size_bytes"], size))
+        if refusals:
+            raise Refused(refusals)
+
+    def abandon(self) -> None:
+        """Let go of a drive that hangs without touching it again, which could hang as well: it stays open and locked until this process ends."""
+        self._content_is_ours, self._before = False, None
+
     def bytes_written(self) -> int:
         """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst)."""
         fields = self._host.read("/sys/class/block/{0}/stat".format(os.path.basename(self.path))).split()

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 import traceback
 import typing as t
 
+from ..core.deadline import Hangs, Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..guard.look import Terms
@@ -22,7 +24,7 @@ from ..purge import methods
 from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
-from ..run.folder import Journal, RunDir, Status
+from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..tuning.tuned_host import TunedHost
 from . import leaving
 
@@ -62,6 +64,10 @@ class Campaign:
         self._drift: list[str] = []
         self._unready = not_begun(self._history)
         self._error = ""
+        self.drive = self._drive
+        # Why this campaign ended unforeseen; its test is done again by the next job.
+        self.crashed = ""
+        self._watchdog = Watchdog(job.stop)
         self._waited_for: t.Mapping[str, t.Any] | None = None
         # test_finished of every test that stands, those of jobs before too.
         self._finished = [record for record in self._history if record["event"] == "test_finished" and record["outcome"] in KEPT_OUTCOMES]
@@ -72,25 +78,49 @@ class Campaign:
 
     def run(self) -> str:
         """Work through the plan; the drive's outcome: complete, refused, error or interrupted. Never raises."""
-        message = ""
+        message, hangs = "", False
         try:
             outcome = self._run_tests()
             message = self._error if outcome == "error" else ""
+        except Hangs as error:
+            outcome, message, hangs = "error", str(error), True
         except fio.Interrupted:
             outcome, message = "interrupted", "the run was stopped"
         except Refused as refused:
             outcome, message = "refused", str(refused)
-        except PurgeError as error:
+        except (fio.FioError, PurgeError) as error:
             outcome, message = "error", str(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
-            outcome, message = "error", "{0}: {1}".format(type(error).__name__, error)
-            self._note("crash", traceback=traceback.format_exc())
-        finally:
-            self._held.release()
-            self._job.tuned.leave_place(self._drive)
-        self._note("drive_finished", outcome=outcome, message=message)
+            outcome, message = "error", self._crash(error)
+        outcome, message = self._let_go(hangs) or (outcome, message)
+        try:
+            self._note("drive_finished", outcome=outcome, message=message)
+        except Exception as error:
+            outcome, message = "error", self._crash(error)
         self._show(phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0)
         return outcome
+
+    def _let_go(self, hangs: bool) -> tuple[str, str] | None:
+        """Give the drive back. An outcome and a message where that fails, in place of those so far."""
+        self._job.tuned.leave_place(self._drive)
+        try:
+            if not hangs:
+                self._watchdog.call("release", self._held.release)
+                return None
+            self._held.abandon()
+        except Hangs as error:
+            self._held.abandon()
+            return "error", str(error)
+        except Exception as error:
+            return "error", self._crash(error)
+        return None
+
+    def _crash(self, error: Exception) -> str:
+        """Keep what nobody foresaw; its text."""
+        self.crashed = crash_text(error)
+        with contextlib.suppress(OSError):
+            self._note("crash", message=self.crashed, traceback=traceback.format_exc())
+        return self.crashed
 
     def _run_tests(self) -> str:
         kept = finished_tests(self._history)
@@ -127,12 +157,24 @@ class Campaign:
             self._note("left", **leaving.make_blank(self._work({"purge": {}}, {}), self._finished))
 
     def _run_test(self, test: t.Mapping[str, t.Any]) -> str:
-        """One test from its purge to its end; its outcome. An exception that ends the campaign is journalled here first."""
+        """One test; its outcome. An exception that ends the campaign is journalled here first."""
         attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._history)
         names = {"test": test["name"], "attempt": attempt}
+        rounds = Rounds(test, self._held.identity["size_bytes"])
+        try:
+            return self._work_through(test, names, rounds)
+        except (fio.Interrupted, Refused, Hangs):
+            raise
+        except Exception as error:
+            # The test is no result: the next job does it again.
+            with contextlib.suppress(OSError):
+                self._end_test(names, rounds, "interrupted", ["interrupted: the host job met {0}".format(crash_text(error))])
+            raise
+
+    def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
+        """A test from its purge to its end."""
         self._note("test_started", title=test.get("title", ""), **names)
         self._make_settings_again(names)
-        rounds = Rounds(test, self._held.identity["size_bytes"])
         self._drift = self._job.tuned.drifted(self._name)
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
@@ -146,12 +188,16 @@ class Campaign:
             with sampler:
                 self._precondition(test, names)
                 self._measure(test, names, rounds)
+            self._look()
             outcome, reasons = rounds.outcome()
         except fio.Interrupted:
             self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
             raise
         except Refused as refused:
             self._end_test(names, rounds, "error", ["refused: {0}".format(refused)])
+            raise
+        except Hangs as error:
+            self._end_test(names, rounds, "error", [str(error)])
             raise
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
@@ -213,7 +259,7 @@ class Campaign:
     def _recover(self) -> None:
         """Put right what a dead job of this run left on the drive, also where no test is left to do; first, as a locked drive can't be read."""
         if methods.left_behind(self._history):
-            self._held.identify()
+            self._watchdog.call("identify", self._held.identify)
             methods.recover(self._job.host, self._held.identity, self._history, self._note)
 
     def _settle_unfinished(self) -> None:
@@ -221,7 +267,7 @@ class Campaign:
         started = purge_step.unfinished(self._history)
         if started is None:
             return
-        self._held.identify()
+        self._watchdog.call("identify", self._held.identify)
         test = next((test for test in self._plan["tests"] if test["name"] == started["test"]), {"purge": {}})
         self._show(phase="purge", path=self._held.path, test=started["test"])
         if purge_step.wait_for_unfinished(self._work(test, {}), started):
@@ -242,6 +288,7 @@ class Campaign:
             note=lambda event, **fields: self._note(event, **dict(fields, **names)),
             fill=fill,
             history=self._history,
+            bounded=self._watchdog.call,
         )
 
     def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
@@ -277,7 +324,7 @@ class Campaign:
             number = rounds.count + 1
             metrics = {}
             for cell in test["cells"]:
-                self._show(round=number, cell=cell["id"], time_left_s=rounds.time_left_s())
+                self._show(round=number, cell=cell["id"], time_left_s=rounds.time_left_s(), news_within_s=NEWS_S + 1.1 * cell_s(cell))
                 result = self._cell(cell, number, names, self._active_bytes(test))
                 metrics[cell["id"]] = fio.metrics(result["read"], result["write"])
                 written += (result["write"] or {}).get("bytes", 0)
@@ -288,6 +335,7 @@ class Campaign:
     def _after_round(
         self, names: dict[str, t.Any], rounds: Rounds, metrics: dict[str, t.Any], written: int, elapsed_s: float
     ) -> None:
+        self._look()
         self._look_for_drift(cheap=True)
         tracked = rounds.tracked()
         self._note("round", round=rounds.count, tracked=tracked, bytes_written=written, elapsed_s=round(elapsed_s, 3), **names)
@@ -314,15 +362,16 @@ class Campaign:
         self._note("cell", accepted=True, reasons=[], **dict(fields, **result))
         return result
 
+    def _look(self) -> None:
+        """See that what was measured is still this drive, of this size."""
+        self._watchdog.call("look at the drive", self._held.look)
+
     def _guard(self, step: str, **shown: t.Any) -> None:
         """Check again that the drive may be written, right before a destructive step."""
         if shown:
             self._show(**dict({"round": 0, "cell": None, "last": None}, **shown))
         try:
-            if self._held.handle is None:
-                self._held.take()
-            else:
-                self._held.check()
+            self._watchdog.call("guard before " + step, self._held.take if self._held.handle is None else self._held.check)
         except Refused as refused:
             self._note(
                 "guard", step=step, eligible=False, refusals=refused.refusals, overridden=self._held.overridden, identity=self._held.identity,
@@ -350,7 +399,8 @@ class Campaign:
     def _tick(self, share: float | None) -> None:
         """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""
         progress = None if share is None else round(share, 3)
-        self._show(last={"metric": None, "value": None, "mean_latency_us": None, "progress": progress})
+        # A drive that does not tell how far it is has no news to give.
+        self._show(last={"metric": None, "value": None, "mean_latency_us": None, "progress": progress}, news_within_s=None if share is None else NEWS_S)
         if self._job.stop.is_set():
             raise fio.Interrupted()
 
@@ -365,6 +415,11 @@ class Campaign:
 
     def _show(self, **fields: t.Any) -> None:
         self._job.status.set_drive(self._drive, **fields)
+
+
+def crash_text(error: Exception) -> str:
+    """An exception that nobody foresaw, in one line."""
+    return "{0}: {1}".format(type(error).__name__, error)
 
 
 def not_begun(history: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import json
 import os
@@ -16,18 +17,18 @@ import time
 import typing as t
 
 from ..core import trust
-from ..core.files import read_json, write_atomic
+from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
 from ..guard import own_data
 from ..purge.methods import left_behind
 from ..purge.step import goes_on
-from ..run import decision
+from ..run import decision, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
-from ..run.liveness import first_status, is_live, pid_start, run_state, state_of
+from ..run.liveness import Process, first_status, is_live, job_of, pid_start, run_state, state_of
 from ..tuning import settings
-from .restore import NotRestored, refuse_unrestored, restore_leftovers, restore_run
+from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restore_leftovers, restore_run
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 60.0
@@ -45,7 +46,7 @@ class JobError(Exception):
 
 def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     """What a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
-    stored = read_json(run_dir.plan)
+    stored = run_dir.read_plan()
     if stored is None:
         return "start"
     if state == "finished":
@@ -83,7 +84,7 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
 def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
     """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run.
 
-    A record that a dead job left is restored first. Raises JobError.
+    A record that a dead job left is restored first. Raises JobError, and Damaged for a plan that nobody can read.
     """
     wrong = decision.problem(plan)
     if wrong:
@@ -96,7 +97,8 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
     if check or action in ("attach", "nothing"):
         return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
     _refuse_second_run(host, run_dir)
-    restored = restore_leftovers(host, run_dir.state_dir)
+    with _host_to_itself(run_dir.run_id):
+        restored = restore_leftovers(host, run_dir.state_dir)
     try:
         refuse_unrestored(restored)
     except NotRestored as error:
@@ -113,14 +115,25 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
     for run_id in run_ids(run_dir.state_dir):
-        if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id).read_status()):
+        if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id)):
             raise JobError("locked: run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
+
+
+@contextlib.contextmanager
+def _host_to_itself(who: str, wait_s: float = 0.0) -> t.Iterator[None]:
+    """No host job lives meanwhile: also none of another state folder, or whose status was lost. Raises JobError."""
     try:
-        # A run of another state folder, or one that another controller started.
-        with host_lock({"run": run_dir.run_id, "pid": os.getpid()}):
-            pass
+        with host_lock({"run": who, "pid": os.getpid()}).acquire(wait_s):
+            yield
     except Locked as error:
-        raise JobError("locked: another run has this host; wait for it or end it: {0}".format(error)) from None
+        raise JobError("locked: another run has this host; wait for it (watch.yml) or end it (stop.yml): {0}".format(error)) from None
+
+
+def refuse_foreign(state_dir: str) -> None:
+    """Raise JobError for a state folder where somebody else than root may write: what lies there is run, and followed, as root."""
+    foreign = trust.problems(state_dir)
+    if foreign:
+        raise JobError("ssd_state_dir: {0}; give it, and what leads there, to root alone, or name another folder".format("; ".join(foreign)))
 
 
 def _make_folders(run_dir: RunDir) -> None:
@@ -179,8 +192,8 @@ def _await_start(host: Host, run_dir: RunDir) -> str:
     """Wait until the job itself has written its status; the state then."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        status = run_dir.read_status() or {}
-        if status.get("pid") != os.getpid():
+        status = run_dir.read_status()
+        if status and status["pid"] != os.getpid():
             state = state_of(host, status)
             if state == "failed":
                 raise JobError("the host job ended at once: {0}".format(status.get("message")))
@@ -195,7 +208,7 @@ def _changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
     if any(entry["tests"] for entry in plan["drives"]):
         return True
     deadline = time.monotonic() + TUNING_S
-    while is_live(host, run_dir.read_status()):
+    while is_live(host, run_dir):
         if time.monotonic() > deadline:
             return True
         time.sleep(0.1)
@@ -209,18 +222,17 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     A run whose job died is put back and marked as stopped, so that no later play takes it up by itself.
     """
     state, status = run_state(host, run_dir)
-    state = "absent" if status is None else state
-    if status is None or state in FINAL_STATES:
+    state = state if os.path.isdir(run_dir.path) else "absent"
+    if state == "absent" or state in FINAL_STATES:
         return {"changed": False, "action": "nothing", "state": state, "restored": []}
     if check:
         return {"changed": True, "action": "stop", "state": state, "restored": []}
-    if state != "dead":
-        _end(host, run_dir, status)
-    restored = restore_run(host, run_dir)
-    status = run_dir.read_status() or status
-    if status["state"] not in FINAL_STATES:
-        Status(run_dir.status, status).set(state="stopped", message="the host job had died")
-    own_data.close(run_dir.state_dir, run_dir.run_id, _still_written(run_dir))
+    if state in LIVE_STATES:
+        _end(host, run_dir, job_of(host, run_dir, status))
+    with _host_to_itself("stop of " + run_dir.run_id, STOP_TIMEOUT_S):
+        restored = restore_run(host, run_dir)
+        _mark_stopped(host, run_dir)
+        own_data.close(run_dir.state_dir, run_dir.run_id, _still_written(run_dir))
     return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": settings.alike(restored)}
 
 
@@ -236,15 +248,31 @@ def _still_written(run_dir: RunDir) -> list[str]:
     return found
 
 
-def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]:
-    """Put back what ended runs left on this host: {changed, action, state, restored}. Raises JobError while one lives."""
-    runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
+def _mark_stopped(host: Host, run_dir: RunDir) -> None:
+    """A final state for a run whose job died; of a lost or damaged status what the plan and the journal still tell."""
+    status = run_dir.read_status()
+    if status is None:
+        known = summary.read(host, run_dir).status
+        status = known if not shapes.problem(known, shapes.STATUS) else None
+    if status and status["state"] not in FINAL_STATES:
+        Status(run_dir.status, status).set(state="stopped", message="the host job had died")
+
+
+def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None = None) -> dict[str, t.Any]:
+    """Put back what ended runs left on this host: {changed, action, state, restored}. Raises JobError while one lives.
+
+    run_id: nothing, unless the dead job of this run left some; what tune.yml set stays.
+    """
+    runs = [RunDir(state_dir, each) for each in run_ids(state_dir)]
     for run_dir in runs:
-        if is_live(host, run_dir.read_status()):
+        if is_live(host, run_dir):
             message = "run {0} is under way and will restore this host itself; wait for it or end it (stop.yml)"
             raise JobError(message.format(run_dir.run_id))
-    left = [run_dir for run_dir in runs if os.path.exists(run_dir.tuning)]
-    restored = restore_leftovers(host, state_dir, kept=True) if left and not check else []
+    left = [each for each in leftovers(host, state_dir) if run_id is None or (each.run_dir.run_id == run_id and not each.record.get("keep"))]
+    restored: list[settings.Setting] = []
+    if left and not check:
+        with _host_to_itself("restore", STOP_TIMEOUT_S):
+            restored = restore_leftovers(host, state_dir, kept=run_id is None)
     failed = settings.failures(restored)
     if failed:
         raise JobError("could not put back: " + "; ".join(failed))
@@ -252,21 +280,22 @@ def restore(host: Host, state_dir: str, check: bool = False) -> dict[str, t.Any]
     return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": settings.alike(restored), "warnings": warnings}
 
 
-def _end(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any]) -> None:
+def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
     """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a password of ours is on a drive."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number in (signal.SIGTERM, signal.SIGKILL) if process else ():
         erased = _security_erased(run_dir) if number == signal.SIGKILL else []
         if erased:
             text = "the security erase of {0} can't be ended, and the job has to take its password off; it ends by itself after it: run stop.yml again then"
             raise JobError(text.format(", ".join(erased)))
-        if is_live(host, status):
-            os.kill(status["pid"], number)
+        if pid_start(host, process.pid) == process.start:
+            os.kill(process.pid, number)
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while time.monotonic() < deadline:
-            if pid_start(host, status["pid"]) != status["pid_start"]:
+            if pid_start(host, process.pid) != process.start:
                 return
             time.sleep(0.1)
-    raise JobError("the host job (pid {0}) of run {1} does not end".format(status["pid"], run_dir.run_id))
+    if process:
+        raise JobError("the host job (pid {0}) of run {1} does not end".format(process.pid, run_dir.run_id))
 
 
 def _security_erased(run_dir: RunDir) -> list[str]:
@@ -278,14 +307,15 @@ def _security_erased(run_dir: RunDir) -> list[str]:
 
 def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     """Remove an ended run's folder from the host. Raises JobError while it lives or the host is not restored."""
-    if is_live(host, run_dir.read_status()):
-        raise JobError("run {0} is under way; end it first (stop.yml)".format(run_dir.run_id))
-    if os.path.exists(run_dir.tuning):
-        raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
     there = os.path.isdir(run_dir.path)
+    if is_live(host, run_dir):
+        raise JobError("run {0} is under way; end it first (stop.yml)".format(run_dir.run_id))
+    if there and leftover(run_dir):
+        raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
     if there and not check:
-        own_data.close(run_dir.state_dir, run_dir.run_id)
-        shutil.rmtree(run_dir.path)
+        with _host_to_itself("removal of " + run_dir.run_id, STOP_TIMEOUT_S):
+            own_data.close(run_dir.state_dir, run_dir.run_id)
+            shutil.rmtree(run_dir.path)
         if os.path.exists(run_dir.archive):
             os.unlink(run_dir.archive)
     return {"changed": there, "action": "remove" if there else "nothing", "state": "absent", "restored": []}

@@ -9,26 +9,35 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
+import typing as t
 
 from ..core import trust
-from ..core.files import read_json
+from ..core.files import remove_asides
 from ..core.host import Host
 from ..core.locks import Locked, host_lock
 from ..guard.look import Terms
 from ..machine import snapshot
 from ..run import decision
-from ..run.folder import Journal, RunDir, Status, read_journal
-from ..run.liveness import first_status, is_live
+from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
+from ..run.liveness import first_status, is_live, pid_start
 from ..tuning import settings
 from ..tuning.tuned_host import TunedHost
 from .campaign import Campaign, Job
 from .leaving import AS_IS
-from .restore import refuse_unrestored, restore_leftovers, restore_run
+from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
+
+# How long a job waits for a play that has the host's lock for a moment.
+LOCK_WAIT_S = 10.0
+HEARTBEAT_S = 30.0
+# The files of a run that are replaced as a whole.
+WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "reserve")
 
 
 class HostJob:
@@ -38,14 +47,17 @@ class HostJob:
         self._run_dir = run_dir
         self._host = host
         host.log = run_dir.note_command
-        plan = read_json(run_dir.plan)
+        plan = run_dir.read_plan()
         if plan is None:
             raise FileNotFoundError(run_dir.plan)
         self._plan = plan
         self._stop = threading.Event()
-        self._tuned = TunedHost(host, plan, run_dir.tuning)
+        self._tuned: TunedHost | None = None
+        self._shown_at = time.monotonic()
         self._history = read_journal(run_dir.journal)
+        self._reserve = Reserve(run_dir.path)
         self._journal = Journal(run_dir.journal, run_id=plan["run"]["id"], host=plan["host"])
+        self._journal.on_full = self._reserve.release
         self._status = Status(run_dir.status, first_status(host, plan, "running", os.environ.get("SSDLAB_FLEET_UNIT")))
 
     def run(self) -> int:
@@ -53,29 +65,34 @@ class HostJob:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._stop.set())
         try:
-            with host_lock({"run": self._run_dir.run_id, "pid": os.getpid()}):
+            # A play that is just putting this host back, or starts this job, has the lock for a moment.
+            with host_lock(owner(self._host, self._run_dir)).acquire(wait_s=LOCK_WAIT_S):
+                remove_asides(self._run_dir.path, WRITTEN_ASIDE)
                 return self._run_locked()
         except Locked as error:
             self._status.set(state="failed", restored=True, message="another run has this host: {0}".format(error))
             return 1
 
     def _run_locked(self) -> int:
-        self._status.set()
-        state, message = "failed", ""
+        state, messages = "failed", []
         try:
+            self._status.set()
             self._refuse_undecided()
+            self._reserve.hold()
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             self._start()
-            self._run_drives()
-            state = "stopped" if self._stop.is_set() else "finished"
+            messages = self._run_drives()
+            state = "stopped" if self._stop.is_set() else "failed" if messages else "finished"
         except Exception as error:  # The host is put back and the reason is kept.
-            message = "{0}: {1}".format(type(error).__name__, error)
-            self._journal.add("crash", traceback=traceback.format_exc())
+            messages.append(self._crash(error))
         finally:
-            self._tuned.release()
-            restored = self._restore()
-            self._journal.add("job_finished", state=state)
-            self._status.set(state=state, restored=restored, message=message)
+            restored = self._restore(messages)
+            self._reserve.release()
+            # What the journal could not tell, the status tells; the run is not taken for a whole one.
+            state = "failed" if messages and state == "finished" else state
+            with self._told(messages):
+                self._journal.add("job_finished", state=state)
+            self._status.set(state=state, restored=restored, message="; ".join(messages))
         return 0 if state == "finished" else 1
 
     def _refuse_undecided(self) -> None:
@@ -83,6 +100,21 @@ class HostJob:
         wrong = [text for text in (decision.problem(self._plan), *trust.problems(self._run_dir.path)) if text]
         if wrong:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
+
+    def _crash(self, error: Exception) -> str:
+        text = "{0}: {1}".format(type(error).__name__, error)
+        with contextlib.suppress(OSError):
+            self._journal.add("crash", message=text, traceback=traceback.format_exc())
+        sys.stderr.write(traceback.format_exc())
+        return text
+
+    @contextlib.contextmanager
+    def _told(self, messages: list[str]) -> t.Iterator[None]:
+        """Nothing that fails at the end keeps the rest of it from being done."""
+        try:
+            yield
+        except Exception as error:
+            messages.append(self._crash(error))
 
     def _start(self) -> None:
         version = self._host.run([self._plan["fio"]["path"], "--version"])
@@ -93,11 +125,16 @@ class HostJob:
             engine_version=self._plan["engine_version"],
             fio_version=version.stdout.strip(),
         )
-        self._journal.add("tuned", settings=self._tuned.apply())
+        tuned = self._tuned = TunedHost(self._host, self._plan, self._run_dir.tuning, next_order(self._run_dir.state_dir))
+        made = tuned.apply()
+        about = {key: (tuned.record or {}).get(key) for key in ("keep", "order")}
+        self._journal.add("tuned", settings=made, side_effects=tuned.side_effects(), **about)
         # After tuning: the values in force are those of the measurement.
         self._journal.add("snapshot", **snapshot.gather(self._host))
 
-    def _run_drives(self) -> None:
+    def _run_drives(self) -> list[str]:
+        """Work through all drives; why campaigns crashed, so that the run is to go on another time."""
+        assert self._tuned is not None
         job = Job(
             host=self._host,
             run_dir=self._run_dir,
@@ -118,17 +155,35 @@ class HostJob:
             futures = [pool.submit(campaign.run) for campaign in campaigns]
             # Python handles a signal in the main thread, which must wake up for it.
             while concurrent.futures.wait(futures, timeout=1).not_done:
-                pass
+                self._show_life()
         for future in futures:
             future.result()
+        return ["{0}: {1}".format(campaign.drive, campaign.crashed) for campaign in campaigns if campaign.crashed]
 
-    def _restore(self) -> bool:
-        """Whether the host is back as it was."""
+    def _show_life(self) -> None:
+        """A status now and then while drives are silent for long: watch tells by its time how old a drive's own news is."""
+        if time.monotonic() - self._shown_at >= HEARTBEAT_S:
+            self._shown_at = time.monotonic()
+            with contextlib.suppress(OSError):
+                self._status.set()
+
+    def _restore(self, messages: list[str]) -> bool:
+        """Whether the host is back as it was. What does not work is added to `messages`."""
+        if self._tuned is None:
+            return leftover(self._run_dir) is None
+        self._tuned.release()
         if self._plan["tune"].get("keep"):
             return False
-        done = settings.restore(self._host, self._run_dir.tuning)
-        self._journal.add("restored", settings=done)
-        return not os.path.exists(self._run_dir.tuning)
+        done: list[settings.Setting] | None = None
+        with self._told(messages):
+            done = settings.restore(self._host, self._run_dir.tuning, record=self._tuned.record)
+            self._journal.add("restored", settings=done)
+        return done is not None and not settings.failures(done)
+
+
+def owner(host: Host, run_dir: RunDir) -> dict[str, t.Any]:
+    """Who holds a lock: liveness finds a job by it whose status is lost."""
+    return {"run": run_dir.run_id, "folder": os.path.realpath(run_dir.path), "pid": os.getpid(), "pid_start": pid_start(host, os.getpid())}
 
 
 def _log_to(path: str) -> None:
@@ -146,14 +201,28 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write("usage: engine.pyz run|restore RUN_FOLDER\n")
         return 2
     host, run_dir = Host(), RunDir.at(words[1])
+    foreign = trust.problems(run_dir.path)
+    if foreign:
+        sys.stderr.write("this state folder could be somebody else's work: {0}\n".format("; ".join(foreign)))
+        return 1
     if words[0] == "run":
         # Whatever the umask of the login was: watch and collect read as a plain user.
         os.umask(0o022)
         _log_to(run_dir.log)
         return HostJob(run_dir, host).run()
-    status = run_dir.read_status()
-    if not is_live(host, status):
+    try:
+        with host_lock({"run": "restore of " + run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=LOCK_WAIT_S):
+            return _after_the_job(host, run_dir)
+    except Locked as error:
+        sys.stderr.write("not restored here: {0}\n".format(error))
+        return 1
+
+
+def _after_the_job(host: Host, run_dir: RunDir) -> int:
+    """What systemd calls once the job has ended, however it did."""
+    if not is_live(host, run_dir):
+        left = leftover(run_dir)
         # What tune.yml set is to stay; systemd calls this after that job too.
-        if not settings.is_kept(run_dir.tuning):
+        if left and not left.record.get("keep"):
             restore_run(host, run_dir)
     return 0

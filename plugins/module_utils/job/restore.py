@@ -4,17 +4,72 @@
 """Put back what an ended host job left changed on its host."""
 from __future__ import annotations
 
-import os
 import typing as t
 
+from ..core.files import Damaged
 from ..core.host import Host
-from ..run.folder import Journal, RunDir, Status, run_ids
+from ..run.folder import Journal, RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live
 from ..tuning import settings
+from ..tuning.kinds import KINDS
 
 
 class NotRestored(Exception):
     """The host still has settings of an earlier run; the message names them."""
+
+
+class Leftover(t.NamedTuple):
+    """What a run changed and nobody put back: the run, and its record as tuning.json has it; `damage`: why there is none though something was changed."""
+
+    run_dir: RunDir
+    record: settings.Record
+    damage: str = ""
+
+    @property
+    def age(self) -> tuple[int, str, str]:
+        """Sorts records by when they were made. A clock may have been set since, so it only decides between those of earlier versions."""
+        return self.record.get("order") or 0, self.record.get("made") or "", self.run_dir.run_id
+
+
+def leftover(run_dir: RunDir) -> Leftover | None:
+    """What one run left: as tuning.json says, or, where that is lost or damaged, as the journal does."""
+    damage = ""
+    try:
+        record = settings.read_record(run_dir.tuning)
+    except Damaged as error:
+        record, damage = None, str(error)
+    if record is None and not (run_dir.read_status() or {}).get("restored"):
+        record = journalled(read_journal(run_dir.journal))
+    return Leftover(run_dir, record or {}, "" if record else damage) if record or damage else None
+
+
+def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
+    """The record of settings that the journal tells of, as its last job made them; None where nothing was changed, or all was put back."""
+    boot_id, found = None, None
+    for record in history:
+        if record["event"] == "job_started":
+            boot_id = record["boot_id"]
+        elif record["event"] == "tuned" and not record.get("test"):
+            changed = [item for item in record["settings"] if item.get("kind") in KINDS and item.get("before") not in (None, item.get("effective"))]
+            made = changed + list(record.get("side_effects") or [])
+            about = {"boot_id": boot_id, "keep": bool(record.get("keep")), "made": record["time"], "order": record.get("order")}
+            found = dict(about, settings=made) if made else found
+        elif record["event"] == "restored":
+            found = None
+    return found
+
+
+def leftovers(host: Host, state_dir: str) -> list[Leftover]:
+    """What ended runs left on this host, the newest first."""
+    runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
+    found = [leftover(run_dir) for run_dir in runs if not is_live(host, run_dir)]
+    return sorted((each for each in found if each), key=lambda each: each.age, reverse=True)
+
+
+def next_order(state_dir: str) -> int:
+    """The place of a new record: above all that are not yet put back."""
+    found = [leftover(RunDir(state_dir, run_id)) for run_id in run_ids(state_dir)]
+    return 1 + max((each.record.get("order") or 0 for each in found if each), default=0)
 
 
 def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[settings.Setting]:
@@ -23,12 +78,11 @@ def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[se
     `kept`: also what tune.yml set, to stay until it is restored, and without drives that are not there any more.
     """
     done = []
-    runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
-    for run_dir in sorted(runs, key=lambda run_dir: (settings.made_at(run_dir.tuning), run_dir.run_id), reverse=True):
-        left = os.path.exists(run_dir.tuning) and not is_live(host, run_dir.read_status())
-        if left and (kept or not settings.is_kept(run_dir.tuning)):
-            done += restore_run(host, run_dir, let_go=kept)
-            if os.path.exists(run_dir.tuning):
+    for each in leftovers(host, state_dir):
+        if kept or not each.record.get("keep"):
+            made = restore_run(host, each.run_dir, let_go=kept)
+            done += made
+            if settings.failures(made):
                 # What could not be put back waits; an older record put back before it would be undone by it.
                 break
     return done
@@ -43,13 +97,28 @@ def refuse_unrestored(done: t.Iterable[settings.Setting]) -> None:
 
 
 def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[settings.Setting]:
-    """Put back what one run's dead job left, and say so in its journal and status."""
-    done = settings.restore(host, run_dir.tuning, let_go)
+    """Put back what one run's dead job left, and say so in its journal and status. Where nobody knows what it changed, that is a failure."""
+    left = leftover(run_dir)
+    if left and left.damage:
+        return [_unknown(left)]
+    done = settings.restore(host, run_dir.tuning, let_go, left.record) if left else []
     status = run_dir.read_status()
-    if done and status:
-        journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=status["host"])
-        journal.add("restored", settings=done)
-        journal.close()
-    if status and not status.get("restored") and not os.path.exists(run_dir.tuning):
+    if done:
+        _tell(run_dir, done)
+    if status and not status.get("restored") and not settings.failures(done):
         Status(run_dir.status, status).set(restored=True)
     return done
+
+
+def _unknown(left: Leftover) -> settings.Setting:
+    """What was changed by a record that nobody can read; the file stays until a person has seen to it."""
+    return {"name": "tuning.json", "path": left.run_dir.tuning, "before": None, "effective": None, "outcome": "failed", "message": left.damage}
+
+
+def _tell(run_dir: RunDir, done: list[settings.Setting]) -> None:
+    known: t.Mapping[str, t.Any] = next(iter(read_journal(run_dir.journal)), {})
+    journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=known.get("host"))
+    try:
+        journal.add("restored", settings=done)
+    finally:
+        journal.close()

@@ -9,15 +9,17 @@ mounted disk refused with exit code 0), so `problems` compares what was asked wi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import selectors
-import signal
 import subprocess
 import threading
 import time
 import typing as t
+
+from ..core.deadline import Hangs
 
 PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 DIRECTIONS = ("read", "write")
@@ -29,6 +31,8 @@ NAMING = frozenset(
 # A time-based cell may end a little early when its last I/O completes; less than this was cut short.
 SHORTEST_RUNTIME = 0.98
 TERMINATE_GRACE_S = 5.0
+# After SIGKILL only a process that waits in the kernel for a drive is still there.
+KILL_GRACE_S = 10.0
 
 
 class FioError(Exception):
@@ -89,7 +93,7 @@ class Runner:
     def run(
         self, job_path: str, output_path: str, tick: t.Callable[[], None] | None = None, deadline_s: float | None = None
     ) -> tuple[int, str]:
-        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted.
+        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, and Hangs for a fio that can't be ended.
 
         deadline_s: fio is ended, and FioError raised, when it takes longer.
         """
@@ -133,16 +137,18 @@ class Runner:
 
 
 def end_process(process: subprocess.Popen) -> None:
-    """Make sure that the process is gone: SIGTERM, then SIGKILL."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(TERMINATE_GRACE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if process.stderr is not None:
-        process.stderr.close()
+    """Make sure that the process is gone: SIGTERM, then SIGKILL. Raises Hangs when neither ends it; it is left behind then."""
+    try:
+        for end, grace_s in ((process.terminate, TERMINATE_GRACE_S), (process.kill, KILL_GRACE_S)):
+            if process.poll() is None:
+                end()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(grace_s)
+        if process.returncode is None:
+            raise Hangs("the drive hangs: fio (pid {0}) waits for it in the kernel, and SIGKILL does not end it".format(process.pid))
+    finally:
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 def parse(text: str) -> dict[str, t.Any]:

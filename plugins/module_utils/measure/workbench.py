@@ -78,7 +78,7 @@ class Workbench:
         """Prove that fio writes under our exclusive open. Raises FioError."""
         size = self._held.identity["logical_block_size_bytes"]
         try:
-            self._checked("probe", PROBE_JOB, self.placeholders(), directions=["write"], size_bytes=size)
+            self._checked("probe", PROBE_JOB, self.placeholders(), directions=["write"], size_bytes=size, length_s=0.0)
         except fio.FioError as error:
             raise fio.FioError("this fio cannot write to a drive that the job holds open exclusively: {0}".format(error)) from None
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import struct
 import typing as t
 
@@ -38,8 +39,9 @@ def _deallocate(work: Work) -> dict[str, t.Any]:
     work.host.note_ioctl("BLKDISCARD", work.identity["path"], 0, size)
     for start in range(0, size, DISCARD_STEP_BYTES):
         length = min(DISCARD_STEP_BYTES, size - start)
+        extent = struct.pack("=QQ", start, length)
         try:
-            fcntl.ioctl(handle, BLKDISCARD, struct.pack("=QQ", start, length))
+            work.bounded("discard", functools.partial(fcntl.ioctl, handle, BLKDISCARD, extent))
         except OSError as error:
             raise PurgeError("the drive refused to deallocate at byte {0}: {1}".format(start, error.strerror)) from None
         work.tick((start + length) / size)

@@ -89,7 +89,7 @@ class Work:
 
     options: the test's `purge` of plan.json. tick(share or None): shows progress and raises fio.Interrupted on a stop.
     note(event, **fields): into the journal. history: this drive's earlier records in this run. fill(tick): overwrites the
-    drive once through fio, and returns its figures.
+    drive once through fio, and returns its figures. bounded(what, step): does I/O of our own, which may hang with the drive; raises Hangs then.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class Work:
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
         capabilities: Capabilities = MappingProxyType({}),
+        bounded: t.Callable[[str, t.Callable[[], t.Any]], t.Any] = lambda _what, step: step(),
     ) -> None:
         self.host = host
         self.held = held
@@ -116,6 +117,7 @@ class Work:
         self.history = history
         self.clock = clock
         self.sleep = sleep
+        self.bounded = bounded
 
     @property
     def identity(self) -> dict[str, t.Any]:

@@ -32,7 +32,7 @@ def perform(work: Work) -> dict[str, t.Any]:
     work.capabilities = found[method.family]
     sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])
     work.held.note_sentinels(sentinels.blocks())
-    sentinels.plant(work.handle)
+    work.bounded("write sentinels", lambda: sentinels.plant(work.handle))
     kept = {key: offer[key] for key in ("method", "why", "commands", "timeout_s", "purge_class")}
     kept["capabilities"] = work.capabilities
     work.note("purge_started", sentinels=sentinels.record(), **kept)
@@ -41,16 +41,16 @@ def perform(work: Work) -> dict[str, t.Any]:
     fields = method.run(work)
     work.held.unsettled = False
     seconds = work.clock() - began
-    work.held.check()
+    work.bounded("guard after purge", work.held.check)
     return dict(fields, seconds=round(seconds, 3), **kept, **verify(work, sentinels))
 
 
 def verify(work: Work, sentinels: Sentinels) -> dict[str, t.Any]:
     """{verified, verification} after a purge. Raises PurgeError for a drive that answers nothing any more."""
     block_bytes = work.identity["logical_block_size_bytes"]
-    count = sentinels.count(work.handle, block_bytes)
+    count = work.bounded("look for sentinels", lambda: sentinels.count(work.handle, block_bytes))
     if count.unreadable == len(sentinels):
-        check_alive(work.handle, block_bytes)
+        work.bounded("write a block", lambda: check_alive(work.handle, block_bytes))
     return {
         "verified": count.survived == 0,
         "verification": {"sentinels": len(sentinels), "survived": count.survived, "unreadable": count.unreadable},

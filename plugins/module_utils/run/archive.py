@@ -22,7 +22,7 @@ def pack(run_dir: RunDir) -> dict[str, t.Any]:
     """
     path = run_dir.archive
     files = _files(run_dir.path)
-    newest_ns = max([os.stat(name).st_mtime_ns for name in files] or [0])
+    newest_ns = max([_mtime_ns(name) for name in files] or [0])
     if not _is_newer(path, newest_ns):
         _write(path, run_dir.path, files)
     return {"path": path, "size_bytes": os.path.getsize(path), "sha256": _sha256(path)}
@@ -35,6 +35,14 @@ def _files(folder: str) -> list[str]:
         paths = [os.path.join(base, name) for name in names if not name.startswith(".")]
         found += [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
     return sorted(found)
+
+
+def _mtime_ns(path: str) -> int:
+    """When it was last changed; 0 where it is gone: a live job renames and removes files."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _is_newer(path: str, than_ns: int) -> bool:
@@ -69,7 +77,18 @@ def _add(tar: tarfile.TarFile, path: str, name: str) -> None:
         stat = os.fstat(source.fileno())
         info = tarfile.TarInfo(name)
         info.size, info.mtime, info.mode = stat.st_size, int(stat.st_mtime), 0o644
-        tar.addfile(info, source)
+        tar.addfile(info, t.cast(t.IO[bytes], _Whole(source)))
+
+
+class _Whole:
+    """A file that is read as long as it was when it was opened: what was cut off since comes as zeros, which no reader takes for a record."""
+
+    def __init__(self, source: t.IO[bytes]) -> None:
+        self._source = source
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes."""
+        return self._source.read(size).ljust(size, b"\0")
 
 
 def _sha256(path: str) -> str:

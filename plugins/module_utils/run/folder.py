@@ -6,19 +6,24 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
 import threading
 import typing as t
 
-from ..core.files import SCHEMA_VERSION, append_line, now, read_json, slug, write_atomic
+from ..core.files import SCHEMA_VERSION, Damaged, append_line, name_file, now, read_json, slug, write_atomic
+from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 LIVE_STATES = ("starting", "running")
-# "dead" is no state that is written: its job is gone (run/liveness.py).
-UNFINISHED_STATES = LIVE_STATES + ("dead",)
+# "dead" and "damaged" are no states that are written: its job is gone, and did not say so or nobody can read what it said (run/liveness.py).
+UNFINISHED_STATES = LIVE_STATES + ("dead", "damaged")
 FINAL_STATES = ("finished", "stopped", "failed")
+# What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes its time.
+NEWS_S = 300.0
+RESERVE, RESERVE_BYTES = ".reserve", 256 << 10
 
 
 class RunDir:
@@ -59,11 +64,31 @@ class RunDir:
             append_line(self.commands, json.dumps({"time": now(), "argv": list(argv)}))
 
     def read_status(self) -> dict[str, t.Any] | None:
-        """status.json, or None when the run never got that far or the file is damaged: then no job writes it any more."""
+        """status.json, or None when the run never got that far or the file is damaged (`status_damage`)."""
         try:
-            return read_json(self.status)
-        except ValueError:
+            return _read(self.status, shapes.STATUS)
+        except Damaged:
             return None
+
+    def status_damage(self) -> str:
+        """What is wrong with status.json; "" when nothing is, or there is none."""
+        try:
+            _read(self.status, shapes.STATUS)
+        except Damaged as error:
+            return str(error)
+        return ""
+
+    def read_plan(self) -> dict[str, t.Any] | None:
+        """plan.json, or None without one. Raises Damaged."""
+        return _read(self.plan, shapes.PLAN)
+
+
+def _read(path: str, fields: shapes.Fields) -> dict[str, t.Any] | None:
+    data = read_json(path)
+    problem = "" if data is None else shapes.problem(data, fields)
+    if problem:
+        raise Damaged(path, problem)
+    return data
 
 
 def run_ids(state_dir: str) -> list[str]:
@@ -76,30 +101,67 @@ def run_ids(state_dir: str) -> list[str]:
 
 
 def read_journal(path: str) -> list[dict[str, t.Any]]:
-    """All records in order; a line torn by a power loss is left out."""
-    records = []
+    """All records in order, without the lines that are damaged."""
+    return scan_journal(path)[0]
+
+
+def scan_journal(path: str) -> tuple[list[dict[str, t.Any]], list[int]]:
+    """(all records in order, the numbers of the lines that are none of ours: torn by a power loss, or damaged)."""
+    records, damaged = [], []
     try:
         with open(path, errors="replace") as source:
-            for line in source:
-                try:
-                    record = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(record, dict):
+            for number, line in enumerate(source, start=1):
+                record = _record(line)
+                if record is None:
+                    damaged.append(number)
+                else:
                     records.append(record)
     except FileNotFoundError:
-        return []
-    return records
+        pass
+    return records, damaged
+
+
+def _record(line: str) -> dict[str, t.Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return None if shapes.record_problem(record) else record
+
+
+class Reserve:
+    """Room on the disk for a job's last words: given back when the disk is full, so that the reason can be written down."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, RESERVE)
+
+    def hold(self) -> None:
+        """Take the room. Raises OSError where there is none."""
+        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(handle, 0, RESERVE_BYTES)
+        except OSError as error:
+            self.release()
+            raise name_file(error, self._path) from None
+        finally:
+            os.close(handle)
+
+    def release(self) -> None:
+        """Give it back; harmless when it is not held."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
 
 
 class Journal:
-    """Append-only records, each on the disk before `add` returns."""
+    """Append-only records, each on the disk before `add` returns, or not at all."""
 
     def __init__(self, path: str, **common: t.Any) -> None:
+        self._path = path
+        # Called when the disk is full, before that is raised.
+        self.on_full: t.Callable[[], None] = lambda: None
         self._lock = threading.Lock()
         self._common = dict(common, schema_version=SCHEMA_VERSION)
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self._end_torn_line()
 
     def _end_torn_line(self) -> None:
         size = os.fstat(self._handle).st_size
@@ -107,15 +169,27 @@ class Journal:
             os.write(self._handle, b"\n")
 
     def add(self, event: str, **fields: t.Any) -> dict[str, t.Any]:
-        """Write one record and return it."""
+        """Write one record and return it. Raises OSError, which names the file."""
         record = dict(self._common, time=now(), event=event, **fields)
-        rest = (json.dumps(record, sort_keys=True) + "\n").encode()
         with self._lock:
-            while rest:
-                # A disk that is nearly full takes a part; the next write says why.
-                rest = rest[os.write(self._handle, rest) :]
-            os.fsync(self._handle)
+            self._append((json.dumps(record, sort_keys=True) + "\n").encode())
         return record
+
+    def _append(self, line: bytes) -> None:
+        size = os.fstat(self._handle).st_size
+        try:
+            # What a killed job left, or what could not be cut off below.
+            self._end_torn_line()
+            while line:
+                # A disk that is nearly full takes a part; the next write says why.
+                line = line[os.write(self._handle, line) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, size)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                self.on_full()
+            raise name_file(error, self._path) from None
 
     def close(self) -> None:
         """No more records."""
@@ -137,12 +211,13 @@ class Status:
             self._write()
 
     def set_drive(self, drive: str, **fields: t.Any) -> None:
-        """Change fields of one drive's entry."""
+        """Change fields of one drive's entry. What can't be written is part of the next write: the journal tells of a disk that is full."""
         with self._lock:
             for entry in self._fields["drives"]:
-                if entry["drive"] == drive:
-                    entry.update(fields)
-            self._write()
+                if entry["drive"] == drive and any(entry.get(key) != value for key, value in fields.items()):
+                    entry.update(fields, updated=now())
+            with contextlib.suppress(OSError):
+                self._write()
 
     def _write(self) -> None:
         self._fields["updated"] = now()
@@ -165,4 +240,6 @@ def queued(drive: str) -> dict[str, t.Any]:
         "last": None,
         "time_left_s": None,
         "message": "",
+        "updated": None,
+        "news_within_s": NEWS_S,
     }

@@ -10,6 +10,7 @@ import typing as t
 
 from ..core.files import SCHEMA_VERSION, now
 from ..core.host import BOOT_ID, Host
+from ..core.locks import host_holder
 from .folder import FINAL_STATES, LIVE_STATES, RunDir, queued
 
 
@@ -59,16 +60,37 @@ def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:
 
 
 def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None]:
-    """A run's state and its status; the state of a run without a status is `dead`.
+    """A run's state and its status; the state of a run without a status is `dead`, or `damaged` where nobody can read it.
 
-    A job that ended while we looked had written its last status by then, so look again.
+    A job that ended while we looked had written its last status by then, so look again. A job whose status was lost still has the host's lock.
     """
     status = run_dir.read_status()
     if state_of(host, status) == "dead":
         status = run_dir.read_status()
-    return state_of(host, status), status
+    state = state_of(host, status)
+    if state == "dead" and job_of(host, run_dir, None) is not None:
+        return "running", status
+    return ("damaged" if state == "dead" and run_dir.status_damage() else state), status
 
 
-def is_live(host: Host, status: t.Mapping[str, t.Any] | None) -> bool:
+def is_live(host: Host, run_dir: RunDir) -> bool:
     """Whether a host job works on this run now."""
-    return state_of(host, status) in LIVE_STATES
+    return run_state(host, run_dir)[0] in LIVE_STATES
+
+
+class Process(t.NamedTuple):
+    """A process, which a number alone does not name: the kernel uses it again."""
+
+    pid: int
+    start: str
+
+
+def job_of(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | None) -> Process | None:
+    """The living process that works on a run: that of its status, or else, where that is lost, the one that has the host's lock for it."""
+    holder = host_holder() or {}
+    named = [status or {}] + ([holder] if holder.get("folder") == os.path.realpath(run_dir.path) else [])
+    for each in named:
+        pid, start = each.get("pid"), each.get("pid_start")
+        if isinstance(pid, int) and start is not None and pid_start(host, pid) == start:
+            return Process(pid, start)
+    return None

@@ -9,25 +9,31 @@ import hashlib
 import json
 import typing as t
 
-from ..core.files import SCHEMA_VERSION, read_json
+from ..core.files import SCHEMA_VERSION, Damaged, now
 from ..core.host import Host
-from .folder import LIVE_STATES, UNFINISHED_STATES, RunDir, read_journal, run_ids
+from .folder import LIVE_STATES, UNFINISHED_STATES, RunDir, queued, run_ids, scan_journal
 from .liveness import run_state
 
 ABSENT = "absent"
+# Of a run whose status and plan are both lost.
+UNKNOWN = "unknown"
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
 
 Record = t.Dict[str, t.Any]
 
 
 class Run(t.NamedTuple):
-    """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, or `absent`."""
+    """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, `damaged` when nobody can read it, or `absent`.
+
+    damage: a sentence for each file that is not what it should be; what it lacks is made up for from the others, as far as they go.
+    """
 
     run_id: str
     state: str
     status: Record
     journal: t.List[Record]
     plan: Record
+    damage: t.List[str] = []
 
     @property
     def live(self) -> bool:
@@ -79,7 +85,7 @@ def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
     state, status = run_state(host, run_dir)
     known: Record = status or {}
     told = state in UNFINISHED_STATES or run_dir.run_id == definitions_of
-    plan = (read_json(run_dir.plan) or {}) if told or not known.get("run_name") else {}
+    plan = _plan(run_dir)[0] if told or not known.get("run_name") else {}
     name = known.get("run_name") or (plan.get("run") or {}).get("name")
     return {
         "run_id": run_dir.run_id,
@@ -97,7 +103,44 @@ def read(host: Host, run_dir: RunDir) -> Run:
         return Run(run_dir.run_id, ABSENT, {}, [], {})
     # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
     state, status = run_state(host, run_dir)
-    return Run(run_dir.run_id, state, status or {}, read_journal(run_dir.journal), read_json(run_dir.plan) or {})
+    journal, lines = scan_journal(run_dir.journal)
+    plan, damage = _plan(run_dir)
+    torn = ["{0}: {1} line(s) of it are no records, the first is line {2}".format(run_dir.journal, len(lines), lines[0])] if lines else []
+    damage = [text for text in (run_dir.status_damage(), damage) if text] + torn
+    return Run(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
+
+
+def _plan(run_dir: RunDir) -> tuple[Record, str]:
+    """(plan.json or {}, what is wrong with it)."""
+    try:
+        return run_dir.read_plan() or {}, ""
+    except Damaged as error:
+        return {}, str(error)
+
+
+def _status_from(run_dir: RunDir, plan: Record, journal: list[Record]) -> Record:
+    """What a lost status.json would say, as far as the plan and the journal know: {} where they know nothing."""
+    drives = [queued(drive["drive"]) for drive in plan.get("drives", [])] or [queued(name) for name in _names(journal)]
+    if not drives:
+        return {}
+    for entry in drives:
+        history = [record for record in journal if record.get("drive") == entry["drive"]]
+        started, ended = _last(history, "drive_started"), _last(history, "drive_started", "drive_finished")
+        if started:
+            entry.update(phase="guard", path=started.get("path"))
+        if ended and ended["event"] == "drive_finished":
+            entry.update(phase="done", outcome=ended.get("outcome"), message=ended.get("message") or "")
+    host = plan.get("host") or next((record["host"] for record in journal if record.get("host")), UNKNOWN)
+    name = (plan.get("run") or {}).get("name") or UNKNOWN
+    # A process without a start time is nobody's.
+    job: Record = {"boot_id": None, "pid": 1, "pid_start": None, "unit": None, "engine_version": plan.get("engine_version") or UNKNOWN, "state": "running"}
+    times = [record["time"] for record in journal] or [now()]
+    about = {"run_id": run_dir.run_id, "run_name": name, "host": host, "started": times[0], "updated": times[-1], "restored": False}
+    return dict(job, schema_version=SCHEMA_VERSION, **about, message="", drives=drives)
+
+
+def _names(journal: list[Record]) -> list[str]:
+    return list(dict.fromkeys(record["drive"] for record in journal if record.get("drive")))
 
 
 def unfinished(run: Run) -> list[str]:
@@ -162,7 +205,7 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
     start, end = events[0], _last(events, "test_finished")
     result: Record = {
         "outcome": "interrupted",
-        "reasons": ["interrupted: the host job ended before this test did"],
+        "reasons": ["interrupted: {0}".format(entry["message"] or "the host job ended before this test did")],
         "rounds": sum(record["event"] == "round" for record in events),
         "steady_state": [],
         "saturation": None,

@@ -10,18 +10,22 @@ The record (tuning.json) is on the disk before the first change, and goes once e
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import typing as t
 
-from ..core.files import now, read_json, write_atomic
+from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..drive import entry, identity
+from ..run import shapes
 from . import kinds as tuning_kinds
 from .kinds import KINDS, Setting
 
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
+
+Record = t.Dict[str, t.Any]
 
 
 def boot_id(host: Host) -> str:
@@ -34,23 +38,24 @@ def current(host: Host, setting: Setting) -> str | None:
     return KINDS[setting["kind"]].read(host, setting)
 
 
-def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False) -> list[Setting]:
+def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False, order: int = 1) -> list[Setting]:
     """Record, change and verify. Returns the settings with before, effective, outcome and message.
 
     What a record of this boot already holds is not yet back: its values stay the ones to go back to.
-    `keep`: the record is for an explicit restore only.
+    `keep`: the record is for an explicit restore only. order: among the records of a host that are not yet put back, the newest has the highest.
     """
     recorded = [dict(setting, before=current(host, setting)) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
     touched = [effect for item in todo for effect in tuning_kinds.side_effects(host, item)]
     todo += [dict(effect, before=current(host, effect)) for effect in touched]
-    old = read_json(record_path) or {}
+    old = read_record(record_path) or {}
     if old.get("boot_id") == boot_id(host):
         todo = old["settings"] + todo
     todo = _first_of_each([item for item in todo if item["before"] is not None])
     if todo:
         made = old.get("made") or now()
-        write_atomic(record_path, json.dumps({"boot_id": boot_id(host), "keep": keep, "made": made, "settings": todo}, indent=1) + "\n")
+        record = {"boot_id": boot_id(host), "keep": keep, "made": made, "order": old.get("order") or order, "settings": todo}
+        write_atomic(record_path, json.dumps(record, indent=1) + "\n")
     return [_apply_one(host, item) for item in recorded]
 
 
@@ -153,23 +158,25 @@ def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setti
     return [_apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"])) for item in lost]
 
 
-def made_at(record_path: str) -> str:
-    """When a record was made; a text that sorts by time, empty where nobody tells."""
-    return (read_json(record_path) or {}).get("made") or ""
+def read_record(record_path: str) -> Record | None:
+    """tuning.json, or None without one. Raises Damaged."""
+    record = read_json(record_path)
+    problem = "" if record is None else shapes.problem(record, shapes.TUNING)
+    unknown = [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
+    if problem or unknown:
+        raise Damaged(record_path, problem or "no such kind of setting: {0}".format(unknown[0]))
+    return record
 
 
-def is_kept(record_path: str) -> bool:
-    """Whether a record waits for an explicit restore (tune.yml)."""
-    return bool((read_json(record_path) or {}).get("keep"))
+def restore(host: Host, record_path: str, let_go: bool = False, record: Record | None = None) -> list[Setting]:
+    """Put back what the record holds, then remove it. Nothing to do, and an empty list, without one. Raises Damaged.
 
-
-def restore(host: Host, record_path: str, let_go: bool = False) -> list[Setting]:
-    """Put back what the record holds, then remove it. Nothing to do, and an empty list, without a record.
+    record: goes before the file, which may be lost or damaged by now.
 
     After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now: what a drive itself keeps
     is put back by the drive's stable name. One that left within this boot is let go of; one that a reboot did not find keeps the record, unless `let_go`.
     """
-    record = read_json(record_path)
+    record = record or read_record(record_path)
     if record is None:
         return []
     same_boot = record["boot_id"] == boot_id(host)
@@ -177,7 +184,8 @@ def restore(host: Host, record_path: str, let_go: bool = False) -> list[Setting]
     done = [_restore_any(host, item, hung, same_boot, let_go) for item in _restore_order(record["settings"])]
     done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
     if all(item["outcome"] != "failed" for item in done):
-        os.unlink(record_path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(record_path)
     return done
 
 

@@ -18,12 +18,15 @@ from .kinds import CHEAP, KINDS, Setting
 
 
 class TunedHost:
-    """The tuning of one host job. `record_path`: tuning.json."""
+    """The tuning of one host job. `record_path`: tuning.json; order: see settings.apply."""
 
-    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], record_path: str) -> None:
+    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], record_path: str, order: int = 1) -> None:
         self._host = host
         self._plan = plan
         self._record_path = record_path
+        self._order = order
+        # What there is to put back, should the file be lost while the job works.
+        self.record: tuning.Record | None = None
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
         self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
@@ -38,7 +41,14 @@ class TunedHost:
         return self._applied + self._latency.hold()
 
     def _make(self, settings: t.Sequence[Setting]) -> list[Setting]:
-        return tuning.apply(self._host, settings, self._record_path, keep=bool(self._plan["tune"].get("keep")))
+        done = tuning.apply(self._host, settings, self._record_path, keep=bool(self._plan["tune"].get("keep")), order=self._order)
+        self.record = tuning.read_record(self._record_path)
+        return done
+
+    def side_effects(self) -> list[Setting]:
+        """What else is to be put back: what the settings reset."""
+        made = {item["path"] for item in self._applied}
+        return [item for item in (self.record or {}).get("settings", []) if item["path"] not in made]
 
     def drifted(self, device: str, cheap: bool = False) -> list[str]:
         """What is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what starts no process."""

@@ -16,7 +16,9 @@ import tarfile
 import typing as t
 import zlib
 
-# In each unpacked folder: the checksum of the archive that it came from.
+from . import manifest
+
+# In each unpacked folder: the checksum of the archive that it came from, then that of each file.
 MARKER = ".collected"
 # What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file like ours.
 _FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"
@@ -61,11 +63,11 @@ def locked(path: str, folder: str) -> t.Iterator[None]:
 
 
 def is_current(folder: str, sha256: str) -> bool:
-    """Whether the folder holds the content of the archive with this checksum."""
+    """Whether the folder holds the content of the archive with this checksum, all of it and as it was."""
     try:
         with open(os.path.join(folder, MARKER)) as marker:
-            return marker.read(1000).strip() == sha256
-    except FileNotFoundError:
+            return marker.read().splitlines() == [sha256, *manifest.lines(folder)]
+    except OSError:
         return False
 
 
@@ -82,7 +84,7 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError, zlib.error, gzip.BadGzipFile) as error:
         raise UnpackError(f"the archive cannot be unpacked: {error}") from error
     with open(os.path.join(aside, MARKER), "x") as marker:
-        marker.write(sha256 + "\n")
+        marker.write("\n".join([sha256, *manifest.lines(aside)]) + "\n")
     if os.path.isdir(folder):
         # Out of the way by a rename: a kill in between leaves one of both whole.
         os.rename(folder, os.path.join(os.path.dirname(archive), "before"))

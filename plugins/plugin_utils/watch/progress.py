@@ -4,6 +4,7 @@
 """What `watch` prints about a fleet, as plain lines: every drive of a small one, of a large one the sum and what needs attention. Pure."""
 from __future__ import annotations
 
+import datetime
 import math
 import re
 import typing as t
@@ -172,7 +173,23 @@ def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
     if kind in ("queued", "lost"):
         return [name, kind]
     where = f"{drive['test']} ({drive['test_index']} of {drive['tests']})" if drive.get("test") else ""
-    return [name, kind, where, _round(drive), figure(drive.get("last")), time_left(drive.get("time_left_s"))]
+    silent_s = _no_news_s(host, drive)
+    said = f"no news for {units.duration(round(silent_s))}: it may hang" if silent_s else figure(drive.get("last"))
+    return [name, kind, where, _round(drive), said, time_left(drive.get("time_left_s"))]
+
+
+def _no_news_s(host: HostView, drive: t.Mapping[str, t.Any]) -> float | None:
+    """For how long a drive has said nothing, where that is longer than it should take. By the host's own clock: its job says every half minute that it lives."""
+    times = [host.status.get("updated"), drive.get("updated")]
+    limit_s = drive.get("news_within_s")
+    if not limit_s or not all(times):
+        return None
+    try:
+        heard, said = (datetime.datetime.strptime(str(text), "%Y-%m-%dT%H:%M:%S.%fZ") for text in times)
+    except ValueError:
+        return None
+    silent_s = (heard - said).total_seconds()
+    return silent_s if silent_s > limit_s else None
 
 
 def _name(host: HostView, drive: t.Mapping[str, t.Any]) -> str:

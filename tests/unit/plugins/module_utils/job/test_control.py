@@ -13,10 +13,11 @@ import threading
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import write_atomic
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now, write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, folder
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 
@@ -222,11 +223,12 @@ def deaf(run_dir, monkeypatch):
 
         def stop(phase, events):
             boot_id, started = Host().get("/proc/sys/kernel/random/boot_id"), pid_start(Host(), process.pid)
-            status = {"state": "running", "boot_id": boot_id, "pid": process.pid, "pid_start": started,
-                      "restored": True, "drives": [{"drive": "A", "phase": phase}]}
+            drive = dict(queued("A"), phase=phase)
+            status = {"run_id": "r", "run_name": "n", "host": "h", "updated": now(), "state": "running", "boot_id": boot_id, "pid": process.pid,
+                      "pid_start": started, "restored": True, "drives": [drive]}
             write_atomic(run_dir.status, json.dumps(status))
             with open(run_dir.journal, "w") as out:
-                out.writelines(json.dumps({"event": event, "drive": "A"}) + "\n" for event in events)
+                out.writelines(json.dumps({"event": event, "drive": "A", "time": now(), "method": "m"}) + "\n" for event in events)
             threading.Thread(target=process.wait, daemon=True).start()  # else it stays a zombie, which has a start time too
             return control.stop(Host(), run_dir)
 

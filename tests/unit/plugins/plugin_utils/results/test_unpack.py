@@ -41,6 +41,21 @@ def test_the_folder_becomes_what_the_archive_holds(folder):
     assert unpack.is_current(str(folder), sha256) and not unpack.is_current(str(folder), "other")
 
 
+@pytest.mark.parametrize("harm", ["changed", "cut", "lost", "more"])
+def test_what_was_damaged_on_the_controller_since_is_mended_by_the_next_collect(folder, harm):
+    path, sha256 = put(folder, {"journal.jsonl": b"{}", "raw/A1/x.json.gz": b"zzz"})
+    unpack.replace(str(folder), path, sha256)
+    assert unpack.is_current(str(folder), sha256)
+    raw = folder / "raw/A1/x.json.gz"
+    {
+        "changed": lambda: raw.write_bytes(b"zyz"),
+        "cut": lambda: raw.write_bytes(b"z"),
+        "lost": raw.unlink,
+        "more": lambda: (folder / "raw/A1/y").write_bytes(b""),
+    }[harm]()
+    assert not unpack.is_current(str(folder), sha256)
+
+
 @pytest.mark.parametrize(
     "entries",
     [{"../escaped": b"x"}, {"link": "/etc/passwd"}, {"link": "../../.."}, {"link": "/tmp", "link/x": b"x"}],

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
@@ -145,3 +147,15 @@ def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
 )
 def test_a_path_is_shortened_where_that_is_clear(drive, others, name):
     assert short_name(drive, [drive, *others]) == name
+
+
+@pytest.mark.parametrize("seconds, within_s, shown", [(300, 120, True), (119, 120, False), (300, None, False), (-5, 120, False)])
+def test_a_drive_that_says_nothing_for_too_long_is_told_by_the_hosts_own_clock(seconds, within_s, shown):
+    said = datetime.datetime(2026, 11, 21, 13, 0, 0)
+    drive = {**queued("A1"), **MEASURING, "updated": f"{said.isoformat()}.000Z"}
+    drive["news_within_s"] = within_s
+    heard = (said + datetime.timedelta(seconds=seconds)).isoformat() + ".000Z"
+    text = "\n".join(lines([HostView("a", "running", {"drives": [drive], "updated": heard})], "14:02:11"))
+    assert ("no news for 5 min 0 s" in text) is shown
+    broken = HostView("a", "running", {"drives": [dict(drive, updated="yesterday")], "updated": heard})
+    assert "no news" not in "\n".join(lines([broken], "14:02:11"))

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Work with a drive that may never answer: no signal reaches a process that waits in the kernel for a dead device, so nobody waits for it for ever."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import typing as t
+
+# A step that takes longer counts as hanging. A flush, or a discard of 1 GiB, may take a drive minutes.
+STEP_TIMEOUT_S = 600.0
+# What a step gets to end by itself once the job is to stop.
+STOP_GRACE_S = 30.0
+
+Value = t.TypeVar("Value")
+
+
+class Hangs(Exception):
+    """A drive, or a process that waits for it, gives no answer; the message says which step. What was begun is left behind."""
+
+
+class Watchdog:
+    """Runs short steps that touch a drive. One that does not end in time is abandoned with its thread, which ends when the drive answers.
+
+    stop: set when the job is to end; then a step has STOP_GRACE_S left.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def call(self, what: str, step: t.Callable[[], Value]) -> Value:
+        """What `step` returns or raises. Raises Hangs, which names `what` was done."""
+        answers: queue.SimpleQueue[t.Tuple[t.Any, BaseException | None]] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                answers.put((step(), None))
+            except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
+                answers.put((None, error))
+
+        began = time.monotonic()
+        threading.Thread(target=run, name=what, daemon=True).start()
+        stopped_at: float | None = None
+        while True:
+            try:
+                value, error = answers.get(timeout=0.5)
+                break
+            except queue.Empty:
+                now_s = time.monotonic()
+                stopped_at = now_s if stopped_at is None and self._stop.is_set() else stopped_at
+                if now_s - began > STEP_TIMEOUT_S or (stopped_at is not None and now_s - stopped_at > STOP_GRACE_S):
+                    text = "the drive hangs: no answer for {0:g} s in the step {1}; look at the kernel's log"
+                    raise Hangs(text.format(round(now_s - began), what)) from None
+        if error is not None:
+            raise error
+        return value

@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shape that the files of a run must have for anybody to go by them: a table a file, what is missing or of another type is damage.
+
+Formal schemas are in docs/schema; this is what the code relies on, without a library.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+# A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the fields of each of its items, or a mapping of further fields.
+Fields = t.Mapping[str, t.Any]
+
+_NO_VALUE = type(None)
+_TEST: Fields = {"drive": str, "test": str, "attempt": int}
+
+STATUS: Fields = {
+    "run_id": str,
+    "run_name": str,
+    "host": str,
+    "boot_id": (str, _NO_VALUE),
+    "pid": int,
+    "pid_start": (str, _NO_VALUE),
+    "state": {"starting", "running", "finished", "stopped", "failed"},
+    "updated": str,
+    "drives": [{"drive": str, "path": (str, _NO_VALUE), "phase": str, "outcome": {None, "complete", "refused", "error", "interrupted"}, "message": str}],
+}
+PLAN: Fields = {
+    "run": {"id": str, "name": str},
+    "host?": str,
+    "boot_id?": str,
+    "engine_version?": str,
+    "parallel_drives?": int,
+    "fio?": {"path": str},
+    "tune?": {},
+    "drives": [{"drive": str, "selector?": {}, "expected?": {}, "tests": [{"name": str, "cells?": [{"id": str}]}]}],
+}
+TUNING: Fields = {"boot_id": str, "settings": [{"kind": str, "name": str, "path": str, "before": str, "wanted": (str, _NO_VALUE)}]}
+
+# Of a journal's record: of each, of those of a drive, and of the events that later jobs and the results are made from.
+RECORD: Fields = {"event": str, "time": str}
+EVENTS: t.Mapping[str, Fields] = {
+    "job_started": {"boot_id?": str},
+    "tuned": {"settings": [{"path": str}]},
+    "guard": {"drive": str},
+    "drive_started": {"drive": str, "identity?": dict},
+    "drive_finished": {"drive": str, "outcome?": str, "message?": str},
+    "test_started": _TEST,
+    "purge_started": {"drive": str, "test?": str, "method": str, "sentinels?": dict, "timeout_s?": (int, float)},
+    "purge": _TEST,
+    "precondition": _TEST,
+    "cell": _TEST,
+    "round": _TEST,
+    "test_finished": dict(_TEST, outcome=str, reasons=list, rounds=int, steady_state=list, metrics=dict),
+}
+
+
+def problem(data: t.Any, fields: Fields, where: str = "") -> str:
+    """What is wrong with the shape of `data`: "" when nothing is, else one short sentence."""
+    if not isinstance(data, t.Mapping):
+        return "{0} is no mapping".format(where or "it")
+    for field, wanted in fields.items():
+        key = field.rstrip("?")
+        name = "{0}.{1}".format(where, key) if where else key
+        if key not in data and field != key:
+            continue
+        if key not in data:
+            return "{0} is missing".format(name)
+        found = _value_problem(data[key], wanted, name)
+        if found:
+            return found
+    return ""
+
+
+def _value_problem(value: t.Any, wanted: t.Any, name: str) -> str:
+    if isinstance(wanted, t.Mapping):
+        return problem(value, wanted, name)
+    if isinstance(wanted, list):
+        if not isinstance(value, list):
+            return "{0} is no list".format(name)
+        each = (problem(item, wanted[0], "{0}[{1}]".format(name, index)) for index, item in enumerate(value))
+        return next((text for text in each if text), "")
+    if isinstance(wanted, set):
+        return "" if isinstance(value, (str, _NO_VALUE)) and value in wanted else "{0} is {1!r}".format(name, value)
+    # True is an int for Python, not for us.
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        return "{0} is {1}".format(name, type(value).__name__)
+    return ""
+
+
+def record_problem(record: t.Any) -> str:
+    """The same for a record of a journal."""
+    found = problem(record, RECORD)
+    return found or problem(record, EVENTS.get(record["event"], {}))

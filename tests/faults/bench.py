@@ -1,0 +1,280 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One host with drives of its own, on which host jobs meet faults: start a job, wait for its end, look at what it left.
+
+Everything is real but the fault: fio, loop devices, a small tmpfs as the disk of the state folder, and the job as a process of its own, started
+by `job.start` as the module does it. What is made here is taken down by `close`, also a drive whose server was stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import typing as t
+from pathlib import Path
+
+import product
+from product import Host, job, locks, planning, rundir, summary
+
+HERE = Path(__file__).resolve().parent
+MIB = 1 << 20
+DRIVE_BYTES = 16 * MIB
+STATE_BYTES = 16 * MIB
+SETTING = "/sys/block/{0}/queue/nomerges"
+CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, "rate_iops": 100}
+FIRST = {"name": "first", "title": "First", "purge": {"method": "auto"}, "precondition": {"passes": 1}, "cells": [CELL], "rounds": {"max": 2}}
+SECOND = dict(FIRST, name="second", title="Second", precondition=False, rounds={"max": 1})
+TESTS = ("first", "second")
+STANDING = ("steady", "not_steady", "complete", "invalid", "error")
+JOB_TIMEOUT_S = 60.0
+
+ENGINE = """import json, sys
+sys.path.insert(0, {here!r})
+import product, injector
+spec = json.loads({spec!r})
+product.locks.LOCK_DIR = {lock_dir!r}
+for module, values in {settings!r}.items():
+    for name, value in values.items():
+        setattr(getattr(product, module), name, value)
+injector.keep_told(product.rundir.Journal, {told!r})
+if spec and sys.argv[1] == "run":
+    injector.arm(spec)
+sys.exit(product.engine.main())
+"""
+
+
+class LoopDrive:
+    """A loop device of this bench; its backing file is its name."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.file = folder / (name + ".img")
+        with open(self.file, "wb") as out:
+            out.truncate(DRIVE_BYTES)
+        argv = ["losetup", "--find", "--show", "--direct-io=on", str(self.file)]
+        self.path = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+        self.name, self.label = os.path.basename(self.path), name
+
+    @property
+    def selector(self) -> dict[str, t.Any]:
+        return {"backing_file": str(self.file), "ssd_overwrite_data": True}
+
+    def let_go_on(self) -> None:
+        """Nothing holds it up."""
+
+    def detach(self) -> None:
+        subprocess.run(["losetup", "--detach", self.path], check=False)
+
+
+class ServedDrive(LoopDrive):
+    """A loop device over FUSE and nbdkit, so that a stopped nbdkit is a drive that swallows its I/O."""
+
+    def __init__(self, folder: Path, name: str) -> None:  # pylint: disable=super-init-not-called
+        sys.path.insert(0, str(product.ROOT / "scripts" / "simulator"))
+        import simulated_ssd  # pylint: disable=import-error,import-outside-toplevel
+
+        self._simulator, self._folder, self.label = simulated_ssd, folder / "served", name
+        record = simulated_ssd.create(self._folder, name, ["memory", str(DRIVE_BYTES)])
+        self.file, self.path = Path(record["backing_file"]), record["device"]
+        self.name = os.path.basename(self.path)
+        self.pid = int((self._folder / (name + ".pid")).read_text())
+
+    def let_go_on(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
+
+    def detach(self) -> None:
+        self.let_go_on()
+        self._simulator.destroy(self._folder, self.label)
+
+
+class Bench:
+    """A state folder on a small disk, locks, and drives of its own. `served`: the first drive's server can be stopped."""
+
+    def __init__(self, drives: int = 1, served: bool = False) -> None:
+        self._undo = contextlib.ExitStack()
+        self.folder = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="ssdlab-faults-"))
+        self._undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.state = self.folder / "state"
+        self.state.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size={0},mode=755".format(STATE_BYTES), "faults", self.state], check=True)
+        self._undo.callback(subprocess.run, ["umount", self.state], check=False)
+        self.told = self.folder / "told.jsonl"
+        self.filler = self.state / "filler"
+        self._locks, locks.LOCK_DIR = locks.LOCK_DIR, str(self.folder / "locks")
+        self._undo.callback(setattr, locks, "LOCK_DIR", self._locks)
+        self.host = Host()
+        self.drives: list[t.Any] = []
+        for index in range(drives):
+            kind = ServedDrive if served and index == 0 else LoopDrive
+            self.drives.append(kind(self.folder, "drive{0}".format(index)))
+            self._undo.callback(self.drives[-1].detach)
+            self.host.write(SETTING.format(self.drives[-1].name), "0")
+        self.run = rundir.RunDir(str(self.state), "20260101T000000Z-faults")
+        self._undo.callback(self._end_job)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_exception: t.Any) -> None:
+        for drive in self.drives:
+            drive.let_go_on()
+        self._undo.close()
+
+    def plan(self, tests: t.Sequence[t.Mapping[str, t.Any]] = (FIRST, SECOND), parallel: int = 1) -> dict[str, t.Any]:
+        """What a play would ask for now."""
+        seen = product.guard.inspect(self.host, [drive.selector for drive in self.drives], state_dir=str(self.state), run_id=self.run.run_id)
+        return planning.render(
+            planning.load_plan(list(tests)),
+            run={"id": self.run.run_id, "name": "faults"},
+            host="bench",
+            boot_id=product.tuning.boot_id(self.host),
+            drives=seen,
+            engine_version="bench",
+            variables={"ssd_parallel_drives": parallel},
+            tune={
+                "cpu_dma_latency_us": None,
+                "services_stopped": [],
+                "keep": False,
+                "sysfs": [{"name": "nomerges", "path": SETTING.format("@ssd_name@"), "value": "2"}],
+            },
+        )
+
+    def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> str:
+        """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""
+        path = self.folder / "engine-{0}.pyz".format("faulty" if spec else "sound")
+        text = ENGINE.format(here=str(HERE), spec=json.dumps(spec), lock_dir=locks.LOCK_DIR, told=str(self.told), settings=settings)
+        path.write_text(text)
+        return str(path)
+
+    def start(self, plan: dict[str, t.Any], engine: str) -> dict[str, t.Any]:
+        """As the module `campaign` does it: in a process that is gone afterwards. Raises JobError."""
+        ours, theirs = multiprocessing.Pipe()
+        starter = multiprocessing.get_context("fork").Process(target=_start, args=(theirs, self.run, plan, engine))
+        starter.start()
+        theirs.close()
+        try:
+            done, problem = ours.recv()
+        except EOFError:
+            raise job.JobError("the module died") from None
+        finally:
+            starter.join()
+        if problem:
+            raise job.JobError(problem)
+        return done
+
+    def wait(self, timeout_s: float = JOB_TIMEOUT_S) -> None:
+        """Until no process works on the run any more, but for those that hang in the kernel."""
+        deadline = time.monotonic() + timeout_s
+        while self.processes():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the host job did not end within {0:g} s".format(timeout_s))
+            time.sleep(0.05)
+
+    def processes(self, hung: bool = False) -> list[int]:
+        """Those of the run. `hung`: also those in an uninterruptible sleep that are told to end."""
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        return [pid for pid in self._named() if hung or not _is_hung(pid)]
+
+    def _named(self) -> list[int]:
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if self.run.path.encode() in path.read_bytes() and int(path.parts[2]) != os.getpid():
+                    found.append(int(path.parts[2]))
+        return found
+
+    def journal(self) -> list[dict[str, t.Any]]:
+        return rundir.read_journal(self.run.journal)
+
+    def told_records(self) -> list[dict[str, t.Any]]:
+        """Every record of which the job was told that it is kept."""
+        return [json.loads(line) for line in self.told.read_text().splitlines()] if self.told.exists() else []
+
+    def state_now(self) -> str:
+        """The run's state, as collect is told it."""
+        return summary.read(self.host, self.run).state
+
+    def outcomes(self) -> dict[tuple[str, str], dict[str, t.Any]]:
+        """{(drive, test): its record}, as collect would bring them."""
+        records = summary.records(summary.read(self.host, self.run))
+        return {(self._label(record), record["test"]): record for record in records if record["kind"] == "test"}
+
+    def drive_outcomes(self) -> dict[str, dict[str, t.Any]]:
+        """{drive: its record}."""
+        records = summary.records(summary.read(self.host, self.run))
+        return {self._label(record): record for record in records if record["kind"] == "drive"}
+
+    def _label(self, record: t.Mapping[str, t.Any]) -> str:
+        return next(drive.label for drive in self.drives if str(drive.file) == record["drive"])
+
+    def settings(self) -> list[str]:
+        """The tuned setting of each drive; "0" is as it was."""
+        return [self.host.read(SETTING.format(drive.name)) for drive in self.drives]
+
+    def make_room(self) -> None:
+        """The disk is no longer full."""
+        with contextlib.suppress(FileNotFoundError):
+            self.filler.unlink()
+
+    def strays(self) -> list[str]:
+        """What a run must not leave: processes, locks, files written aside, changed settings. The kernel takes a killed job down in its own time."""
+        deadline = time.monotonic() + 2
+        while self._strays() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return self._strays()
+
+    def _strays(self) -> list[str]:
+        found = ["process {0}".format(pid) for pid in self.processes()]
+        for path in sorted(Path(locks.LOCK_DIR).glob("*.lock")) if os.path.isdir(locks.LOCK_DIR) else []:
+            with contextlib.suppress(FileNotFoundError):
+                try:
+                    locks.Lock(path.stem, {}).acquire().release()
+                except locks.Locked as error:
+                    found.append(str(error))
+        found += ["file {0}".format(path) for path in sorted(Path(self.run.path).rglob(".*")) + sorted(self.state.glob(".*"))]
+        found += ["setting {0}".format(value) for value in self.settings() if value != "0"]
+        return found + (["tuning.json"] if os.path.exists(self.run.tuning) else [])
+
+    def _end_job(self) -> None:
+        for drive in self.drives:
+            drive.let_go_on()
+        for pid in self.processes(hung=True):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):
+            self.wait(10)
+
+
+def _start(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: str) -> None:
+    try:
+        pipe.send((job.start(Host(), run, plan, engine), ""))
+    except job.JobError as error:
+        pipe.send((None, str(error)))
+
+
+def _is_hung(pid: int) -> bool:
+    """In an uninterruptible sleep with a SIGKILL that waits for its end, or a thread group of which only such threads are left."""
+    states = set()
+    try:
+        threads = os.listdir("/proc/{0}/task".format(pid))
+        status = Path("/proc/{0}/status".format(pid)).read_text()
+    except OSError:
+        return True
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            states.add(Path("/proc/{0}/task/{1}/stat".format(pid, thread)).read_text().rpartition(")")[2].split()[0])
+    pending = int(next(line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd")), 16)
+    shared = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigPnd")), 16)
+    killed = (pending | shared) & (1 << (signal.SIGKILL - 1))
+    return states <= {"Z", "X"} or ("D" in states and bool(killed))

@@ -1,0 +1,232 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plays one case of the table and says what did not hold; nothing said is a case that was survived."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import time
+import typing as t
+from pathlib import Path
+
+from bench import STANDING, TESTS, Bench
+from product import job
+from table import Case
+
+# A drive that hangs is given up after seconds here, not minutes.
+SHORT = {
+    "fio": {"TERMINATE_GRACE_S": 1.0, "KILL_GRACE_S": 1.0},
+    "workbench": {"CELL_GRACE_S": 5.0, "STUCK_S": 3.0},
+    "deadline": {"STEP_TIMEOUT_S": 4.0, "STOP_GRACE_S": 2.0},
+}
+HANG_TIMEOUT_S = 45.0
+WORDS = {"enospc": errno.ENOSPC, "torn_enospc": errno.ENOSPC, "full": errno.ENOSPC, "eio": errno.EIO, "eio_fsync": errno.EIO}
+
+Problems = t.List[str]
+
+
+def play(case: Case) -> Problems:
+    """Start a job that meets the fault, wait for its end, look; then the next play, and look again."""
+    with Bench(case.drives, case.served) as bench:
+        found = list(_first(case, bench))
+        if case.wanted not in ("changed", "hung"):
+            found += _next_play(bench)
+        return found
+
+
+def _first(case: Case, bench: Bench) -> t.Iterator[str]:
+    spec = dict(case.spec, filler=str(bench.filler), backing_file=str(bench.drives[0].file), device=bench.drives[0].path)
+    if case.served:
+        spec["pid"] = bench.drives[0].pid
+    if "victim" in spec:
+        spec["victim"] = os.path.join(bench.run.path, spec["victim"])
+    engine = bench.engine(spec, **(SHORT if case.wanted == "hung" else {}))
+    plan = bench.plan()
+    try:
+        bench.start(plan, engine)
+    except job.JobError as error:
+        # A fault before the job has said that it runs ends the start itself, with the reason.
+        if case.wanted == "crashed" and os.strerror(WORDS[case.spec["action"]]) not in str(error):
+            yield "start says {0!r}".format(str(error))
+    yield from _AFTER[case.after[0]](bench, spec) if case.after else ()
+    bench.wait(HANG_TIMEOUT_S if case.wanted == "hung" else 60)
+    yield from _kept(bench)
+    yield from _never_finished_unmeasured(bench)
+    yield from _WANTED[case.wanted](case, bench)
+
+
+def _next_play(bench: Bench) -> t.Iterator[str]:
+    """What a second play makes of it: all is measured, what stood before is not measured again, the host is back."""
+    bench.make_room()
+    stood = [key for key, record in bench.outcomes().items() if record["outcome"] in STANDING]
+    attempts = {key: record["attempt"] for key, record in bench.outcomes().items()}
+    bench.start(bench.plan(), bench.engine())
+    bench.wait()
+    if bench.state_now() != "finished":
+        yield "the next play ends {0}: {1}".format(bench.state_now(), (bench.run.read_status() or {}).get("message"))
+    outcomes = {key: record["outcome"] for key, record in bench.outcomes().items()}
+    wanted = {(drive.label, test): "complete" for drive in bench.drives for test in TESTS}
+    if outcomes != wanted:
+        yield "after the next play: {0}".format(outcomes)
+    again = [key for key in stood if bench.outcomes()[key]["attempt"] != attempts[key]]
+    yield from ["{0} stood and was measured again".format(key) for key in again]
+    yield from _kept(bench)
+    yield from ["stray: " + stray for stray in bench.strays()]
+
+
+def _kept(bench: Bench) -> t.Iterator[str]:
+    """Whatever a job was told is kept is still there, once, in that order."""
+    journal = bench.journal()
+    missing = [record["event"] for record in bench.told_records() if record not in journal]
+    if missing:
+        yield "lost of the journal: {0}".format(", ".join(missing))
+    with contextlib.suppress(FileNotFoundError):
+        lines = Path(bench.run.journal).read_text(errors="replace").splitlines()
+        glued = [line for line in lines if line.count('"schema_version"') > 1]
+        if glued:
+            yield "{0} lines hold more than one record".format(len(glued))
+
+
+def _never_finished_unmeasured(bench: Bench) -> t.Iterator[str]:
+    status = bench.run.read_status() or {}
+    outcomes = bench.outcomes()
+    for drive in bench.drives:
+        ended = bench.drive_outcomes().get(drive.label, {}).get("outcome")
+        unmeasured = [test for test in TESTS if outcomes.get((drive.label, test), {}).get("outcome") not in STANDING]
+        if unmeasured and (ended == "complete" or (status.get("state") == "finished" and ended not in ("refused", "error"))):
+            yield "{0} is {1} in a run that is {2}, and {3} was not measured".format(drive.label, ended, status.get("state"), unmeasured)
+
+
+def _ended(case: Case, bench: Bench) -> t.Iterator[str]:
+    state = bench.state_now()
+    killed = "kill" in case.spec["action"]
+    if state not in (("dead",) if killed else ("stopped", "finished")):
+        yield "its state is {0}".format(state)
+    strays = bench.strays()
+    # What a killed job leaves, the next play puts right.
+    left = [stray for stray in strays if not stray.startswith(("setting", "tuning", "file"))] if killed else strays
+    yield from ["stray: " + stray for stray in left]
+
+
+def _crashed(case: Case, bench: Bench) -> t.Iterator[str]:
+    """The reason is told, the host is back, and the run is one that goes on."""
+    word = os.strerror(WORDS[case.spec["action"]])
+    status = bench.run.read_status() or {}
+    told = [status.get("message", "")] + [drive.get("message", "") for drive in status.get("drives", [])]
+    told += [" ".join(record["reasons"]) for record in bench.outcomes().values()] + [bench.host.get(bench.run.log) or ""]
+    everything = all(record["outcome"] == "complete" for record in bench.outcomes().values()) and len(bench.outcomes()) == len(TESTS)
+    # A short record may fit into the journal's last page on a disk that is full.
+    fitted = case.spec["action"] == "full" and everything
+    if not fitted and not any(word in text for text in told):
+        yield "nobody is told of {0!r}: {1}".format(word, told)
+    if bench.state_now() == "finished" and not everything:
+        yield "its state is finished"
+    yield from ["stray: " + stray for stray in bench.strays() if not stray.startswith("file")]
+
+
+def _noted(_case: Case, bench: Bench) -> t.Iterator[str]:
+    yield from ["stray: " + stray for stray in bench.strays() if bench.state_now() == "finished"]
+
+
+def _changed(_case: Case, bench: Bench) -> t.Iterator[str]:
+    """No figure of a drive that changed under the test counts, and the reason says what changed."""
+    record = bench.outcomes()[("drive0", "first")]
+    if record["outcome"] != "error" or "size" not in " ".join(record["reasons"]):
+        yield "the test's outcome is {0}: {1}".format(record["outcome"], record["reasons"])
+    drive = bench.drive_outcomes()["drive0"]
+    if drive["outcome"] not in ("error", "refused"):
+        yield "the drive's outcome is {0}".format(drive["outcome"])
+    yield from ["stray: " + stray for stray in bench.strays()]
+
+
+def _hung(_case: Case, bench: Bench) -> t.Iterator[str]:
+    """The drive that hangs is an error; the other is measured, and the host is back, before the drive answers again."""
+    drives = bench.drive_outcomes()
+    if drives["drive0"]["outcome"] != "error" or "hang" not in drives["drive0"]["message"]:
+        yield "the drive that hangs is {outcome}: {message}".format(**drives["drive0"])
+    if drives["drive1"]["outcome"] != "complete":
+        yield "the other drive is {outcome}: {message}".format(**drives["drive1"])
+    if bench.state_now() != "finished":
+        yield "its state is {0}".format(bench.state_now())
+    yield from ["setting {0}".format(value) for value in bench.settings() if value != "0"]
+    bench.drives[0].let_go_on()
+    deadline = time.monotonic() + 15
+    while bench.processes(hung=True) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    yield from ["stray: " + stray for stray in bench.strays()]
+
+
+def _damaged(case: Case, bench: Bench) -> t.Iterator[str]:
+    if case.after not in (("kill",),):
+        yield from ["stray: " + stray for stray in bench.strays()]
+
+
+_WANTED: dict[str, t.Callable[[Case, Bench], t.Iterator[str]]] = {
+    "ended": _ended, "crashed": _crashed, "noted": _noted, "changed": _changed, "hung": _hung, "damaged": _damaged,
+}  # fmt: skip
+
+
+def _when_damaged(bench: Bench, spec: t.Mapping[str, t.Any]) -> None:
+    """Wait for the fault; a status.json that the job has written again by then is damaged once more."""
+    deadline = time.monotonic() + 30
+    while not any(record["event"] == "cell" for record in bench.journal()):
+        if time.monotonic() > deadline:
+            raise TimeoutError("the fault did not come")
+        time.sleep(0.02)
+    path, action = Path(spec["victim"]), spec["action"]
+    if action == "lost":
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text("" if action == "empty" else '{"boot_id": "1')
+
+
+def _refused(what: str, act: t.Callable[[Bench], t.Any]) -> t.Callable[[Bench, t.Mapping[str, t.Any]], t.Iterator[str]]:
+    """An act that a living job forbids."""
+
+    def attempt(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+        _when_damaged(bench, spec)
+        try:
+            yield "{0} under a living job gives {1}".format(what, act(bench))
+        except job.JobError:
+            pass
+
+    return attempt
+
+
+def _stopped(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+    _when_damaged(bench, spec)
+    done = job.stop(bench.host, bench.run)
+    if (done["changed"], done["state"]) != (True, "stopped") or bench.processes():
+        yield "stop gives {0}; processes: {1}".format(done, bench.processes())
+
+
+def _killed(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+    _when_damaged(bench, spec)
+    for pid in bench.processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    bench.wait(10)
+    state = bench.state_now()
+    if state not in ("dead", "damaged"):
+        yield "after a SIGKILL its state is {0}".format(state)
+
+
+def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+    _when_damaged(bench, spec)
+    done = bench.start(bench.plan(), bench.engine())
+    # On a busy machine it may have ended before it was looked at.
+    if done["action"] != "attach" and done["state"] != "finished":
+        yield "start gives {0}".format(done)
+
+
+_AFTER: dict[str, t.Callable[[Bench, t.Mapping[str, t.Any]], t.Iterator[str]]] = {
+    "stop": _stopped,
+    "kill": _killed,
+    "restore": _refused("restore", lambda bench: job.restore(bench.host, str(bench.state))),
+    "remove": _refused("remove", lambda bench: job.remove(bench.host, bench.run)),
+    "start": _attached,
+}

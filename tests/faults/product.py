@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the fault bench uses of the collection, by one name each; importable without an installed collection."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
+
+# pylint: disable=wrong-import-position,unused-import
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, locks  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, summary  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402,F401

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fault bench's table: which fault a host job meets, in which phase, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import typing as t
+
+# The records of a job in their order: each is a phase that a write may fail in.
+EVENTS = (
+    "job_started", "tuned", "snapshot", "guard", "drive_started", "test_started", "purge_started", "purge", "precondition", "cell", "round",
+    "test_finished", "drive_finished", "restored", "job_finished",
+)  # fmt: skip
+# The job is ended from outside, or by a machine that loses power.
+ENDS = ("kill_before", "kill_after", "torn_kill", "stop")
+# The disk of the run's folder fails, once or for good.
+DISK = ("enospc", "eio", "eio_fsync", "torn_enospc", "full")
+# Before this record nothing is known of the run but its plan; a fault there ends the start with its reason.
+MEASURED = ("purge_started", "purge", "precondition", "cell", "round", "test_finished")
+
+
+class Case(t.NamedTuple):
+    """`spec`: injector.py; `drives`, `served`: the bench's; `after`: what comes before the next play (check.py); `sample`: in every test of the project."""
+
+    name: str
+    spec: t.Mapping[str, t.Any]
+    wanted: str
+    drives: int = 1
+    served: bool = False
+    after: t.Tuple[str, ...] = ()
+    sample: bool = False
+
+
+SAMPLE = (
+    "kill_after at purge", "torn_kill at round", "stop at cell", "enospc at round", "eio_fsync at test_finished", "torn_enospc at cell", "full at purge",
+    "kill_before at restored", "shrink at round", "hang at round", "lost tuning.json at cell", "empty status.json at cell then stop",
+)  # fmt: skip
+
+
+def _journal() -> t.Iterator[Case]:
+    for event in EVENTS:
+        for action in ENDS + DISK:
+            yield Case("{0} at {1}".format(action, event), {"event": event, "action": action}, "ended" if action in ENDS else "crashed")
+
+
+def _second_test() -> t.Iterator[Case]:
+    """The first test stands whatever happens to the second."""
+    for event in MEASURED:
+        for action in ("kill_after", "torn_enospc"):
+            nth = 2 if event not in ("cell", "round", "precondition") else {"cell": 3, "round": 3, "precondition": 1}[event]
+            if event != "precondition":
+                name = "{0} at {1} of the second test".format(action, event)
+                yield Case(name, {"event": event, "nth": nth, "action": action}, "ended" if action in ENDS else "crashed")
+
+
+def _other_files() -> t.Iterator[Case]:
+    for file, moments in (("status.json", (1, 2, 6, 12)), ("tuning.json", (1,))):
+        for nth in moments:
+            for action in ("kill_before", "enospc", "eio"):
+                name = "{0} at write {1} of {2}".format(action, nth, file)
+                yield Case(name, {"file": file, "nth": nth, "action": action}, "ended" if action in ENDS else "noted")
+
+
+def _drive() -> t.Iterator[Case]:
+    for event in ("purge", "precondition", "cell", "round"):
+        yield Case("shrink at {0}".format(event), {"event": event, "action": "shrink"}, "changed")
+    yield Case("shrink at the last round", {"event": "round", "nth": 2, "action": "shrink"}, "changed")
+    for event in ("guard", "drive_started", "test_started", "purge_started", "purge", "precondition", "cell", "round", "test_finished"):
+        yield Case("hang at {0}".format(event), {"event": event, "action": "hang"}, "hung", drives=2, served=True)
+
+
+def _damaged() -> t.Iterator[Case]:
+    """A file of a living run is damaged; then it goes on, is stopped, or dies."""
+    for victim in ("status.json", "tuning.json"):
+        for action in ("empty", "torn", "lost"):
+            for after in ("", "stop", "kill", "restore", "remove", "start"):
+                name = "{0} {1} at cell".format(action, victim) + (" then " + after if after else "")
+                yield Case(name, {"event": "cell", "action": action, "victim": victim}, "damaged", after=(after,) if after else ())
+
+
+CASES = {
+    case.name: case._replace(sample=case.name in SAMPLE)
+    for cases in (_journal, _second_test, _other_files, _drive, _damaged)
+    for case in cases()
+}
