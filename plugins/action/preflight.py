@@ -32,7 +32,7 @@ ARGUMENTS = {name: {"type": "dict", "required": True} for name in ("asked", "nam
 
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
-RESULTS = ("ssd_run", "ssd_attach", "ssd_seen", "ssd_look_again", "ssd_job", "ssd_watched")
+RESULTS = ("ssd_run", "ssd_attach", "ssd_seen", "ssd_look_again", "ssd_job", "ssd_watched", "ssd_collected", "ssd_put_back")
 
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.
 UNSET = "__preflight_unset"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The shape that the files of a run must have for anybody to go by them: a table a file, what is missing or of another type is damage.
 
-Formal schemas are in docs/schema; this is what the code relies on, without a library.
+Formal schemas are in plugin_utils/common/schemas; this is what the code relies on, without a library.
 """
 
 from __future__ import annotations

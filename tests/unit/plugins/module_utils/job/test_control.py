@@ -255,7 +255,7 @@ def test_any_other_job_that_does_not_listen_is_killed(deaf, phase, events):
 
 
 def event(name, drive="A", **more):
-    return {"event": name, "drive": drive, "identity": {"serial": drive}, **more}
+    return {"event": name, "time": files.now(), "drive": drive, "test": "t", "attempt": 1, "identity": {"serial": drive}, **more}
 
 
 @pytest.mark.parametrize(
