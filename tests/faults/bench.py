@@ -23,7 +23,7 @@ import typing as t
 from pathlib import Path
 
 import product
-from product import Host, job, locks, planning, rundir, summary
+from product import Host, decision, job, locks, planning, rundir, summary
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -132,7 +132,7 @@ class Bench:
     def plan(self, tests: t.Sequence[t.Mapping[str, t.Any]] = (FIRST, SECOND), parallel: int = 1) -> dict[str, t.Any]:
         """What a play would ask for now."""
         seen = product.guard.inspect(self.host, [drive.selector for drive in self.drives], state_dir=str(self.state), run_id=self.run.run_id)
-        return planning.render(
+        plan = planning.render(
             planning.load_plan(list(tests)),
             run={"id": self.run.run_id, "name": "faults"},
             host="bench",
@@ -147,6 +147,7 @@ class Bench:
                 "sysfs": [{"name": "nomerges", "path": SETTING.format("@ssd_name@"), "value": "2"}],
             },
         )
+        return dict(plan, decision=decision.made(plan))
 
     def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> str:
         """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""

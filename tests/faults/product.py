@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, summary  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, summary  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402,F401

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, folder, liveness, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, folder, liveness, summary
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 DRIVE = "A1"
@@ -23,6 +23,7 @@ PLAN = {
     "schema_version": 1, "run": {"id": "r", "name": "n"}, "host": "h", "boot_id": "b", "engine_version": "1", "parallel_drives": 1,
     "fio": {"path": "fio"}, "tune": {}, "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [{"name": "t", "cells": []}]}],
 }
+PLAN["decision"] = decision.made(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
 FILES = ("status", "plan", "tuning", "journal")
 DAMAGES = {

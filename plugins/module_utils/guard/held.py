@@ -198,7 +198,7 @@ class HeldDrive:
             self._lock.release()
             self._lock = None
 
-    def look(self) -> None:
+    def confirm(self) -> None:
         """See that the drive is still the planned one, as large as it was, without reading from it. Raises Refused.
 
         fio clamps what it is asked to the size that it finds, and tells nobody: a drive that shrinks would pass.

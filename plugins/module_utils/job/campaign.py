@@ -364,7 +364,7 @@ class Campaign:
 
     def _look(self) -> None:
         """See that what was measured is still this drive, of this size."""
-        self._watchdog.call("look at the drive", self._held.look)
+        self._watchdog.call("look at the drive", self._held.confirm)
 
     def _guard(self, step: str, **shown: t.Any) -> None:
         """Check again that the drive may be written, right before a destructive step."""
