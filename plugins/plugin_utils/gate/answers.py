@@ -50,17 +50,19 @@ def _passed(module: str, result: t.Any) -> Result:
 
 
 def screened(module: str, stdout: str) -> str:
-    """A module's output without what ansible-core would act upon or print while it reads it, before any action sees the answer."""
-    start = stdout.find("{")
+    """A module's output without what ansible-core would act upon or print while it reads it, before any action sees the answer.
+
+    Found as ansible-core finds it: from the first line that begins with {. What stands before and after the answer is left out, as core prints
+    it; output without an answer is made printable.
+    """
+    lines = stdout.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.strip().startswith("{")), len(lines))
     try:
-        answer = shape.decoded(stdout[start:]) if start >= 0 else None
-    except shape.Refused:
-        return stdout
-    if not isinstance(answer, dict):
-        return stdout
+        answer, _end = json.JSONDecoder().raw_decode("\n".join(lines[start:]).lstrip())
+    except (ValueError, RecursionError):
+        return text.lines(stdout)
     dropped = _ACTED_UPON if "warnings" in schemas.load(SCHEMA)["$defs"].get(module, {}).get("properties", {}) else (*_ACTED_UPON, "warnings")
-    kept = {key: value for key, value in answer.items() if key not in dropped and not key.startswith("_ansible_")}
-    return stdout[:start] + json.dumps(kept)
+    return json.dumps({key: value for key, value in answer.items() if key not in dropped and not key.startswith("_ansible_")})
 
 
 def _words(warnings: t.Any) -> t.Any:

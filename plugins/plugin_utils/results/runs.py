@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure but for `on_controller`."""
+"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure but for its reading of the results folder."""
 
 from __future__ import annotations
 
+import json
 import os
 import typing as t
 from pathlib import Path
@@ -23,12 +24,13 @@ class RunError(Exception):
 
 
 class Own(t.NamedTuple):
-    """A run of this controller, by its run.json. started: the controller's time. hosts: those that it asked."""
+    """A run of this controller, by its run.json. started: the controller's time. hosts: those that it asked. folder: of its results."""
 
     id: str
     name: str
     started: str
     hosts: frozenset[str]
+    folder: str = ""
 
 
 class Claim(t.NamedTuple):
@@ -47,7 +49,7 @@ def on_controller(results_dir: str) -> list[Own]:
             record = run_record.read_run(os.fspath(path.parent)) or {}
             run_id, hosts = str(record["run"]["id"]), frozenset(str(entry["host"]) for entry in record["asked"])
             if run_id == path.parent.name and RUN_ID_PATTERN.fullmatch(run_id):
-                found.append(Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts))
+                found.append(Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts, os.fspath(path.parent)))
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found
@@ -58,7 +60,7 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
 
     A host could bring an old run back by its word, whose verdicts would then be taken for new ones.
     """
-    asked = {run.id: run.hosts for run in own}
+    asked, folders = {run.id: run.hosts for run in own}, {run.id: run.folder for run in own}
     ended = {run["run_id"] for host, runs in answers.items() for run in runs if run["state"] == FINISHED and host in asked.get(run["run_id"], ())}
     open_ids, claims = [], []
     for host, runs in answers.items():
@@ -69,9 +71,34 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
                 claims.append(Claim(host, run["run_id"], "which this controller has no record of having asked of it"))
             elif run["run_id"] in ended:
                 claims.append(Claim(host, run["run_id"], "which other hosts have finished"))
+            elif _has_whole_host(folders[run["run_id"]]):
+                claims.append(Claim(host, run["run_id"], "of which this controller has a host's whole results"))
             else:
                 open_ids.append(run["run_id"])
     return sorted(set(open_ids)), claims
+
+
+def _has_whole_host(folder: str) -> bool:
+    """Whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what would tell so."""
+    states: dict[t.Any, t.Any] = {}
+    try:
+        with open(os.path.join(folder, "results.jsonl"), "rb") as source:
+            for line in source:
+                # Records of drives and tests are many, and not asked for here.
+                record = _decoded(line) if b'"state"' in line else {}
+                if record.get("kind") == "host":
+                    states[str(record.get("host"))] = record.get("state")
+    except OSError:
+        return False
+    return "ok" in states.values()
+
+
+def _decoded(line: bytes) -> t.Mapping[str, t.Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[str, str]:

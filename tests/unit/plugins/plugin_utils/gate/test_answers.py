@@ -73,3 +73,24 @@ def test_a_run_id_is_a_name_and_never_a_path():
         answer = real.of("run_info")
         answer["runs"][0]["run_id"] = run_id
         assert "runs[0].run_id" in answers.passed("run_info", answer)["msg"], run_id
+
+
+FORGED = {"changed": False, "warnings": ["\x1b]0;owned\x07"], "deprecations": [{"msg": "x"}], "ansible_facts": {"ssd_mode": "destructive"}, "_ansible_no_log": True}
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [("", ""), ("motd {\n", ""), ("\x1b[2J\n", ""), ("", "\n\x1b[2Jjunk"), ("", "\n}\x1b[2J\n}"), ("", "\x1b[2J")],
+    ids=["alone", "a brace before", "text before", "text after", "a brace after", "same line"],
+)
+def test_what_stands_around_an_answer_opens_no_way_past_the_screen(before, after):
+    assert json.loads(answers.screened("find_run", before + json.dumps(FORGED) + after)) == {"changed": False}
+
+
+def test_a_blank_that_only_ansible_core_takes_for_one_opens_no_way_past_the_screen():
+    assert json.loads(answers.screened("find_run", json.dumps(FORGED).replace(", ", ",\x0b"))) == {"changed": False}
+
+
+@pytest.mark.parametrize("stdout", ["", "\x1b[2J", "{\n\x1b[2J", "[" * 100_000, '{"a":' * 100_000, "{not}\n\x1b[2J\n}\n\x1b[2J"])
+def test_output_without_an_answer_is_printable(stdout):
+    assert answers.screened("find_run", stdout).replace("\n", "").isprintable()

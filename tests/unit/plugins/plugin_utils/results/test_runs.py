@@ -73,4 +73,16 @@ def test_a_broken_run_json_hides_no_other_run(tmp_path):
     for name, text in (("good", json.dumps(good)), ("bad", "{"), ("odd", "[]"), ("another", json.dumps(good))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(text)
-    assert runs.on_controller(str(tmp_path)) == [Own("good", "qualify", "2026", frozenset(["h"]))]
+    assert runs.on_controller(str(tmp_path)) == [Own("good", "qualify", "2026", frozenset(["h"]), str(tmp_path / "good"))]
+
+
+@pytest.mark.parametrize(
+    "states, taken_up",
+    [([], True), (["unreachable"], True), (["ok", "failed"], True), (["ok"], False), (["unfinished", "ok"], False)],
+)
+def test_a_run_that_a_host_was_done_with_is_not_taken_up_again_once_honest_hosts_are_cleaned_up(tmp_path, states, taken_up):
+    lines = [json.dumps({"kind": "host", "host": "i", "state": state}) for state in states]
+    (tmp_path / "results.jsonl").write_text("\n".join([*lines, "{", '["state"]', '{"state": []}', ""]))
+    known = [own("a", "h", "i")._replace(folder=str(tmp_path))]
+    open_ids, claims = runs.unfinished("qualify", {**says("h", ("a", "dead")), "i": []}, known)
+    assert (open_ids == ["a"]) == taken_up and bool(claims) != taken_up
