@@ -64,6 +64,7 @@ class ActionModule(HostAction):
             "ssd_run": {"id": args["run_id"], "results_dir": results_dir},
             "state": info["state"],
             "unfinished": info["unfinished"],
+            "restored": info["status"].get("restored") is not False,
             # The host job knows its host by the name it had at the start; here it has that of the inventory.
             "records": [host, *told.records],
         }
@@ -120,6 +121,8 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
         state, message = "unfinished", f"run {run_id} is done with its drives, but has yet to restore the host"
     elif info["state"] == "dead":
         state, message = "failed", f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on"
+    elif info["state"] == "damaged":
+        state, message = "failed", f"the status of run {run_id} is damaged and its host job is gone; its journal told what is here: start the playbook again"
     elif info["state"] == "failed":
         state, message = "failed", f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}"
     if problems and state == "ok":

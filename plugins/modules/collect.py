@@ -94,6 +94,11 @@ unfinished:
   type: list
   elements: str
   sample: [22123A4F5B6C]
+restored:
+  description: Whether the host's settings are back as they were, or were never changed; V(false) also for what C(tune.yml) set to stay.
+  returned: success and not in check mode
+  type: bool
+  sample: true
 records:
   description: The records of this host, its drives and tests, as in C(plugins/plugin_utils/common/schemas/results.schema.json).
   returned: success and not in check mode

@@ -25,6 +25,7 @@ def info(state, unfinished=(), message="", status=True):
         (info("absent", status=False), "failed", "no run"),
         (info("dead"), "failed", "is gone"),
         (info("dead", status=False), "failed", "never began"),
+        (info("damaged"), "failed", "is damaged"),
         (info("failed", message="no fio"), "failed", "no fio"),
     ],
 )
