@@ -263,12 +263,12 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
 
     run_id: nothing, unless the dead job of this run left some; what tune.yml set stays.
     """
-    runs = [RunDir(state_dir, each) for each in run_ids(state_dir)]
-    for run_dir in runs:
+    left = [each for each in leftovers(host, state_dir) if run_id is None or (each.run_dir.run_id == run_id and not each.record.get("keep"))]
+    # Whoever asks for one run that left nothing is not told of another that works.
+    for run_dir in [RunDir(state_dir, each) for each in run_ids(state_dir)] if left or run_id is None else []:
         if is_live(host, run_dir):
             message = "run {0} is under way and will restore this host itself; wait for it or end it (stop.yml)"
             raise JobError(message.format(run_dir.run_id))
-    left = [each for each in leftovers(host, state_dir) if run_id is None or (each.run_dir.run_id == run_id and not each.record.get("keep"))]
     restored: list[settings.Setting] = []
     if left and not check:
         with _host_to_itself("restore", STOP_TIMEOUT_S):

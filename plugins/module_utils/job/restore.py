@@ -44,18 +44,20 @@ def leftover(run_dir: RunDir) -> Leftover | None:
 
 
 def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
-    """The record of settings that the journal tells of, as its last job made them; None where nothing was changed, or all was put back."""
+    """The record of settings that the journal tells of, as its last job made them; None where nothing was changed, or all was put back; else what was not."""
     boot_id, found = None, None
     for record in history:
         if record["event"] == "job_started":
-            boot_id = record["boot_id"]
+            boot_id = record.get("boot_id")
         elif record["event"] == "tuned" and not record.get("test"):
             changed = [item for item in record["settings"] if item.get("kind") in KINDS and item.get("before") not in (None, item.get("effective"))]
             made = changed + list(record.get("side_effects") or [])
             about = {"boot_id": boot_id, "keep": bool(record.get("keep")), "made": record["time"], "order": record.get("order")}
             found = dict(about, settings=made) if made else found
-        elif record["event"] == "restored":
-            found = None
+        elif record["event"] == "restored" and found:
+            failed = {item.get("path") for item in record.get("settings") or [] if item.get("outcome") == "failed"}
+            left = [item for item in found["settings"] if item["path"] in failed]
+            found = dict(found, settings=left) if left else None
     return found
 
 

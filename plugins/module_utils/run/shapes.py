@@ -44,6 +44,7 @@ RECORD: Fields = {"event": str, "time": str}
 EVENTS: t.Mapping[str, Fields] = {
     "job_started": {"boot_id?": str},
     "tuned": {"settings": [{"path": str}]},
+    "restored": {"settings?": [{"path": str}]},
     "guard": {"drive": str},
     "drive_started": {"drive": str, "identity?": dict},
     "drive_finished": {"drive": str, "outcome?": str, "message?": str},

@@ -199,6 +199,14 @@ def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_pa
     assert host.read("/sys/x") == "0"
 
 
+@pytest.mark.parametrize("failed", [[], ["/sys/x"], ["/sys/x", "/sys/y"]])
+def test_the_journal_tells_of_settings_that_its_job_could_not_put_back(failed):
+    settings = [{"kind": "sysfs", "name": "n", "path": path, "before": "0", "wanted": "1", "effective": "1"} for path in ("/sys/x", "/sys/y")]
+    done = [dict(item, outcome="failed" if item["path"] in failed else "restored") for item in settings]
+    history = [{"event": "job_started", "boot_id": "b"}, {"event": "tuned", "time": "t", "settings": settings}, {"event": "restored", "settings": done}]
+    assert [item["path"] for item in (restore.journalled(history) or {"settings": []})["settings"]] == failed
+
+
 def test_no_run_starts_on_settings_that_could_not_be_put_back():
     failed = {"path": "/sys/x", "message": "Invalid argument", "effective": "a", "outcome": "failed"}
     with pytest.raises(restore.NotRestored, match="/sys/x: Invalid argument"):
@@ -211,6 +219,7 @@ def test_a_live_run_is_neither_removed_nor_restored(run_dir):
         control.remove(Host(), run_dir)
     with pytest.raises(control.JobError, match="restore this host itself"):
         control.restore(Host(), run_dir.state_dir)
+    assert control.restore(Host(), run_dir.state_dir, run_id="another")["action"] == "nothing"
 
 
 @pytest.fixture
