@@ -226,7 +226,8 @@ class Campaign:
 
     def _make_settings_again(self, names: dict[str, t.Any]) -> None:
         """Make again what changed since the last test, or with the new queue that a purge may give the drive; it is not measured yet."""
-        again = self._job.tuned.reapply(self._name)
+        # A queue's attribute waits for the drive's I/O.
+        again = self._watchdog.call("make settings again", lambda: self._job.tuned.reapply(self._name))
         if again:
             self._note("tuned", settings=again, **names)
 

@@ -32,16 +32,16 @@ def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[
 
 
 def _blank(work: Work) -> str:
-    """"" once the drive reads as blank, else why not."""
+    """"" once the drive reads as blank, else why not. Raises Refused, and Hangs for a drive that gives no answer."""
     method = methods.METHODS["deallocate"]
     work.capabilities = methods.probe(work.host, work.identity)[method.family]
     lacking = method.supported(work.capabilities)
     if lacking:
         return lacking
     try:
-        work.held.check()
+        work.bounded("guard before it is left blank", work.held.check)
         method.run(work)
-        seen = look.take(work.handle, work.identity["size_bytes"], _LOOK)
+        seen = work.bounded("look whether it is blank", lambda: look.take(work.handle, work.identity["size_bytes"], _LOOK))
     except (PurgeError, OSError) as error:
         return str(error)
     return "" if seen.blank else "it does not read as blank once it is deallocated"
