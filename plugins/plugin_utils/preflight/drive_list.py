@@ -41,7 +41,7 @@ def _host(host: str, answer: t.Any) -> list[str]:
     lines = [f"    {_name(host)}:"]
     if drives is None:
         return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
-    chosen = [drive for drive in drives if drive.get("eligible") is True and drive.get("selector") and not _is_template(drive)]
+    chosen = [drive for drive in drives if drive.get("eligible") is True and _has_name(drive) and not _is_template(drive)]
     rest = [drive for drive in drives if drive not in chosen]
     lines.append("      ssd_drives:" if chosen else "      ssd_drives: []")
     for drive in chosen:
@@ -51,6 +51,13 @@ def _host(host: str, answer: t.Any) -> list[str]:
     if not drives:
         lines += _comments(_ENTRY_INDENT, ["no drive found"])
     return lines
+
+
+def _has_name(drive: t.Mapping[str, t.Any]) -> bool:
+    """Whether its selector names it: a host may answer what it likes, and must not end the list of the others."""
+    selector = drive.get("selector")
+    named = isinstance(selector, t.Mapping) and any(key in selector for key in entry.SELECTOR_KEYS)
+    return named and isinstance(entry.selector_item(selector)[1], str)
 
 
 def _is_template(drive: t.Mapping[str, t.Any]) -> bool:
@@ -84,7 +91,7 @@ def _about(drive: t.Mapping[str, t.Any]) -> str:
 
 
 def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
-    named = [_entry(drive)] if drive.get("selector") else []
+    named = [_entry(drive)] if _has_name(drive) else []
     named += ["  its name holds a template of Ansible's ({{, {% or {#): look at the drive, and at who runs this host"] if named and _is_template(drive) else []
     return named + [f"  {refusal['code']}: {refusal['message']}" for refusal in drive.get("refusals", [])]
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal, shape
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
 
 CELLS = ("rand-4k-w100", "rand-4k-w0")
 RULE = {"tracked": [{"cell": CELLS[0], "metric": "iops"}], "window": 5, "range_limit": 0.2, "slope_limit": 0.1, "sample_every": 1}
@@ -21,6 +22,13 @@ def test_nothing_of_a_tests_end_is_lost_on_the_way_to_the_report(rule, values):
     for number, value in enumerate(values, 1):
         rounds.add({cell: {"iops": float(value), "write_iops": float(value)} for cell in CELLS}, bytes_written=number * 100, elapsed_s=number * 60.0)
     windows = rounds.steady_state() if values else []
-    told = {"outcome": "complete", "reasons": [], "rounds": rounds.count, "steady_state": windows, "metrics": {}, "cells": rounds.averages()}
+    metrics = {item["metric"] + FITTED_END: item["fitted_end"] for item in windows}
+    told = {"outcome": "complete", "reasons": [], "rounds": rounds.count, "steady_state": windows, "metrics": metrics, "cells": rounds.averages()}
     record = {**ENVELOPE, "drive": "A1", "test": "iops", "attempt": 1, **told, "saturation": rounds.saturation()}
     assert journal._of_event("test_finished").passed(record) == (record, 0)
+
+
+@pytest.mark.parametrize("name", ["results", "journal"])
+def test_every_figure_that_a_criterion_may_name_passes(name):
+    figures = dict.fromkeys(criteria.METRICS, 1.5)
+    assert shape.of(name, "metrics").passed(figures) == (figures, 0)

@@ -70,3 +70,11 @@ def test_reads_back_as_the_eligible_drives_whatever_a_drive_calls_itself(host, k
 def test_a_host_without_an_answer_has_no_drives(answer):
     assert yaml.safe_load(drive_list.render({"a": answer}))["ssd_servers"]["hosts"]["a"] == {"ssd_drives": []}
     assert "a" in drive_list.failures({"a": answer})
+
+
+@pytest.mark.parametrize("eligible", [True, False])
+@pytest.mark.parametrize("selector", [{}, {"model": "x"}, {"serial": {"a": 1}}, {"serial": None}, ["serial"], "serial", 5, None])
+def test_a_selector_that_names_nothing_does_not_end_the_list(selector, eligible):
+    answers = {"odd": {"drives": [found(selector, eligible)]}, "good": {"drives": [found({"serial": "S1"})]}}
+    hosts = yaml.safe_load(drive_list.render(answers))["ssd_servers"]["hosts"]
+    assert hosts == {"odd": {"ssd_drives": []}, "good": {"ssd_drives": [{"serial": "S1"}]}}
