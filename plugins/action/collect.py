@@ -69,6 +69,7 @@ class ActionModule(HostAction):
             "records": [host, *told.records],
         }
         warnings = [host["message"]] if host["state"] != "ok" else []
+        warnings += info.get("damage", [])
         warnings += [f"{told.dropped} keys of its records are unknown here and left out"] if told.dropped else []
         if warnings:
             result["warnings"] = [f"{name}: {warning}" for warning in warnings]

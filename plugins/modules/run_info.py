@@ -105,6 +105,12 @@ snapshot:
   returned: when O(run_id) is given
   type: dict
   sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64, governor: performance}
+damage:
+  description: A sentence for each file of the run that is not as it was written; what can still be read of it counts.
+  returned: when O(run_id) is given
+  type: list
+  elements: str
+  sample: ["/var/lib/ssdlab-fleet/runs/nightly/journal.jsonl: 1 line(s) of it are no records, the first is line 12"]
 packed:
   description: The archive of the run's folder.
   returned: when O(archive) is true, the host knows the run, and not in check mode
@@ -141,7 +147,7 @@ def main():
             if args["archive"] and run.state != summary.ABSENT and not module.check_mode:
                 result["packed"] = archive.pack(run_dir)
             result.update(state=run.state, status=run.status, unfinished=summary.unfinished(run), records=summary.records(run))
-            result["snapshot"] = summary.host_snapshot(run)
+            result.update(snapshot=summary.host_snapshot(run), damage=run.damage)
         module.exit_json(changed=False, **result)
     except (ValueError, OSError) as error:
         module.fail_json(msg="cannot read the runs in {0}: {1}".format(args["state_dir"], error))
