@@ -10,6 +10,7 @@ from ..core.files import Damaged
 from ..core.host import Host
 from ..run.folder import Journal, RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live
+from ..run.summary import UNKNOWN
 from ..tuning import settings
 from ..tuning.kinds import KINDS
 
@@ -119,7 +120,7 @@ def _unknown(left: Leftover) -> settings.Setting:
 
 def _tell(run_dir: RunDir, done: list[settings.Setting]) -> None:
     known: t.Mapping[str, t.Any] = next(iter(read_journal(run_dir.journal)), {})
-    journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=known.get("host"))
+    journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=known.get("host") or UNKNOWN)
     try:
         journal.add("restored", settings=done)
     finally:
