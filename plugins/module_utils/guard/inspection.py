@@ -116,10 +116,8 @@ def _safe_look(host: Host, one: _Seen, held: Dict[str, int], terms: Terms) -> No
     facts = one.facts
     if facts is None:
         return
-    lifted = lifted_codes(one.selector, facts.own_data)
-    known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted]
     try:
-        look_at(host, facts, held.get(facts.path), terms, one.ledger, known)
+        look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.selector, facts.own_data))
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
         one.refused += make_refusals("probe_failed", facts.path, ["%s: %s" % (type(error).__name__, error)])
 

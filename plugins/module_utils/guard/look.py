@@ -170,12 +170,12 @@ class _Seeing:
 
 
 def _without(known: Sequence[Extent], offset: int, data: bytes) -> bytes:
-    """The data of a block without what is known."""
-    for extent in sorted(known, reverse=True):  # from behind, so that offsets before it stay
-        start, end = max(0, extent.offset - offset), extent.offset + extent.length - offset
-        if start < len(data) and end > 0:
-            data = data[:start] + data[end:]
-    return data
+    """The data of a block without what is known. Extents may overlap: a table is found by wipefs and by its own bytes."""
+    kept, place = [], 0
+    for extent in sorted(known):
+        kept.append(data[place : max(place, extent.offset - offset)])
+        place = max(place, extent.offset + extent.length - offset)
+    return b"".join([*kept, data[place:]])
 
 
 def _ends(reader: Readers, seeing: _Seeing) -> None:

@@ -13,14 +13,14 @@ import fcntl
 import os
 import stat
 import struct
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from ..core.host import Host
 from ..drive import identity as drive
 from . import configured, content, look, mentions, own_data, users
 from .blocks import Reader
 from .device import probe_device
-from .facts import EVIDENCE, Facts, Machine, Mark, add
+from .facts import EVIDENCE, Facts, Machine, add
 from .look import Extent, Terms
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
@@ -81,11 +81,12 @@ def _kind(host: Host, name: str) -> str:
 
 
 def look_at(
-    host: Host, facts: Facts, held: Optional[int], terms: Terms, ledger: Optional[Mapping[str, Any]] = None, known: Sequence[Mark] = ()
+    host: Host, facts: Facts, held: Optional[int], terms: Terms, ledger: Optional[Mapping[str, Any]] = None, lifted: Collection[str] = ()
 ) -> None:
     """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at random, or all.
 
-    known: bytes that do not count. Sets facts.look, facts.unsigned and what proves that the data is ours; superblocks become signatures.
+    lifted: codes that the drive's entry lifts; a signature or a table then does not count itself, and what lies beside it does. Sets facts.look,
+    facts.unsigned and what proves that the data is ours; superblocks become signatures.
     """
     with _opened(host, facts, held) as handle:
         if handle is None:
@@ -93,7 +94,8 @@ def look_at(
         size, block_bytes = facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
         try:
             content.probe_places(host, facts, handle, size, block_bytes)
-            if not facts.signatures or known:
+            if not facts.signatures or "signature" in lifted:
+                known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted]
                 excused = [Extent(mark.offset, mark.length) for mark in known] + _sentinels(Reader(handle, size, block_bytes), ledger)
                 proves = ledger is not None and not own_data.touched(host, ledger, facts.identity)
                 _keep(facts, look.take(handle, size, terms, excused, fill_counts=not proves), proves)
