@@ -130,7 +130,8 @@ class Watch:
                 time.sleep(random.uniform(0.5, 1.5) * LOOK_EVERY_S)
                 looks.append(self.look(deep=number == LOOKS - 1))
                 for key, opener in traffic.since():
-                    if not any(other.passing for other in looks[-1].get(key, ())):  # else it was them, as far as we can tell
+                    # A read was theirs who pass by, as far as we can tell; none of them writes so.
+                    if opener.writes or not any(other.passing for other in looks[-1].get(key, ())):
                         looks[-1].setdefault(key, set()).add(opener)
                 if len(looks) >= READER_COUNTS and time.monotonic() - began > MOST_S:
                     break
@@ -170,9 +171,16 @@ class Watch:
             path = re.sub(r" \(deleted\)$", "", self._host.readlink(process + "/exe") or "")  # its package was updated since
             name = os.path.basename(path)
             shown = self._host.get(process + "/comm") or "?"
-            known = name in PASSING and _TRUSTED_PLACES.match(path) is not None
+            known = name in PASSING and _TRUSTED_PLACES.match(path) is not None and self._in_our_root(process)
             self._programs[at] = (name if known else shown, known)
         return self._programs[at]
+
+    def _in_our_root(self, process: str) -> bool:
+        """Whether paths mean to a process what they mean to us: in a container /usr/sbin/smartd is what its image put there."""
+        try:
+            return os.path.samestat(os.stat(self._host.path(process + "/root")), os.stat(self._host.path("/")))
+        except OSError:
+            return False
 
     # --- descriptors -------------------------------------------------------------------------------------------------------------
 

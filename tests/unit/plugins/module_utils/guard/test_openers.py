@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import openers
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.openers import LOOKS, READER_COUNTS, Opener, Watch, judge
 
 READER, OTHER = Opener("cat", 7, False, False), Opener("dd", 8, False, False)
@@ -49,4 +50,22 @@ def test_one_look_alone_decides_by_itself():
 def test_a_program_is_known_by_the_file_that_runs(fake, program, passing):
     fake.put("/proc/7/comm", "smartd\n")
     os.symlink(program, fake.path("/proc/7/exe"))
+    os.symlink(fake.path("/"), fake.path("/proc/7/root"))
     assert Watch(fake, set(), {}, {}, {})._program("/proc/7")[1] is passing
+
+
+def test_a_program_of_a_container_is_not_known_by_its_path(fake, tmp_path):
+    fake.put("/proc/7/comm", "smartd\n")
+    os.symlink("/usr/sbin/smartd", fake.path("/proc/7/exe"))
+    os.makedirs(tmp_path / "container")
+    os.symlink(tmp_path / "container", fake.path("/proc/7/root"))
+    assert Watch(fake, set(), {}, {}, {})._program("/proc/7") == ("smartd", False)
+
+
+@pytest.mark.parametrize("writes, users", [(True, {"8:0": ["somebody"]}), (False, {})])
+def test_a_write_between_two_looks_counts_beside_one_who_passes_by(fake, monkeypatch, writes, users):
+    """multipathd has its paths open all the time, and only reads."""
+    monkeypatch.setattr(Watch, "look", lambda *_watch, **_deep: {"8:0": {UDEV}})
+    monkeypatch.setattr("time.sleep", lambda _s: None)
+    monkeypatch.setattr(openers._Traffic, "since", lambda _traffic: [("8:0", Opener("somebody", 0, writes, False))])
+    assert Watch(fake, set(), {}, {}, {}).observe().users == users
