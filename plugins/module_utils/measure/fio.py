@@ -66,7 +66,8 @@ def fill(job: str, values: t.Mapping[str, t.Any]) -> str:
 def strays(job: str, device: str) -> list[str]:
     """Lines of a filled-in job that would have fio work on, or run, anything but `device`."""
     pairs = [(line.strip(), *(part.strip() for part in line.partition("=")[::2])) for line in job.splitlines() if line.strip()[:1] not in "#;["]
-    wrong = [line for line, key, value in pairs if key in NAMING or (key == "filename" and value != device)]
+    # "include FILE" has no =; the first word names the option.
+    wrong = [line for line, key, value in pairs if key.split(" ")[0] in NAMING or (key == "filename" and value != device)]
     return wrong + ([] if any(key == "filename" for _line, key, _value in pairs) else ["no filename: fio makes files of its own"])
 
 

@@ -128,6 +128,13 @@ def alive(pid):
         return False
 
 
+@pytest.mark.parametrize("line", ["include other.fio", "include=other.fio", "filename=/dev/sdb", "exec_prerun = dd", "directory=/"])
+def test_a_job_that_names_more_than_the_drive_is_a_stray(line):
+    job = "[cell]\nfilename=/dev/sda\nrw=write\n"
+    assert fio.strays(job, "/dev/sda") == []
+    assert fio.strays(job + line + "\n", "/dev/sda") == [line]
+
+
 def test_a_stop_ends_fio(fake_fio, tmp_path):
     stop = threading.Event()
     threading.Thread(target=lambda: (wait_for((tmp_path / "pid").exists), stop.set())).start()
