@@ -26,6 +26,8 @@ _PIECES = 8
 # How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
 _OVERTIME = 2.0
 _MISS = 0.001
+# Of a drive that still counts as alive while all of it is read.
+_SLOWEST_BYTES_PER_S = 50e6
 # What an erased drive returns; which of the two is its own choice, but it is one.
 _FILLS = (0x00, 0xFF)
 # (bytes of a piece, how many at a time) → a reader of them
@@ -90,6 +92,11 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
         return 1.0
     share = math.ceil(data_bytes / BLOCK_BYTES) / max(1, size_bytes // BLOCK_BYTES)
     return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
+
+
+def longest_s(terms: Terms, size_bytes: int) -> float:
+    """How long a look may take on a drive that answers."""
+    return size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME) * terms.seconds
 
 
 def text(record: Dict[str, Any], capacity: Callable[[int], str]) -> str:

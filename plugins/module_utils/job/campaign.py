@@ -15,7 +15,7 @@ import typing as t
 from ..core.deadline import Hangs, Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
-from ..guard.look import Terms
+from ..guard.look import Terms, longest_s
 from ..measure import fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
@@ -371,8 +371,10 @@ class Campaign:
         """Check again that the drive may be written, right before a destructive step."""
         if shown:
             self._show(**dict({"round": 0, "cell": None, "last": None}, **shown))
+        begins = self._held.handle is None  # only then the guard looks at what lies on the drive
+        look_s = longest_s(self._job.terms, self._plan["expected"].get("size_bytes") or 0) if begins else 0.0
         try:
-            self._watchdog.call("guard before " + step, self._held.take if self._held.handle is None else self._held.check)
+            self._watchdog.call("guard before " + step, self._held.take if begins else self._held.check, look_s)
         except Refused as refused:
             self._note(
                 "guard", step=step, eligible=False, refusals=refused.refusals, overridden=self._held.overridden, identity=self._held.identity,

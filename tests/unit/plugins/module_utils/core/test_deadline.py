@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps that may never end."""
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline
+
+
+@pytest.fixture
+def slow():
+    """A step that takes 0.8 s unless the test ends before."""
+    over = threading.Event()
+    yield lambda: over.wait(0.8)
+    over.set()
+
+
+def test_a_step_that_does_not_end_in_time_hangs(slow, monkeypatch):
+    monkeypatch.setattr(deadline, "STEP_TIMEOUT_S", 0.1)
+    with pytest.raises(deadline.Hangs, match="in the step look"):
+        deadline.Watchdog(threading.Event()).call("look", slow)
+
+
+def test_a_step_that_is_known_to_be_long_gets_its_time(slow, monkeypatch):
+    monkeypatch.setattr(deadline, "STEP_TIMEOUT_S", 0.1)
+    assert deadline.Watchdog(threading.Event()).call("look", slow, longer_s=5.0) is False
