@@ -8,6 +8,7 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 
@@ -68,3 +69,14 @@ def test_nobody_waits_for_a_drive_that_hangs_at_the_end(work_of, step):
 @pytest.mark.parametrize("finished", [[], STEADY + [{"test": "wsat", "outcome": "invalid"}]])
 def test_what_did_not_go_well_is_left_as_it_is(work_of, finished):
     assert leaving.make_blank(work_of(hangs="check"), finished)["state"] == leaving.AS_IS
+
+
+def test_a_drive_that_the_guard_refuses_stays_and_its_results_stand(work_of):
+    work = work_of(hangs="discard")
+
+    def refuse():
+        raise Refused([{"code": "opened", "message": "it is open in qemu"}])
+
+    work.held.check = refuse
+    left = leaving.make_blank(work, STEADY)
+    assert left["state"] == leaving.AS_IS and "open in qemu" in left["reason"]
