@@ -57,6 +57,8 @@ class HeldDrive:
         self.purge_is_ours = False
         # Why what lies on it is to be kept as evidence; "": it is not.
         self.evidence = ""
+        # It was seen to hold nothing after our last write.
+        self.blank = False
         # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
         self.unsettled = False
         self._before: own_data.Before | None = None
@@ -189,8 +191,8 @@ class HeldDrive:
         """Note what we leave on the drive, close it and free its lock; harmless when it is not held."""
         if self._before is not None and self.handle is not None and not self.unsettled:
             with contextlib.suppress(OSError):  # a drive that can't be read any more: the ledger goes on saying that we write
-                own_data.end(self._host, self._before, self.identity, self.evidence)
-        self._content_is_ours, self.purge_is_ours, self._before = False, False, None
+                own_data.end(self._host, self._before, self.identity, self.evidence, self.blank)
+        self._content_is_ours, self.purge_is_ours, self.blank, self._before = False, False, False, None
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ledger of drives that we wrote to. That a drive is in it proves nothing yet: somebody may have written since.
 
-`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, written: {boot_id, diskseq,
-sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file that root alone may write. The data is ours only where one of
+`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, blank,
+written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file that root alone may write. The data is ours only where one of
 two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look found nothing but blank blocks and fio's fill.
 """
 from __future__ import annotations
@@ -87,10 +87,11 @@ def known(entry: Mapping[str, Any]) -> Dict[str, Any]:
 def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
     """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and unchanged.
 
-    Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we know not who wrote last.
+    Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we know not who wrote last;
+    nor for a drive that we left blank: what is on it now came there, if only past the counters (nvme write, sg_dd).
     """
     before, now_written = entry.get("written"), written(host, identity)
-    if entry["state"] == WRITING or identity.get("backing_file") or not isinstance(before, dict):
+    if entry["state"] == WRITING or entry.get("blank") or identity.get("backing_file") or not isinstance(before, dict):
         return False
     told = all(now_written[key] for key in ("boot_id", "diskseq", "sectors", "iostats"))
     return told and all(before.get(key) == value for key, value in now_written.items())
@@ -124,15 +125,16 @@ def note_sentinels(before: Before, identity: Mapping[str, Any], sentinels: Mappi
     _write(before.state_dir, identity, {"run_id": before.run_id, "state": WRITING, "released": None, "sentinels": listed})
 
 
-def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "") -> None:
+def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "", blank: bool = False) -> None:
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 
-    reason: why it is to be kept as evidence; "": it is not. A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before.
+    reason: why it is to be kept as evidence; "": it is not. blank: it was seen to hold nothing after our last write.
+    A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before.
     """
     left = written(host, identity)
     if left != before.written or not left["iostats"]:
         state = EVIDENCE if reason else RELEASED
-        fields = {"run_id": before.run_id, "state": state, "released": now(), "reason": reason, "written": left}
+        fields = {"run_id": before.run_id, "state": state, "released": now(), "reason": reason, "blank": blank, "written": left}
         _write(before.state_dir, identity, fields)
     elif before.entry is not None:
         _write(before.state_dir, identity, before.entry)

@@ -154,7 +154,9 @@ class Campaign:
         if missed:
             self._note("left", state=leaving.EVIDENCE, reason=self._held.evidence, seconds=0)
         elif self._job.leave == leaving.BLANK:
-            self._note("left", **leaving.make_blank(self._work({"purge": {}}, {}), self._finished))
+            left = leaving.make_blank(self._work({"purge": {}}, {}), self._finished)
+            self._held.blank = left["state"] == leaving.BLANK
+            self._note("left", **left)
 
     def _run_test(self, test: t.Mapping[str, t.Any]) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""

@@ -46,10 +46,10 @@ class Drive:
             file.seek(offset)
             file.write(data)
 
-    def run(self, run_id="r", sectors=200, reason=""):
+    def run(self, run_id="r", sectors=200, reason="", blank=False):
         before = own_data.begin(self.host, self.state_dir, IDENTITY, run_id)
         self.count(sectors)
-        own_data.end(self.host, before, IDENTITY, reason)
+        own_data.end(self.host, before, IDENTITY, reason, blank)
 
     def seen(self, identity=None):
         entry = own_data.read(self.state_dir, identity or IDENTITY)
@@ -120,6 +120,13 @@ def test_nothing_is_proved_of_what_was_released_while_the_kernel_did_not_count(f
     drive.counting("0")
     drive.run(sectors=100)
     drive.counting("1")
+    assert drive.seen()["state"] == "released" and drive.seen()["untouched"] is False
+
+
+def test_the_counters_prove_nothing_of_a_drive_that_was_left_blank(fake, tmp_path):
+    """Data that is there now was written past them: `nvme write`, sg_dd."""
+    drive = Drive(fake, tmp_path / "drive")
+    drive.run(blank=True)
     assert drive.seen()["state"] == "released" and drive.seen()["untouched"] is False
 
 
