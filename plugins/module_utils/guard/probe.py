@@ -88,7 +88,8 @@ def look_at(
     lifted: codes that the drive's entry lifts; a signature or a table then does not count itself, and what lies beside it does. Sets facts.look,
     facts.unsigned and what proves that the data is ours; superblocks become signatures.
     """
-    with _opened(host, facts, held) as handle:
+    # Not exclusively: for so long nobody else could mount it, or assemble what it belongs to, and plan mode changes nothing.
+    with _opened(host, facts, held, False) as handle:
         if handle is None:
             return
         size, block_bytes = facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
@@ -126,12 +127,12 @@ def _sentinels(reader: Reader, ledger: Optional[Mapping[str, Any]]) -> List[Exte
 
 
 @contextlib.contextmanager
-def _opened(host: Host, facts: Facts, held: Optional[int]) -> Iterator[Optional[int]]:
-    """The device node: exclusively, unless we hold it so already. None where it can't be opened, or is not what sysfs described."""
+def _opened(host: Host, facts: Facts, held: Optional[int], exclusively: bool = True) -> Iterator[Optional[int]]:
+    """The device node: exclusively if asked for, unless we hold it so already. None where it can't be opened, or is not what sysfs described."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECT
     handle: Optional[int] = None
     try:
-        handle = os.open(host.path(facts.path), flags | (os.O_EXCL if held is None else 0))
+        handle = os.open(host.path(facts.path), flags | (os.O_EXCL if exclusively and held is None else 0))
     except OSError as error:
         if error.errno == errno.EBUSY:
             facts.busy = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import uuid
+import zlib
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
 EFI_SYSTEM = ("c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "0xef")
@@ -52,16 +53,24 @@ def partitions(read: Read, size_bytes: int) -> List[Partition]:
 
 
 def extents(read: Read, size_bytes: int) -> List[Tuple[int, int]]:
-    """(offset, length) of the tables' own bytes: of an MBR its partition entries and boot code, of a GPT its headers and entries. Raises OSError."""
+    """(offset, length) of the tables' own bytes: of an MBR its partition entries and boot code, of a whole GPT its headers and entries. Raises OSError."""
     found = [(0, 512)] if read(510, 2) == b"\x55\xaa" else []
     for block_bytes in _BLOCK_BYTES:
         for offset in (block_bytes, size_bytes - block_bytes):
             header = read(offset, 92) if offset > 0 else b""
-            if header[:8] == _SIGNATURE and len(header) == 92:
+            if header[:8] == _SIGNATURE and _is_whole(header):
                 first_block, count, entry_bytes = struct.unpack_from("<QII", header, 72)
                 length = -(-min(count, _MOST_ENTRIES) * min(entry_bytes, 4096) // 512) * 512
                 found += [(offset, block_bytes), (first_block * block_bytes, length)]
     return found
+
+
+def _is_whole(header: bytes) -> bool:
+    """Whether a GPT header is as it was written: one that is damaged could call any part of the drive its entries."""
+    if len(header) < 92:
+        return False
+    length, checksum = struct.unpack_from("<II", header, 12)
+    return length == 92 and checksum == zlib.crc32(header[:16] + bytes(4) + header[20:92])
 
 
 def _gpt(read: Read, offset: int, block_bytes: int) -> List[Partition]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import struct
 import uuid
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -36,11 +37,11 @@ class Image(bytearray):
         self[offset:offset + len(data)] = data
 
     def gpt(self, kind, block=512, header=None, first=64, last=127, entry_bytes=128):
-        """A header after UEFI 2.10, table 5-5, and one entry after table 5-6; checksums are not looked at."""
+        """A header after UEFI 2.10, table 5-5, and one entry after table 5-6; the entries' checksum is not looked at."""
         header = block if header is None else header
         entries = header + block if header < len(self) // 2 else header - block
         fields = struct.pack("<8s4sIIIQQQQ16sQII", b"EFI PART", b"\0\0\1\0", 92, 0, 0, header // block, 0, 0, 0, b"", entries // block, 4, entry_bytes)
-        self.put(header, fields)
+        self.put(header, fields[:16] + struct.pack("<I", zlib.crc32(fields + bytes(4))) + fields[20:])
         self.put(entries, struct.pack("<16s16sQQ", uuid.UUID(kind).bytes_le, uuid.UUID(OWN).bytes_le, first, last))
         return self
 
