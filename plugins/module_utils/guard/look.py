@@ -28,6 +28,7 @@ _OVERTIME = 2.0
 _MISS = 0.001
 # Of a drive that still counts as alive while all of it is read.
 _SLOWEST_BYTES_PER_S = 50e6
+_SHORT_STEP_S = 60.0
 # What an erased drive returns; which of the two is its own choice, but it is one.
 _FILLS = (0x00, 0xFF)
 # (bytes of a piece, how many at a time) → a reader of them
@@ -94,9 +95,10 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
     return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
 
 
-def longest_s(terms: Terms, size_bytes: int) -> float:
-    """How long a look may take on a drive that answers."""
-    return size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME) * terms.seconds
+def longer_s(terms: Terms, size_bytes: int) -> float:
+    """How much longer than any short step a look may take on a drive that answers; 0 where it is a short step itself."""
+    longest_s = size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME) * terms.seconds
+    return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
 
 def text(record: Dict[str, Any], capacity: Callable[[int], str]) -> str:

@@ -15,7 +15,7 @@ import typing as t
 from ..core.deadline import Hangs, Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
-from ..guard.look import Terms, longest_s
+from ..guard.look import Terms, longer_s
 from ..measure import fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
@@ -374,7 +374,7 @@ class Campaign:
         if shown:
             self._show(**dict({"round": 0, "cell": None, "last": None}, **shown))
         begins = self._held.handle is None  # only then the guard looks at what lies on the drive
-        look_s = longest_s(self._job.terms, self._plan["expected"].get("size_bytes") or 0) if begins else 0.0
+        look_s = longer_s(self._job.terms, self._plan["expected"].get("size_bytes") or 0) if begins else 0.0
         try:
             self._watchdog.call("guard before " + step, self._held.take if begins else self._held.check, look_s)
         except Refused as refused:
