@@ -386,7 +386,7 @@ def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):
 def test_a_ledger_that_somebody_else_may_write_does_not_count(lab):
     lab.run("one")
     os.chmod(lab.state, 0o777)
-    assert lab.codes() == ["unsigned_data"]
+    assert lab.codes() == ["untrusted_state"]
 
 
 def test_a_killed_run_goes_on_and_no_other_run_may(lab):
