@@ -53,7 +53,7 @@ def main():
         clean_after_killed_demos()
         for name, figures in DRIVES.items():
             simulator.create(directory, name, simulator.model_plugin(**figures))
-        run_id = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-demo"
+        run_id = new_run_id()
         playbook = start_playbook(directory, run_id)
         playbook.wait()
         return verdict(run_id)
@@ -65,6 +65,16 @@ def main():
         end_playbook(playbook)
         clean_up(directory)
         lock.close()
+
+
+def new_run_id():
+    """An id that no other demo has, with its folder: two that start in one second would take each other's run for theirs."""
+    while True:
+        run_id = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-demo"
+        with contextlib.suppress(FileExistsError):
+            (RESULTS / run_id).mkdir(parents=True)
+            return run_id
+        time.sleep(0.5)
 
 
 def stop(number, _frame):
