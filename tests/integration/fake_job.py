@@ -36,7 +36,10 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     status.set_drive(DRIVE, phase="precondition", test=TEST, test_index=1, tests=1, last=left, time_left_s=float(seconds))
     print("running", flush=True)
     select.select([sys.stdin], [], [], float(seconds))
-    window = {"cell": "c", "metric": "write_iops", "steady": True, "average": 41200.6}
+    window = {
+        "cell": "c", "metric": "write_iops", "steady": True, "rounds": 5, "window_rounds": [1, 2, 3, 4, 5], "window_values": [41200.6] * 5,
+        "average": 41200.6, "range_ratio": 0.0, "slope": 0.0, "slope_ratio": 0.0, "reasons": [],
+    }
     journal.add("test_finished", outcome="steady", reasons=[], rounds=5, steady_state=[window], metrics={"write_iops": 41200.6}, cells=[], **test)
     for name in (DRIVE, "B2"):
         status.set_drive(name, phase="done", outcome="complete")

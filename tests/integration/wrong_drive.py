@@ -210,7 +210,12 @@ class Bench(contextlib.ExitStack):
         """
         seals = [("sh", "-c", 'sha256sum < "$0" > "$0.sealed"', disk.file) for disk in self.disks.values()]
         tasks = [{"name": "Stage", "ansible.builtin.command": {"argv": list(map(str, argv))}} for argv in [*stages, ("sync",), *seals]]
-        start = {"name": "Start", "ansible.builtin.import_role": {"name": "ssdlab.fleet.workload"}, "when": "ssd_run.destructive"}
+        # As the role workload starts the job, without its own preflight: that would see what is staged.
+        given = {
+            "run_id": "{{ ssd_run.id }}", "run_name": "{{ ssd_run.name }}", "state_dir": "{{ ssd_state_dir }}", "boot_id": "{{ ssd_seen.boot_id }}",
+            "drives": "{{ ssd_seen.drives }}",
+        }
+        start = {"name": "Start", "ssdlab.fleet.host_job": given, "when": "ssd_run.destructive", "register": "ssd_job"}
         shipped = [{"import_playbook": str(REPO / "playbooks" / (name + ".yml"))} for name in ("preflight", "watch", "collect", "report")]
         between = {"hosts": "ssd_servers", "gather_facts": False, "become": False, "tasks": [*tasks, start]}
         path = Path(self.folder, "between.yml")
