@@ -115,7 +115,7 @@ def kill_group(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def wait_for(what: str, probe: Callable[[], Any], timeout_s: float = 60) -> Any:
+def wait_for(what: str, probe: Callable[[], Any], timeout_s: float = 180) -> Any:
     """Ask until the answer is true, and return it."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
