@@ -123,9 +123,15 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
     elif info["state"] == "dead":
         state, message = "failed", f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on"
     elif info["state"] == "damaged":
-        state, message = "failed", f"the status of run {run_id} is damaged and its host job is gone; its journal told what is here: go on with it by -e ssd_run_id={run_id}"
+        state, message = (
+            "failed",
+            f"the status of run {run_id} is damaged and its host job is gone; its journal told what is here: go on with it by -e ssd_run_id={run_id}",
+        )
     elif info["state"] == "failed":
-        state, message = "failed", f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; go on with it by -e ssd_run_id={run_id}"
+        state, message = (
+            "failed",
+            f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; go on with it by -e ssd_run_id={run_id}",
+        )
     if problems and state == "ok":
         state, message = "failed", f"what it tells of run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)"
     return {

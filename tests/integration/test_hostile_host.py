@@ -124,15 +124,37 @@ def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
     assert code == 0 and "forged" not in output and "CUSTOM STATS" not in output, output
 
 
-@pytest.mark.parametrize("module", ["run_info", "host_info", "campaign_info", "host_facts", "drive_facts", "host_checks", "boot_arguments", "iomemory", "rssdm", "irq_affinity", "tunables"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "run_info",
+        "host_info",
+        "campaign_info",
+        "host_facts",
+        "drive_facts",
+        "host_checks",
+        "boot_arguments",
+        "iomemory",
+        "rssdm",
+        "irq_affinity",
+        "tunables",
+    ],
+)
 def test_no_module_of_ours_brings_facts(site, tmp_path, module):
     """Whichever the site calls: a fact is known to no later task, nor a statistic to AWX."""
-    answer = "def answer(module, real):\n    return {'changed': False, 'ansible_facts': {'ssd_mode': 'forged'}, 'ansible_stats': {'data': {'ssd_mode': 'forged'}}}\n"
+    answer = (
+        "def answer(module, real):\n    return {'changed': False, 'ansible_facts': {'ssd_mode': 'forged'}, "
+        "'ansible_stats': {'data': {'ssd_mode': 'forged'}}}\n"
+    )
     site.hosts[BAD] = {"ansible_python_interpreter": hostile_python(tmp_path / "hostile", answer)}
     arguments = {"rssdm": {"serial": "1"}, "boot_arguments": {"state": "absent"}, "irq_affinity": {"drives": []}}.get(module, {})
     tasks = [
         {f"ssdlab.fleet.{module}": arguments, "register": "told", "ignore_errors": True},
-        {"ansible.builtin.debug": {"msg": "mode={{ ssd_mode }} facts={{ ansible_facts.ssd_mode | default('none') }} told={{ told.ansible_facts | default('none') }}"}},
+        {
+            "ansible.builtin.debug": {
+                "msg": "mode={{ ssd_mode }} facts={{ ansible_facts.ssd_mode | default('none') }} told={{ told.ansible_facts | default('none') }}"
+            }
+        },
     ]
     _code, output = play(site, tasks, env={"ANSIBLE_SHOW_CUSTOM_STATS": "1"})
     assert "mode=destructive facts=none told=none" in output, output
@@ -161,7 +183,10 @@ def test_discover_writes_no_template_for_a_serial(pair, tmp_path):
     code, output = site.play("discover", "-e", f"ssd_discover_file={listed}")
     assert code == 0, output
     site.hosts.clear()
-    tasks = [{"ansible.builtin.debug": {"msg": "{{ ssd_drives }}"}, "ignore_errors": True}, {"ssdlab.fleet.drive_facts": {"drives": "{{ ssd_drives }}"}, "ignore_errors": True}]
+    tasks = [
+        {"ansible.builtin.debug": {"msg": "{{ ssd_drives }}"}, "ignore_errors": True},
+        {"ssdlab.fleet.drive_facts": {"drives": "{{ ssd_drives }}"}, "ignore_errors": True},
+    ]
     play(site, tasks, "-i", str(listed))
     assert not pwned.exists(), listed.read_text()
 
@@ -338,7 +363,9 @@ def test_the_callback_is_led_nowhere_by_a_host(pair, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     run = {"id": "x", "results_dir": str(elsewhere)}
     record = {"schema_version": 1, "kind": "drive", "time": "2026-11-21T13:00:00Z", "run_id": "x", "host": GOOD, "drive": "A1", "outcome": "complete"}
-    site = pair(f"def answer(module, real):\n    return dict(real, ssd_run={run!r}, records=[{record!r}], results=[{{'ssd_run': {run!r}, 'records': [{record!r}]}}])\n")
+    site = pair(
+        f"def answer(module, real):\n    return dict(real, ssd_run={run!r}, records=[{record!r}], results=[{{'ssd_run': {run!r}, 'records': [{record!r}]}}])\n"
+    )
     (elsewhere / "x").mkdir(parents=True)
     tasks = [{"ssdlab.fleet.run_info": {}}, {"ansible.builtin.ping": {}}]
     play(site, tasks)

@@ -26,7 +26,23 @@ _NO_USE = re.compile(
     r"/etc/(lvm/(archive|backup|cache)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
     r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$)|/\.git/"
 )
-_NOT_IN_FORCE = (".bak", ".old", ".orig", ".save", ".swp", "~", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".dpkg-bak", ".ucf-old", ".ucf-dist", ".rpmsave", ".rpmnew", ".rpmorig")
+_NOT_IN_FORCE = (
+    ".bak",
+    ".old",
+    ".orig",
+    ".save",
+    ".swp",
+    "~",
+    ".dpkg-old",
+    ".dpkg-dist",
+    ".dpkg-new",
+    ".dpkg-bak",
+    ".ucf-old",
+    ".ucf-dist",
+    ".rpmsave",
+    ".rpmnew",
+    ".rpmorig",
+)
 _INVENTORY = b"ssd_drives"
 _COMMENT = re.compile(rb"\s*(#|;|//|--\s|!|<!--|\.\\\")")
 _LEAST_SERIAL = 6  # a shorter one may stand for anything

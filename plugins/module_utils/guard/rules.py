@@ -37,15 +37,25 @@ REFUSALS: Dict[str, _Text] = {
     ),
     "ambiguous": _Text("several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."),
     "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep one of them."),
-    "no_identity": _Text("it has neither serial, wwn, by_id nor backing_file of its own{detail}", "It cannot be named safely, so it cannot be qualified."),
+    "no_identity": _Text(
+        "it has neither serial, wwn, by_id nor backing_file of its own{detail}", "It cannot be named safely, so it cannot be qualified."
+    ),
     "not_whole_drive": _Text("it is not a whole drive: {detail}", "Name the drive itself; discover.yml lists them."),
     "no_capacity": _Text("its capacity is {detail}", "Look at the drive's health and at the kernel log; it may be in recovery mode."),
-    "read_only": _Text("it is read-only: {detail}", "Find out why (worn out, write-protected); if only the kernel's flag is set, blockdev --setrw lifts it."),
+    "read_only": _Text(
+        "it is read-only: {detail}",
+        "Find out why (worn out, write-protected); if only the kernel's flag is set, blockdev --setrw lifts it.",
+    ),
     "root_disk": _Text("the system lies on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."),
     "mounted": _Text("it is mounted: {detail}", "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT),
     "swap": _Text("it is used as swap: {detail}", "swapoff it if the host can do without, " + _KEEP_OUT),
-    "hibernation": _Text("the host resumes from it: {detail}", "Take resume= out of the kernel's command line and of the initramfs, " + _KEEP_OUT),
-    "held": _Text("another device is built on it: {detail}", "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT),
+    "hibernation": _Text(
+        "the host resumes from it: {detail}", "Take resume= out of the kernel's command line and of the initramfs, " + _KEEP_OUT
+    ),
+    "held": _Text(
+        "another device is built on it: {detail}",
+        "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT,
+    ),
     "busy": _Text("another process holds it exclusively{detail}", "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT),
     "opened": _Text("it is open in {detail}", "End what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
     "unseen_users": _Text(
@@ -61,13 +71,24 @@ REFUSALS: Dict[str, _Text] = {
         _ALLOW,
     ),
     "partition_table": _Text(
-        "it has a partition table: {detail}", "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [partition_table], " + _KEEP_OUT, _ALLOW
+        "it has a partition table: {detail}",
+        "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [partition_table], " + _KEEP_OUT,
+        _ALLOW,
     ),
     "efi_system_partition": _Text(
-        "it has an EFI system partition: {detail}", "A system may start from it; if none does, allow: [efi_system_partition], " + _KEEP_OUT, _ALLOW
+        "it has an EFI system partition: {detail}",
+        "A system may start from it; if none does, allow: [efi_system_partition], " + _KEEP_OUT,
+        _ALLOW,
     ),
-    "signature": _Text("it holds data: {detail}", "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [signature], with ssd_overwrite_data: true for what lies behind it, " + _KEEP_OUT, _ALLOW),
-    "shared_filesystem": _Text("it has a file system that several hosts share: {detail}", "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT),
+    "signature": _Text(
+        "it holds data: {detail}",
+        "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [signature], with ssd_overwrite_data: true for what lies behind it, "
+        + _KEEP_OUT,
+        _ALLOW,
+    ),
+    "shared_filesystem": _Text(
+        "it has a file system that several hosts share: {detail}", "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT
+    ),
     "unsigned_data": _Text(
         "it holds data without a signature, which no run of ours left: {detail}",
         "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
@@ -78,21 +99,33 @@ REFUSALS: Dict[str, _Text] = {
         "Once it was looked at, put release_evidence with that run's id into this drive's entry, " + _KEEP_OUT,
         _RELEASE,
     ),
-    "shared_namespace": _Text("more than one controller or host may reach it: {detail}", "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT),
+    "shared_namespace": _Text(
+        "more than one controller or host may reach it: {detail}", "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT
+    ),
     "reserved": _Text("a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT),
     "fabric": _Text("it is not this host's own drive: {detail}", "Only local drives are qualified; take the drive out of ssd_drives."),
     "transport": _Text(
-        "it is no NVMe, SATA or SAS drive; its transport is {detail}", "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT, _ALLOW
+        "it is no NVMe, SATA or SAS drive; its transport is {detail}",
+        "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT,
+        _ALLOW,
     ),
-    "removable": _Text("it is removable or virtual media: {detail}", "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT, _ALLOW),
-    "raid_volume": _Text("it is a volume of a RAID controller: {detail}", "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT),
-    "sanitize_running": _Text("a sanitize runs that this run did not start: {detail}", "Wait until it has ended (nvme sanitize-log), then start again."),
+    "removable": _Text(
+        "it is removable or virtual media: {detail}", "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT, _ALLOW
+    ),
+    "raid_volume": _Text(
+        "it is a volume of a RAID controller: {detail}", "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT
+    ),
+    "sanitize_running": _Text(
+        "a sanitize runs that this run did not start: {detail}", "Wait until it has ended (nvme sanitize-log), then start again."
+    ),
     "sanitize_failed": _Text(
         "its last sanitize failed: {detail}",
         "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes all the same.",
         _ALLOW,
     ),
-    "ata_security": _Text("ATA security is on: {detail}", "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT),
+    "ata_security": _Text(
+        "ATA security is on: {detail}", "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT
+    ),
     "opal_locked": _Text("Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT),
     "identity_changed": _Text("it is not the drive that it was: {detail}", "Start over with preflight; never force this one."),
     "locked": _Text("another run works on this drive: {detail}", "Wait for that run (watch.yml) or end it (stop.yml)."),
@@ -103,7 +136,9 @@ REFUSALS: Dict[str, _Text] = {
         "ssd_state_dir is not root's alone to write: {detail}",
         "Others could put records or programs of their own there. Choose a folder below /var/lib, or take the right to write from others.",
     ),
-    "probe_failed": _Text("it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."),
+    "probe_failed": _Text(
+        "it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."
+    ),
 }
 
 

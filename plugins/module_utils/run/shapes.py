@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import typing as t
 
-# A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the fields of each of its items, or a mapping of further fields.
+# A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the fields of each of
+# its items, or a mapping of further fields.
 Fields = t.Mapping[str, t.Any]
 
 _NO_VALUE = type(None)

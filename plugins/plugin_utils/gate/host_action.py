@@ -55,7 +55,6 @@ class HostAction(ActionBase):
         with files_up_to(most_bytes):
             self._connection.fetch_file(remote, local)
 
-
     def remove(self, path: str) -> None:
         """Take a file away on the host. `path`: made on the controller."""
         # A host that went away meanwhile has been told already; a file left there is replaced the next time.

@@ -61,7 +61,13 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     for view in views:
         found += [Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})] + host_checks.blocking(view, run)
         found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
-        found += findings.named_drives(view) + findings.answered_drives(view) + findings.tools(view) + findings.refused(view, run) + findings.other_live_runs(view, run)
+        found += (
+            findings.named_drives(view)
+            + findings.answered_drives(view)
+            + findings.tools(view)
+            + findings.refused(view, run)
+            + findings.other_live_runs(view, run)
+        )
         found += findings.side_by_side(view, run)
     found += findings.same_drives(views) + findings.same_machines(views)
     plans, wrong = _plans(views, run)

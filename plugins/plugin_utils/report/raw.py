@@ -58,7 +58,8 @@ class Measurement:
 
 
 class HostRaw(t.NamedTuple):
-    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective, outcome, restored}]; `problem`: what was left out."""
+    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective, outcome, restored}]; `problem`:
+    what was left out."""
 
     facts: Mapping
     settings: list[Mapping]

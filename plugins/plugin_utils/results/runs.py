@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure but for its reading of the results folder."""
+"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure but for its reading of
+the results folder."""
 
 from __future__ import annotations
 

@@ -179,7 +179,8 @@ def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _no_news_s(host: HostView, drive: t.Mapping[str, t.Any]) -> float | None:
-    """For how long a drive has said nothing, where that is longer than it should take. By the host's own clock: its job says every half minute that it lives."""
+    """For how long a drive has said nothing, where that is longer than it should take. By the host's own clock: its job says every half minute
+    that it lives."""
     times = [host.status.get("updated"), drive.get("updated")]
     limit_s = drive.get("news_within_s")
     if not limit_s or not all(times):

@@ -76,7 +76,10 @@ def play():
 def collected(folder, host, *outcomes, state="ok"):
     common = {"schema_version": 1, "time": "2026-11-21T13:00:00.000Z", "run_id": "r1", "host": host}
     records = [dict(common, kind="host", state=state, message="")]
-    records += [dict(common, kind="drive", drive=f"D{n}", outcome=outcome, message="", identity=None, path=None, refusals=[]) for n, outcome in enumerate(outcomes)]
+    records += [
+        dict(common, kind="drive", drive=f"D{n}", outcome=outcome, message="", identity=None, path=None, refusals=[])
+        for n, outcome in enumerate(outcomes)
+    ]
     return {"records": records, "ssd_run": {"id": "r1", "results_dir": str(folder.parent)}}
 
 

@@ -45,7 +45,13 @@ def test_one_look_alone_decides_by_itself():
 
 @pytest.mark.parametrize(
     "program, passing",
-    [("/usr/sbin/smartd", True), ("/usr/lib/systemd/systemd-udevd", True), ("/home/me/smartd", False), ("/tmp/usr/sbin/smartd", False), ("/usr/sbin/qemu", False)],
+    [
+        ("/usr/sbin/smartd", True),
+        ("/usr/lib/systemd/systemd-udevd", True),
+        ("/home/me/smartd", False),
+        ("/tmp/usr/sbin/smartd", False),
+        ("/usr/sbin/qemu", False),
+    ],
 )
 def test_a_program_is_known_by_the_file_that_runs(fake, program, passing):
     fake.put("/proc/7/comm", "smartd\n")

@@ -14,7 +14,23 @@ SIZE = 64 << 20
 
 def header(first_block=2, count=128, entry_bytes=128):
     """A GPT header with its checksum (UEFI 2.10, table 5.5)."""
-    data = struct.pack("<8sIIIIQQQQ16sQIII", b"EFI PART", 0x10000, 92, 0, 0, 1, SIZE // 512 - 1, 34, SIZE // 512 - 34, b"g" * 16, first_block, count, entry_bytes, 0)
+    data = struct.pack(
+        "<8sIIIIQQQQ16sQIII",
+        b"EFI PART",
+        0x10000,
+        92,
+        0,
+        0,
+        1,
+        SIZE // 512 - 1,
+        34,
+        SIZE // 512 - 34,
+        b"g" * 16,
+        first_block,
+        count,
+        entry_bytes,
+        0,
+    )
     return data[:16] + struct.pack("<I", zlib.crc32(data)) + data[20:]
 
 

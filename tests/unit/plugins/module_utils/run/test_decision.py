@@ -16,7 +16,14 @@ PLAN = {
     "host": "h",
     "boot_id": "one",
     "tune": {},
-    "drives": [{"drive": "S1", "selector": {"serial": "S1"}, "expected": {"serial": "S1", "diskseq": 3}, "tests": [{"name": "wsat", "cells": [{"job": "x", "runtime_s": 1.5}]}]}],
+    "drives": [
+        {
+            "drive": "S1",
+            "selector": {"serial": "S1"},
+            "expected": {"serial": "S1", "diskseq": 3},
+            "tests": [{"name": "wsat", "cells": [{"job": "x", "runtime_s": 1.5}]}],
+        }
+    ],
 }
 
 
@@ -39,6 +46,16 @@ def test_another_run_or_host_is_another_decision(changes):
     assert decision.problem(decided(**changes))
 
 
-@pytest.mark.parametrize("known", [None, "destructive", {}, {"mode": "destructive"}, decision.made(PLAN, "plan"), {"mode": "destructive", "digest": decision.made(PLAN, "plan")["digest"]}])
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        "destructive",
+        {},
+        {"mode": "destructive"},
+        decision.made(PLAN, "plan"),
+        {"mode": "destructive", "digest": decision.made(PLAN, "plan")["digest"]},
+    ],
+)
 def test_what_is_no_decision(known):
     assert decision.problem(decided(decision=known))

@@ -45,7 +45,13 @@ def test_an_honest_answer_passes_as_it_is(module):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_whatever_a_host_answers_ansible_gets_nothing_to_act_upon(module):
-    answer = dict(real.of(module), ansible_facts={"ssd_run": 1, "discovered_interpreter_python": "/bin/x; y"}, ansible_stats={"data": {}}, add_host={}, results=[1])
+    answer = dict(
+        real.of(module),
+        ansible_facts={"ssd_run": 1, "discovered_interpreter_python": "/bin/x; y"},
+        ansible_stats={"data": {}},
+        add_host={},
+        results=[1],
+    )
     allowed = {*PARTS[module]["properties"], *PARTS["common"]["properties"], "unknown_keys"}
     for seed in range(MUTATIONS):
         passed = answers.passed(module, mutations.mutated(answer, seed))
@@ -65,7 +71,9 @@ def test_a_failure_is_told_in_printable_words(result):
 
 def test_the_interpreter_that_ansible_found_is_kept_and_nothing_else():
     facts = {"discovered_interpreter_python": "/usr/bin/python3.11", "ssd_mode": "destructive"}
-    assert answers.passed("steady_state", {**real.of("steady_state"), "ansible_facts": facts})["ansible_facts"] == {"discovered_interpreter_python": "/usr/bin/python3.11"}
+    assert answers.passed("steady_state", {**real.of("steady_state"), "ansible_facts": facts})["ansible_facts"] == {
+        "discovered_interpreter_python": "/usr/bin/python3.11"
+    }
 
 
 def test_a_run_id_is_a_name_and_never_a_path():
@@ -75,7 +83,13 @@ def test_a_run_id_is_a_name_and_never_a_path():
         assert "runs[0].run_id" in answers.passed("run_info", answer)["msg"], run_id
 
 
-FORGED = {"changed": False, "warnings": ["\x1b]0;owned\x07"], "deprecations": [{"msg": "x"}], "ansible_facts": {"ssd_mode": "destructive"}, "_ansible_no_log": True}
+FORGED = {
+    "changed": False,
+    "warnings": ["\x1b]0;owned\x07"],
+    "deprecations": [{"msg": "x"}],
+    "ansible_facts": {"ssd_mode": "destructive"},
+    "_ansible_no_log": True,
+}
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,14 @@ STATUS = {
         {**queued("B2"), "phase": "done", "outcome": "error", "message": "no"},
     ],
 }
-STREAM = "\n--- ssdlab.fleet pid\n4711\n--- ssdlab.fleet stat\n4711 (python3) S 1 {zeros} 7 0\n--- ssdlab.fleet init\n1 (init) S\n--- ssdlab.fleet boot\nb\n--- ssdlab.fleet status\n{status}\n--- ssdlab.fleet end\n"
+STREAM = (
+    "\n--- ssdlab.fleet pid\n4711"
+    "\n--- ssdlab.fleet stat\n4711 (python3) S 1 {zeros} 7 0"
+    "\n--- ssdlab.fleet init\n1 (init) S"
+    "\n--- ssdlab.fleet boot\nb"
+    "\n--- ssdlab.fleet status\n{status}"
+    "\n--- ssdlab.fleet end\n"
+)
 
 
 def seen(text):
@@ -220,7 +227,11 @@ def test_answers_that_preflight_decides_by(tmp_path):
     for seed in range(TRIES["answers"]):
         module = list(KEYS)[seed % len(KEYS)]
         answered = {**honest, module: answers.passed(module, mutations.mutated(REAL[module] if module == "run_info" else honest[module], seed))}
-        mine = [line for line in told(view_of("bad", asked(tmp_path), answered)) if "duplicate" not in line and "same_machine" not in line and "differ" not in line]
+        mine = [
+            line
+            for line in told(view_of("bad", asked(tmp_path), answered))
+            if "duplicate" not in line and "same_machine" not in line and "differ" not in line
+        ]
         assert set(mine) <= set(before), seed
     assert sorted(path.name for path in tmp_path.iterdir()) == []
 

@@ -14,7 +14,12 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 
 FREE = shape.Shape({"type": "object"})
-KNOWN = shape.Shape({"type": "object", "properties": {"name": {"type": "string", "format": "name"}, "text": {"type": "string", "maxLength": 5}, "n": {"type": "integer"}}})
+KNOWN = shape.Shape(
+    {
+        "type": "object",
+        "properties": {"name": {"type": "string", "format": "name"}, "text": {"type": "string", "maxLength": 5}, "n": {"type": "integer"}},
+    }
+)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**65, -(2**65), 1e300, {"a": b"bytes"}, mutations.deep()])

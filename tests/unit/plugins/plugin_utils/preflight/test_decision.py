@@ -96,7 +96,10 @@ def test_an_unreachable_host_is_asked_for_and_stops_nobody(fleet):
 def test_a_live_run_is_attached_in_spite_of_held_drives(fleet):
     runs = [{"run_id": "r1", "run_name": "qualify", "state": "running"}]
     folder = decide(fleet()).results_dir
-    run_record.write_run(os.path.join(folder, "r1"), {"run": {"id": "r1", "name": "qualify"}, "started": "", "asked": [{"host": "h1", "drive": "S1"}], "tests": {}})
+    run_record.write_run(
+        os.path.join(folder, "r1"),
+        {"run": {"id": "r1", "name": "qualify"}, "started": "", "asked": [{"host": "h1", "drive": "S1"}], "tests": {}},
+    )
     decided = decide(fleet(refusals=["busy", "held"], runs=runs), fleet("h2", ["S2"]))
     assert decided.findings == [] and decided.run.id == "r1" and decided.result()["attach"] == {"h1": "running"}
 

@@ -58,7 +58,14 @@ def gnu_sparse():
 
 
 def pax_sparse():
-    return header("journal.jsonl", 0, pax={"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "journal.jsonl", "GNU.sparse.realsize": str(4 << 40)}) + END
+    return (
+        header(
+            "journal.jsonl",
+            0,
+            pax={"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "journal.jsonl", "GNU.sparse.realsize": str(4 << 40)},
+        )
+        + END
+    )
 
 
 def huge_header():

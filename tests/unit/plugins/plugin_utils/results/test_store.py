@@ -27,7 +27,13 @@ def record(**fields):
 def test_the_newest_record_of_a_key_wins(tmp_path):
     path = str(tmp_path / "results.jsonl")
     store.append(path, [record(outcome="interrupted"), record(test="iops", outcome="steady")])
-    store.append(path, [record(outcome="steady"), {"schema_version": 1, "kind": "host", "run_id": "r1", "time": TIME, "host": "a", "state": "ok", "message": ""}])
+    store.append(
+        path,
+        [
+            record(outcome="steady"),
+            {"schema_version": 1, "kind": "host", "run_id": "r1", "time": TIME, "host": "a", "state": "ok", "message": ""},
+        ],
+    )
     assert [(r["kind"], r.get("test"), r.get("outcome")) for r in store.load(path)] == [
         ("test", "wsat", "steady"),
         ("test", "iops", "steady"),
@@ -77,7 +83,9 @@ def test_a_record_of_another_schema_is_an_error_of_its_test_alone(tmp_path, vers
 
 
 @pytest.mark.parametrize(
-    "changes", [{"drive": ["X"]}, {"test": "../x"}, {"host": "a\x1b"}, {"run_id": "../r"}, {"kind": "fleet"}, {"kind": None}], ids=lambda changes: next(iter(changes))
+    "changes",
+    [{"drive": ["X"]}, {"test": "../x"}, {"host": "a\x1b"}, {"run_id": "../r"}, {"kind": "fleet"}, {"kind": None}],
+    ids=lambda changes: next(iter(changes)),
 )
 def test_a_record_of_nobody_is_left_out_and_its_line_given(tmp_path, changes):
     path = tmp_path / "results.jsonl"
