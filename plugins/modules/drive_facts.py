@@ -35,7 +35,8 @@ options:
         (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
       - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as something else.
       - Beside it may stand options of that drive. C(allow) lists codes of refusals to override; only V(partition_table), V(signature),
-        V(efi_system_partition), V(transport), V(removable), V(sanitize_failed), V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
+        V(efi_system_partition), V(transport), V(removable), V(sanitize_failed), V(mentioned) and V(unseen_users)
+        can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
     type: list
     elements: raw
     default: []

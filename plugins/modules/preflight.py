@@ -29,7 +29,9 @@ attributes:
     support: full
 options:
   asked:
-    description: What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables could not be read, which stops the run.
+    description:
+      - What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables could not be read,
+        which stops the run.
     type: dict
     required: true
   names:

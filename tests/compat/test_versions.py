@@ -30,6 +30,7 @@ def test_a_whole_qualification(core, site, loop_drive):
     drive = loop_drive()
     site.tools = core.tools
     site.vars["ansible_python_interpreter"] = versions.pythons()[on_host]
+    site.vars["ssd_leave"] = "as_is"
     site.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100}]
     site.hosts = {"rack1-07": {"ssd_drives": [drive.selector]}}
     before = drive.digest()

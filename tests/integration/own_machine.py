@@ -27,6 +27,8 @@ MEMORY_SETTINGS = "/proc/sys/vm"
 # Podman wants to see the network namespaces of all containers, those of other machines too.
 SHARED = "/run/netns"
 CLAIMS = Path("/dev/shm")
+# The kernel's block devices are everybody's, so what keeps two looks at one apart is too.
+LOOKS = "/run/ssdlab-fleet/looks"
 # Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it attaches another file to it.
 FIRST_LOOP, LOOPS = 1000, 100
 # It gives out the lowest number that the kernel has and nobody uses: there must always be one below ours.
@@ -47,6 +49,10 @@ def enter() -> None:
         os.makedirs(folder, exist_ok=True)
         _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", folder)
     os.mkdir("/dev/disk/by-id")
+    shared_looks = CLAIMS / "ssdlab-fleet-looks"
+    for folder in (shared_looks, Path(LOOKS)):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    _mount(str(shared_looks), LOOKS, MS_BIND)
     _copy_over(MEMORY_SETTINGS)
 
 

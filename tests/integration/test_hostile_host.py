@@ -380,7 +380,7 @@ def test_collects_of_one_host_at_once_do_not_spoil_each_other(site, tmp_path):
     argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), str(tmp_path / "play.yml"), "-i", str(tmp_path / "inventory.json")]
     environment = dict(os.environ, ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), ANSIBLE_COLLECTIONS_PATH=COLLECTIONS)
     # A file that changes makes each collect fetch anew.
-    plays = [subprocess.Popen(argv, cwd=REPO, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+    plays = [subprocess.Popen(argv, cwd=REPO, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _play in range(4)]
     journal = tmp_path / "state/runs" / RUN / "journal.jsonl"
     text = journal.read_text()
     while any(each.poll() is None for each in plays):

@@ -85,7 +85,9 @@ def headroom(facts: Facts, drive: Drive) -> list[str]:
         return [Unknown("it has {0} °C, but does not tell at which temperature it warns or throttles".format(now))]
     wanted = facts.wanted["temperature_headroom_c"]
     near = 0 < limit - now < wanted
-    return ["it has {0} °C, {1} °C below its limit of {2} °C (preflight_temperature_headroom_c: {3})".format(now, limit - now, limit, wanted)] if near else []
+    if not near:
+        return []
+    return ["it has {0} °C, {1} °C below its limit of {2} °C (preflight_temperature_headroom_c: {3})".format(now, limit - now, limit, wanted)]
 
 
 def throttled_before(_facts: Facts, drive: Drive) -> list[str]:

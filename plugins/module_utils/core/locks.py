@@ -19,6 +19,8 @@ from .files import slug
 
 # One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
 LOCK_DIR = "/run/ssdlab-fleet"
+# Whom a look keeps away: only other looks. Below LOCK_DIR.
+LOOKS = "looks"
 HOST = "host"
 
 
@@ -118,3 +120,8 @@ def drive_lock(identity: dict[str, t.Any], owner: dict[str, t.Any]) -> Lock:
     """One campaign at a time on a drive, whatever name it goes by."""
     name = identity.get("serial") or identity.get("wwn") or identity["path"]
     return Lock("drive-" + slug(name), owner)
+
+
+def look_lock(name: str) -> Lock:
+    """One look of the guard at a time on a drive, by kernel name: it would take another for a user of the drive."""
+    return Lock(name, {"looks_at": name, "pid": os.getpid()}, os.path.join(LOCK_DIR, LOOKS))

@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+import time
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..core import trust
 from ..core.host import Host
+from ..core.locks import Locked, look_lock
 from ..drive import identity
 from ..drive.entry import label, selector_item
 from . import own_data
@@ -18,6 +21,9 @@ from .facts import Facts, Machine
 from .look import Terms
 from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
+
+# Longer than a look at users and content takes; who reads whole drives is not waited for.
+_OTHER_LOOK_S = 120.0
 
 
 def inspect(
@@ -40,33 +46,58 @@ def inspect(
     look: None or {blocks, size_bytes, seconds, whole, seen_bytes}}`; path and identity are None where no single drive matches.
     """
     located = [_locate(host, selector) for selector in selectors]
-    shared = machine(host, [name for name, _refused in located if name], quick=bool(held))
-    shared.untrusted = trust.problems(state_dir) if state_dir else []
-    seen = []
-    for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
-        one = _Seen(selector, None, refused)
-        if name is not None:
-            same = [label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
-            one = _safe_probe(host, name, selector, dict(held or {}), shared, state_dir)
-            one.refused += make_refusals("duplicate", label(selector), same)
-        seen.append(one)
-    _look_at(host, seen, dict(held or {}), terms, run_id)
-    return [one.result(run_id) for one in seen]
+    names = [name for name, _refused in located if name]
+    with _no_other_look(host, names) as others:
+        shared = machine(host, names, quick=bool(held))
+        shared.untrusted = trust.problems(state_dir) if state_dir else []
+        seen = []
+        for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
+            one = _Seen(selector, None, refused)
+            if name is not None:
+                same = [label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
+                one = _safe_probe(host, name, selector, dict(held or {}), shared, state_dir)
+                one.refused += make_refusals("duplicate", label(selector), same) + make_refusals("locked", label(selector), others.get(name, ()))
+            seen.append(one)
+        _look_at(host, seen, dict(held or {}), terms, run_id)
+        return [one.result(run_id) for one in seen]
 
 
 def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms] = Terms()) -> List[Dict[str, Any]]:
     """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
     names = identity.whole_drives(host)
-    shared = machine(host, names)
-    seen = []
-    for name in names:
-        selector = identity.best_selector(host, name)
-        one = _safe_probe(host, name, selector, {}, shared, state_dir)
-        if selector is None:
-            one.refused += make_refusals("no_identity", identity.node(name), [""])
-        seen.append(one)
-    _look_at(host, seen, {}, terms, None)
-    return [one.result() for one in seen]
+    with _no_other_look(host, names) as others:
+        shared = machine(host, names)
+        seen = []
+        for name in names:
+            selector = identity.best_selector(host, name)
+            one = _safe_probe(host, name, selector, {}, shared, state_dir)
+            one.refused += make_refusals("locked", identity.node(name), others.get(name, ()))
+            if selector is None:
+                one.refused += make_refusals("no_identity", identity.node(name), [""])
+            seen.append(one)
+        _look_at(host, seen, {}, terms, None)
+        return [one.result() for one in seen]
+
+
+@contextlib.contextmanager
+def _no_other_look(host: Host, names: Iterable[str]) -> Iterator[Dict[str, List[str]]]:
+    """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
+
+    Yields {kernel name: who looks at it, for too long to be waited for}.
+    """
+    others: Dict[str, List[str]] = {}
+    deadline_s = time.monotonic() + _OTHER_LOOK_S
+    with contextlib.ExitStack() as held:
+        for name in sorted(set(names)) if host.root == "/" else []:  # in one order, so that two never wait for each other
+            lock = look_lock(name)
+            try:
+                lock.acquire(max(0.0, deadline_s - time.monotonic()))
+                held.callback(lock.release)
+            except Locked as error:
+                others[name] = ["a look goes on: %s" % error]
+            except PermissionError:
+                pass  # who may not write here can't open a drive either, and is told so by the probe
+        yield others
 
 
 @dataclasses.dataclass

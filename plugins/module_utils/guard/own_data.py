@@ -5,8 +5,8 @@
 
 `<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, blank,
 written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file that root alone may
-write. The data is ours only where one of
-two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look found nothing but blank blocks and fio's fill.
+write. The data is ours only where one of two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look
+found nothing but blank blocks and fio's fill.
 """
 from __future__ import annotations
 

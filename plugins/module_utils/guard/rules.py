@@ -128,7 +128,7 @@ REFUSALS: Dict[str, _Text] = {
     ),
     "opal_locked": _Text("Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT),
     "identity_changed": _Text("it is not the drive that it was: {detail}", "Start over with preflight; never force this one."),
-    "locked": _Text("another run works on this drive: {detail}", "Wait for that run (watch.yml) or end it (stop.yml)."),
+    "locked": _Text("another run or look works on this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."),
     "not_held": _Text("this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."),
     "purge_unsupported": _Text("it cannot be purged so: {detail}", "Choose another purge_method, or auto."),
     "purge_hits_others": _Text("the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."),

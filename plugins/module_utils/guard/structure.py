@@ -149,7 +149,7 @@ def _copies(start: int, size_bytes: int) -> Iterator[_Look]:
             within = offset - piece
             if within <= PIECE_BYTES - 1024:
                 yield _Look(piece, (_ext_copy(within, group),), "the copy of its superblock in group %d" % group)
-    for end in {size_bytes, size_bytes - _MIB, size_bytes - 33 * _SECTOR, size_bytes - 34 * _SECTOR}:
+    for end in (size_bytes, size_bytes - _MIB, size_bytes - 33 * _SECTOR, size_bytes - 34 * _SECTOR):
         for offset in _xfs_groups(start, (end - start) // 4096):
             yield _Look(offset, (_XFS,), "the superblock of an allocation group")
 

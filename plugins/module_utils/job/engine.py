@@ -80,8 +80,7 @@ class HostJob:
             self._refuse_undecided()
             self._reserve.hold()
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
-            self._start()
-            messages = self._run_drives()
+            messages = self._run_drives(self._start())
             state = "stopped" if self._stop.is_set() else "failed" if messages else "finished"
         except Exception as error:  # The host is put back and the reason is kept.
             messages.append(self._crash(error))
@@ -116,7 +115,8 @@ class HostJob:
         except Exception as error:
             messages.append(self._crash(error))
 
-    def _start(self) -> None:
+    def _start(self) -> TunedHost:
+        """Tune the host. It is remembered before its first setting changes, so that a crash puts it back."""
         version = self._host.run([self._plan["fio"]["path"], "--version"])
         self._journal.add(
             "job_started",
@@ -131,10 +131,10 @@ class HostJob:
         self._journal.add("tuned", settings=made, side_effects=tuned.side_effects(), **about)
         # After tuning: the values in force are those of the measurement.
         self._journal.add("snapshot", **snapshot.gather(self._host))
+        return tuned
 
-    def _run_drives(self) -> list[str]:
+    def _run_drives(self, tuned: TunedHost) -> list[str]:
         """Work through all drives; why campaigns crashed, so that the run is to go on another time."""
-        assert self._tuned is not None
         job = Job(
             host=self._host,
             run_dir=self._run_dir,
@@ -144,7 +144,7 @@ class HostJob:
             fio_path=self._plan["fio"]["path"],
             same_boot=self._plan["boot_id"] == settings.boot_id(self._host),
             history=self._history,
-            tuned=self._tuned,
+            tuned=tuned,
             sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
             terms=Terms(**self._plan.get("look", {})),
             leave=self._plan.get("leave", AS_IS),

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host job."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from conftest import REPO
+
+LOOK_S = 4.0
+PROGRAM = """
+import json, sys
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
+print(json.dumps(inspect(Host(), json.loads(sys.argv[1]), terms=Terms(float(sys.argv[2])))[0]))
+"""
+
+
+def look(drive):
+    argv = [sys.executable, "-c", PROGRAM, json.dumps([drive.selector]), str(LOOK_S)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(REPO / "playbooks/collections")})
+
+
+def until_it_reads(process, drive):
+    """Wait until the look has gone on to what lies on the drive."""
+    for _attempt in range(600):
+        assert process.poll() is None
+        if any(os.path.realpath(link) == drive.path for link in Path(f"/proc/{process.pid}/fd").glob("*")):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the look never opened the drive")
+
+
+def test_looks_at_once_do_not_take_each_other_for_users(loop_drive):
+    drive = loop_drive(size_bytes=64 << 30)
+    first = look(drive)
+    until_it_reads(first, drive)
+    seen = [json.loads(process.communicate()[0]) for process in [first, look(drive)]]
+    assert [one["refusals"] for one in seen] == [[], []]
+    assert all(one["look"]["blocks"] > 0 for one in seen)
+
+
+def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
+    drive = loop_drive()
+    monkeypatch.setattr(inspection, "_OTHER_LOOK_S", 0.5)
+    with look_lock(drive.name):
+        (seen,) = inspection.inspect(Host(), [drive.selector])
+    assert [refusal["code"] for refusal in seen["refusals"]] == ["locked"]
+    assert drive.name in seen["refusals"][0]["message"]
