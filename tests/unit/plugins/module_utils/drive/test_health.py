@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
@@ -152,7 +152,6 @@ JSON = st.recursive(
 KEYS = ["temperature", "ata_smart_attributes", "nvme_smart_health_information_log", "scsi_error_counter_log", "smart_status"]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=4) | st.sampled_from(KEYS), JSON))
 def test_any_json_gives_the_same_keys(data):
     for found in (health.from_nvme(data), health.from_smartctl(data)):
