@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import que
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, records
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, raw
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, store, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing, progress, remote_status
@@ -82,6 +82,21 @@ MINE = {(drive.host, drive.serial) for drive in generator.DEMO}
 @pytest.fixture(autouse=True)
 def no_plotly(monkeypatch):
     monkeypatch.setattr(build, "_plotly_js", lambda: "")
+
+
+@pytest.fixture(autouse=True)
+def honest_hosts_are_read_once(monkeypatch):
+    """Nobody changes their files, and reading them is most of the time that a report takes."""
+    known = {}
+
+    def read(run_dir, host, really=raw.read):
+        if host == BAD.host:
+            return really(run_dir, host)
+        if (run_dir, host) not in known:
+            known[run_dir, host] = really(run_dir, host)
+        return known[run_dir, host]
+
+    monkeypatch.setattr(raw, "read", read)
 
 
 def test_records_of_collect(run_dir, tmp_path):
