@@ -91,7 +91,7 @@ drives:
   elements: dict
   contains:
     selector:
-      description: The selector as given, or the one proposed; null where nothing names the drive.
+      description: The selector as given, or the one proposed; null where nothing names the drive, and for a malformed entry.
       type: dict
       sample: {serial: 22123A4F5B6C}
     drive:

@@ -55,7 +55,7 @@ EXAMPLES = r"""
 - name: Find the run
   ssdlab.fleet.find_run:
     run_name: qualify
-    results_dir: ssd-results
+    results_dir: "{{ playbook_dir }}/ssd-results"
     answers: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars) | map(attribute='known', default={}))) }}"
   run_once: true
   register: found

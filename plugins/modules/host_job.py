@@ -73,6 +73,15 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Decide which drives may be erased, without which no host job starts
+  ansible.builtin.include_role:
+    name: ssdlab.fleet.preflight
+  vars:
+    ssd_mode: destructive
+    ssd_run_name: qualify
+    ssd_run_id: 20261121T130000Z-qualify
+    ssd_plan: [wsat, iops]
+
 - name: Look at the host
   ssdlab.fleet.host_info:
   register: host

@@ -50,7 +50,7 @@ def test_the_examples_work_as_they_stand(lab, tmp_path):
     where = {f"ssdlab.fleet.{name}": {"state_dir": str(lab.state)} for name in ("host_job", "run_info", "watch", "collect")}
     where["ssdlab.fleet.watch"]["interval_s"] = 1
     # What the examples would measure takes hours.
-    short = json.dumps({"ssd_plan": [SHORT_TEST], "ssd_tests_dirs": []})
+    short = json.dumps({"ssd_plan": [SHORT_TEST], "ssd_tests_dirs": [], "ssd_leave": "as_is"})
     before = lab.drive.digest()
     code, output = lab.run([task for task in tasks if task not in ending] + ending, "-e", short, module_defaults=where)
     assert code == 0, output

@@ -28,6 +28,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
@@ -198,6 +199,7 @@ def run_campaign(made, history):
         stop=None,
         fio_path="fio",
         same_boot=True,
+        terms=Terms(),
         history=[dict(record, drive="SN") for record in history],
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
     )

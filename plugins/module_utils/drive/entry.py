@@ -61,8 +61,8 @@ def _value_problem(key: str, value: Any) -> Optional[str]:
         return "%s is %r, not a text: put it in quotes, YAML reads 0123, 1e5 and NO as something else" % (key, value)
     if not value.strip():
         return "%s is empty; an undefined variable may stand behind it" % key
-    if "\0" in value:
-        return "%s is %r: it has a NUL byte, which no drive's name has; write it again" % (key, value)
+    if not value.isprintable():
+        return "%s is %r: it has a character that cannot be printed, which no drive's name has; write it again" % (key, value)
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return "by_id %r is not a name in %s" % (value, BY_ID)
     if key == "backing_file" and value != value.strip():

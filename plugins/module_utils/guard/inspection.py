@@ -41,7 +41,7 @@ def inspect(
     is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that nothing else speaks
     against, all at once; None: not at all, which is for a drive whose content is known to be ours.
 
-    Returns, in the order given, `{selector, drive, path, identity, eligible, refusals: [{code, message}], overridden: the same,
+    Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals: [{code, message}], overridden: the same,
     passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released, reason, proved},
     look: None or {blocks, size_bytes, seconds, whole, seen_bytes}}`; path and identity are None where no single drive matches.
     """
@@ -114,6 +114,10 @@ class _Seen:
         lifted = lifted_codes(self.selector, self.facts.own_data if self.facts else None)
         return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
 
+    @property
+    def _is_malformed(self) -> bool:
+        return any(refusal["code"] == "bad_selector" for refusal in self.refused)
+
     def _all(self, run_id: Optional[str]) -> List[Refusal]:
         found = [*self.refused, *(refusals(self.facts, self.selector) if self.facts else [])]
         settled = ours(self.facts.own_data if self.facts else None, run_id)
@@ -123,7 +127,7 @@ class _Seen:
         """As `inspect` returns it."""
         facts, left = self.facts, self.standing(run_id)
         return {
-            "selector": self.selector,
+            "selector": None if self._is_malformed else self.selector,
             "drive": label(self.selector) if self.selector is not None else None,
             "path": facts.path if facts else None,
             "identity": facts.identity if facts else None,

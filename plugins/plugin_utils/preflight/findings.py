@@ -123,7 +123,10 @@ def _host_settings(view: View) -> list[Finding]:
 def answered_drives(view: View) -> list[Finding]:
     """Whether the host looked at the drives that are asked for, and no others."""
     asked = plain((view.asked or {}).get("ssd_drives"))
-    if view.drives is None or not isinstance(asked, list) or [plain(entry.get("selector")) for entry in view.drives] == asked:
+    if view.drives is None or not isinstance(asked, list):
+        return []
+    # A host gives malformed entries back as null; named_drives tells what is wrong with them.
+    if [plain(entry.get("selector")) for entry in view.drives] == [None if rules.entry_problem(entry) else entry for entry in asked]:
         return []
     return [Finding("ssd_drives: the host looked at other drives than those asked for; nothing it said of them counts", view.name)]
 

@@ -45,7 +45,7 @@ def test_steady_state_fails_clearly(call, arguments, says):
 def test_drive_facts_keeps_the_order_and_never_fails_for_a_drive(call):
     selectors = [{"backing_file": "/none/a.img"}, {"serial": 83}, "all", {"by_id": "no-such-link"}]
     result = call(drive_facts, drives=selectors)
-    assert [drive["selector"] for drive in result["drives"]] == selectors
+    assert [drive["selector"] for drive in result["drives"]] == [selectors[0], None, None, selectors[3]]
     assert [drive["refusals"][0]["code"] for drive in result["drives"]] == ["not_found", "bad_selector", "bad_selector", "not_found"]
     assert not any(drive["eligible"] for drive in result["drives"])
 
