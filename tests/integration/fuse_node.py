@@ -56,7 +56,7 @@ def main():
     options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % handle
     if ctypes.CDLL(None, use_errno=True).mount(b"node", where, b"fuse.node", 0, options):
         sys.exit("mount: " + os.strerror(ctypes.get_errno()))
-    threading.Thread(target=serve, args=(handle, major << 8 | minor), daemon=True).start()
+    threading.Thread(target=serve, args=(handle, os.makedev(major, minor)), daemon=True).start()
     os.open(os.path.join(sys.argv[2], "node"), os.O_RDONLY)
     print("ready", flush=True)
     sys.stdin.read()
