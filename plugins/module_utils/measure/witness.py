@@ -38,20 +38,16 @@ class Look(t.NamedTuple):
 class Witness:
     """Looks at one drive's counters and at the CPUs that fio was given (a list as the kernel writes it; None: all that this process may use)."""
 
-    def __init__(
-        self, host: Host, name: str, given: str | None, clock: t.Callable[[], float] = time.monotonic, wall: t.Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, host: Host, name: str, given: str | None) -> None:
         self._host = host
         self._base = "/sys/block/{0}/".format(name)
         self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
-        self._clock = clock
-        self._wall = wall
 
     def look(self) -> Look:
         """Now. The drive's counters come first before a run and last after it, so nothing of ours lies between them and fio."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
         stat = None if self._host.get(self._base + "queue/iostats") == "0" else counters(self._host.get(self._base + "stat") or "")
-        return Look(self._clock(), self._wall(), stat, cpu, throttled)
+        return Look(time.monotonic(), time.time(), stat, cpu, throttled)
 
     def limits(self) -> dict[str, int | None]:
         """What bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or the kernel does not tell."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import types
 
 import pytest
 
@@ -44,14 +45,15 @@ def test_ticks_of_the_cpus_that_fio_was_given(cpus, ticks):
     assert witness.cpu_ticks(PROC_STAT, cpus) == ticks
 
 
-def test_two_looks_make_the_evidence(tmp_path):
+def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
     files = {
         "/sys/block/sdx/stat": STAT, "/sys/block/sdx/queue/nr_requests": "64\n", "/sys/block/sdx/queue/iostats": "1\n", "/sys/block/sdx/mq/0/tags": "",
         "/sys/block/sdx/device/queue_depth": "32\n", "/proc/stat": PROC_STAT,
     }
     host = server(tmp_path, files)
     times, walls = iter([10.0, 12.0]), iter([1000.0, 1005.0])
-    eyes = witness.Witness(host, "sdx", "0-1", lambda: next(times), lambda: next(walls))
+    monkeypatch.setattr(witness, "time", types.SimpleNamespace(monotonic=lambda: next(times), time=lambda: next(walls)))
+    eyes = witness.Witness(host, "sdx", "0-1")
     before = eyes.look()
     server(tmp_path, {"/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 6 0 7 4011 3 0 64 1 0 0", "/proc/stat": PROC_STAT.replace(" 100 ", " 150 ")})
     after = eyes.look()
