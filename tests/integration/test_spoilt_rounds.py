@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -65,12 +66,14 @@ def setting(path, value):
 @contextlib.contextmanager
 def beside(*argv):
     """A shell command again and again from another process while the block runs."""
-    process = subprocess.Popen(["sh", "-c", "while :; do %s; done" % " ".join(argv)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
+    with tempfile.NamedTemporaryFile() as goes_on:
+        loop = "while [ -e %s ]; do %s; done" % (goes_on.name, " ".join(argv))
+        process = subprocess.Popen(["sh", "-c", loop], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            goes_on.close()
+            process.wait()  # its last command too, so that the next cell is undisturbed
 
 
 def queue(device, name):

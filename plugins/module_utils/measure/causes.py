@@ -29,8 +29,8 @@ class Limits(t.NamedTuple):
 
     # Of fio's own bytes: a hundredth is below the range that steady state allows by far, and what a monitoring agent reads stays below it.
     other_io_share: float = 0.01
-    # One probe of blkid, as udev starts it when a device is closed, reads 1.0 MiB, also of a drive that is too slow for 1 % to allow it: four of them.
-    other_read_bytes: float = 4 << 20
+    # One probe of blkid, as udev starts it when a device is closed, reads 1.0 MiB, also of a drive that is too slow for 1 % to allow it: eight of them.
+    other_read_bytes: float = 8 << 20
     # No probe writes; a label or a superblock that somebody else's tool updates is a few blocks.
     other_write_bytes: float = 64 << 10
     # No probe discards.

@@ -47,8 +47,8 @@ def kernel(read=1024, write=1024, discard=0):
     [
         ({}, {}),
         ({}, {"limits": {"nr_requests": None, "hw_queues": None, "device_depth": None}}),
-        # Four probes of a slow drive, and 1 % of a fast one.
-        ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(4, 2)}),
+        # Eight probes of a slow drive, and 1 % of a fast one.
+        ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8, 2)}),
         ({}, kernel(1024 + 20, 1024 + 20)),
         # The ramp is fio's own; its JSON leaves it out.
         ({"ramp_s": 30}, {**kernel(1536, 1536), "process_bytes": {"read": 1536 * MIB, "write": 1537 * MIB}}),
@@ -82,7 +82,7 @@ def test_what_is_well_is_silent(cell, seen):
         ({}, kernel(discard=0.001), "other_io"),
         # Another writer at half the load, of a slow drive.
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(0, 3)}, "other_io"),
-        ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(4.1, 2)}, "other_io"),
+        ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8.1, 2)}, "other_io"),
         ({"ramp_s": 30}, {**kernel(1536, 1600), "process_bytes": {"read": 1536 * MIB, "write": 1536 * MIB}}, "other_io"),
         # Half of the asked depth in every row; the queue's own limits; nothing at the drive though fio says so; a clock that lies.
         ({}, {"queued": 16.0}, "queue_not_filled"),
