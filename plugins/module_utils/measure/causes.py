@@ -74,7 +74,7 @@ def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool =
 
 
 def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
-    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own count stands for it."""
+    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own counts."""
     kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
     if kernel is None:
         return [Cause(OTHER_IO, UNKNOWN, "whether others used the drive is unknown: the kernel does not count its I/O (queue/iostats)")]
@@ -103,13 +103,14 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
         found.append(Cause(HOST_LIMITED, UNKNOWN, "whether the host limits fio is unknown: /proc/stat does not tell of the CPUs that fio was given"))
     short = _short(cell, seen, limits)
     busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
-    said = "the CPUs that fio was given had {0:.1%} idle time, of which fio's threads used {1:.0%} of one each".format(seen["cpu_idle"] or 0, seen["fio_cpu"])
+    said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
+    said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])
     if short and busy:
         found.append(Cause(HOST_LIMITED, SPOILS, "{0}; {1}: end what else runs, or give fio other CPUs".format("; ".join(short), said)))
     elif short:
         found.append(Cause(NOT_FILLED, SPOILS, "; ".join(short)))
     elif busy and not found:
-        found.append(Cause(HOST_LIMITED, TOLD, said + ", though the queue was filled: latencies may hold time that fio waited"))
+        found.append(Cause(HOST_LIMITED, TOLD, said + "; nothing shows that the queue was short, but latencies may hold time that fio waited"))
     return found
 
 

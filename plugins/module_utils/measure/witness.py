@@ -44,7 +44,7 @@ class Witness:
         self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
 
     def look(self) -> Look:
-        """Now. The drive's counters come first before a run and last after it, so nothing of ours lies between them and fio."""
+        """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
         stat = None if self._host.get(self._base + "queue/iostats") == "0" else counters(self._host.get(self._base + "stat") or "")
         return Look(time.monotonic(), time.time(), stat, cpu, throttled)
@@ -81,7 +81,10 @@ def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | No
 
 
 def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
-    """Bytes that a process, which may have ended but must not be reaped yet, had block devices read and write; None where the kernel does not count."""
+    """Bytes that a process had block devices read and write, by all its threads; None where the kernel does not count.
+
+    It may have ended, but must not be reaped yet.
+    """
     found = {}
     for line in (host.get("/proc/{0}/io".format(pid)) or "").splitlines():
         key, _colon, value = line.partition(":")

@@ -53,7 +53,8 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """Wrong numbers, tuning and purge among a host's variables."""
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
     wrong += [(name, f"one of: {', '.join(words)}") for name, words in WORDS.items() if name in asked and plain(asked[name]) not in words]
-    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + _limits(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
+    told = [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong]
+    return told + _limits(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
 
 
 def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:

@@ -127,3 +127,24 @@ def test_a_jump_of_the_clock_and_busy_cpus_are_told():
 def test_limits_can_be_set():
     assert found(terms=Limits(idle_gap_s=60), idle_s=30.0) == []
     assert found(terms=Limits(other_io_share=0.1), **kernel(1100, 1024)) == []
+
+
+# Micron's blog on the P420m, part 2: (outstanding I/Os, IOPS, mean latency in µs) at device depth 31 and 255. IOPS x latency are half of the first column.
+BLOG = [
+    (2, 33279, 29), (4, 51586, 38), (8, 61364, 65), (16, 58586, 136), (32, 57111, 279), (64, 54854, 583),
+    (2, 32282, 30), (4, 52848, 37), (8, 80433, 49), (16, 80117, 99), (32, 75266, 212), (64, 71527, 447),
+]
+
+
+@pytest.mark.parametrize("outstanding, iops, latency_us", BLOG)
+def test_tables_with_half_of_the_asked_depth_are_refused(outstanding, iops, latency_us):
+    queued = iops * latency_us / 1e6
+    seen = {"queued": queued, "mean_latency_s": latency_us / 1e6, "in_flight": queued, "run_s": 900.0}
+    assert found({"threads": 1, "queue_depth": outstanding}, **seen) == [("queue_not_filled", SPOILS)]
+    assert found({"threads": 1, "queue_depth": outstanding // 2}, **seen) == []
+
+
+def test_a_host_that_cannot_make_the_load():
+    """The brief's configurations A and B: the same drive and test, B flat and lower from its first minute on, as its threads never wait for the drive."""
+    assert found(fio_cpu=0.6) == []
+    assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", SPOILS)]

@@ -143,7 +143,10 @@ def test_chance_is_no_contradiction(share, total, seed):
     assert plausible.contradictions(result, job, 2) == []
 
 
-@pytest.mark.parametrize("ramp, more, fine", [("", 1, False), ("ramp_time=1\n", 1, True), ("ramp_time=1\n", 16, True), ("ramp_time=1\n", 17, False), ("ramp_time=1\n", 0.5, False)])
+@pytest.mark.parametrize(
+    "ramp, more, fine",
+    [("", 1, False), ("ramp_time=1\n", 1, True), ("ramp_time=1\n", 16, True), ("ramp_time=1\n", 17, False), ("ramp_time=1\n", 0.5, False)],
+)
 def test_an_io_astride_the_end_of_the_ramp_may_count_for_its_bytes_alone(ramp, more, fine):
     """fio 3.33: 53,956,608 bytes of 13,172 I/Os of 4 KiB, after a ramp at depth 4."""
     result = copy.deepcopy(GOOD)
