@@ -16,9 +16,10 @@ from ..core.deadline import Hangs, Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..guard.look import Terms, longer_s
-from ..measure import fio
+from ..measure import causes, fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
+from ..measure.spoilt import Tally
 from ..measure.workbench import Workbench, seed
 from ..purge import methods
 from ..purge import step as purge_step
@@ -50,6 +51,8 @@ class Job(t.NamedTuple):
     terms: Terms = Terms()
     leave: str = leaving.AS_IS
     criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
+    limits: causes.Limits = causes.Limits()
+    strict: bool = False
 
 
 class Campaign:
@@ -75,6 +78,9 @@ class Campaign:
         self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir, job.terms)
         runner = fio.Runner(job.stop, job.fio_path)
         self._bench = Workbench(job.host, self._held, runner, job.run_dir.raw(self._drive))
+        self._bench.limits, self._bench.strict = job.limits, job.strict
+        # The causes of the rounds of the test that is on.
+        self._tally = Tally()
 
     def run(self) -> str:
         """Work through the plan; the drive's outcome: complete, refused, error or interrupted. Never raises."""
@@ -176,6 +182,7 @@ class Campaign:
     def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
         """A test from its purge to its end."""
         self._note("test_started", title=test.get("title", ""), **names)
+        self._tally = Tally()
         self._make_settings_again(names)
         self._drift = self._job.tuned.drifted(self._name)
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
@@ -192,6 +199,7 @@ class Campaign:
                 self._measure(test, names, rounds)
             self._look()
             outcome, reasons = rounds.outcome()
+            reasons = reasons + (self._tally.reasons() if outcome in ("invalid", "not_steady") else [])
         except fio.Interrupted:
             self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
             raise
@@ -208,7 +216,7 @@ class Campaign:
         spoilt = self._untuned() + sampler.reasons
         if spoilt and outcome in ("steady", "complete"):
             outcome, reasons = "invalid", spoilt
-        elif outcome == "not_steady":
+        elif outcome in ("not_steady", "invalid"):
             reasons = reasons + sampler.reasons
         self._end_test(names, rounds, outcome, reasons)
         return outcome
@@ -252,6 +260,7 @@ class Campaign:
             rounds=rounds.count,
             steady_state=windows,
             saturation=rounds.saturation(),
+            validity=self._tally.fields(),
             metrics=dict(tracked, **ends),
             cells=averages,
             **names
@@ -322,6 +331,7 @@ class Campaign:
         if not test["cells"]:
             return
         self._guard("measure", phase="measure")
+        self._bench.begin_test()
         began, written = time.monotonic(), 0
         while not rounds.finished():
             number = rounds.count + 1
@@ -329,10 +339,11 @@ class Campaign:
             for cell in test["cells"]:
                 self._show(round=number, cell=cell["id"], time_left_s=rounds.time_left_s(), news_within_s=NEWS_S + 1.1 * cell_s(cell))
                 result = self._cell(cell, number, names, self._active_bytes(test))
+                self._tally.add(number, cell["id"], result["causes"])
                 metrics[cell["id"]] = fio.metrics(result["read"], result["write"])
                 written += (result["write"] or {}).get("bytes", 0)
             elapsed_s = time.monotonic() - began
-            rounds.add(metrics, written, elapsed_s)
+            rounds.add(metrics, written, elapsed_s, self._tally.is_spoilt(number))
             self._after_round(names, rounds, metrics, written, elapsed_s)
 
     def _after_round(
@@ -362,7 +373,8 @@ class Campaign:
         except fio.FioError as error:
             self._note("cell", accepted=False, reasons=[str(error)], **fields)
             raise fio.FioError("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
-        self._note("cell", accepted=True, reasons=[], **dict(fields, **result))
+        found = [item._asdict() for item in result["causes"]]
+        self._note("cell", accepted=True, reasons=[], **dict(fields, **dict(result, causes=found)))
         return result
 
     def _look(self) -> None:

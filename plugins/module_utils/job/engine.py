@@ -24,6 +24,7 @@ from ..core.host import Host
 from ..core.locks import Locked, host_lock
 from ..guard.look import Terms
 from ..machine import snapshot
+from ..measure.causes import Limits
 from ..run import decision
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start
@@ -149,6 +150,8 @@ class HostJob:
             terms=Terms(**self._plan.get("look", {})),
             leave=self._plan.get("leave", AS_IS),
             criteria=self._plan.get("criteria", []),
+            limits=Limits(**self._plan.get("validity", {}).get("limits", {})),
+            strict=bool(self._plan.get("validity", {}).get("strict")),
         )
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
         with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:

@@ -92,11 +92,17 @@ class Runner:
         ]
 
     def run(
-        self, job_path: str, output_path: str, tick: t.Callable[[], None] | None = None, deadline_s: float | None = None
+        self,
+        job_path: str,
+        output_path: str,
+        tick: t.Callable[[], None] | None = None,
+        deadline_s: float | None = None,
+        at_end: t.Callable[[int], None] | None = None,
     ) -> tuple[int, str]:
         """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, and Hangs for a fio that can't be ended.
 
-        deadline_s: fio is ended, and FioError raised, when it takes longer.
+        deadline_s: fio is ended, and FioError raised, when it takes longer. at_end: called with its pid once it has ended, while the kernel
+        still has its counts.
         """
         if self._stop.is_set():
             raise Interrupted()
@@ -108,14 +114,20 @@ class Runner:
             cwd=os.path.dirname(output_path),
         )
         try:
-            stderr = self._wait(process, tick, deadline_s)
+            stderr = self._wait(process, tick, deadline_s, at_end)
         finally:
             end_process(process)
         if self._stop.is_set():
             raise Interrupted()
         return process.returncode, stderr
 
-    def _wait(self, process: subprocess.Popen, tick: t.Callable[[], None] | None, deadline_s: float | None) -> str:
+    def _wait(
+        self,
+        process: subprocess.Popen,
+        tick: t.Callable[[], None] | None,
+        deadline_s: float | None,
+        at_end: t.Callable[[int], None] | None,
+    ) -> str:
         # The end of stderr wakes us at once; Popen.wait with a timeout would sleep through it.
         began = last_tick = time.monotonic()
         stderr = b""
@@ -126,6 +138,10 @@ class Runner:
                 if selector.select(timeout=0.5):
                     chunk = os.read(pipe.fileno(), 65536)
                     if not chunk:
+                        if at_end:
+                            # Ended, but not reaped: /proc/PID still tells.
+                            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                            at_end(process.pid)
                         process.wait()
                         break
                     stderr += chunk

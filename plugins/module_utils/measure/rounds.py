@@ -32,6 +32,8 @@ class Rounds:
         self._cells: list[dict[str, Metrics]] = []
         # Of each round, what was written since the purge and how long it took until the round ended.
         self._ends: list[tuple[int, float]] = []
+        # Rounds with a cause that keeps them out of every window (causes.py).
+        self._spoilt: set[int] = set()
         self.steady_at: int | None = None
 
     @property
@@ -39,9 +41,11 @@ class Rounds:
         """Rounds so far."""
         return len(self._cells)
 
-    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float) -> None:
-        """A finished round: metrics of each cell; bytes written since the purge; seconds since the first round began."""
+    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool = False) -> None:
+        """A finished round: metrics of each cell; bytes written since the purge; seconds since the first round began; whether it can't be in a window."""
         self._cells.append(cells)
+        if spoilt:
+            self._spoilt.add(self.count)
         self._ends.append((bytes_written, elapsed_s))
         if self.steady_at is None and self._steady and self.count % self._every == 0 and self._is_confirmed():
             self.steady_at = self.count
@@ -75,9 +79,15 @@ class Rounds:
 
     def _is_confirmed(self) -> bool:
         windows = self._windows(self.count)
-        if not windows[0] or len(windows[0]) < self._steady["window"] or not self._may_begin(windows[0][0]):
+        if not self._is_clean(windows):
             return False
         return all(self._agree([self._evaluate(item, numbers) for numbers in windows]) for item in self._steady["tracked"])
+
+    def _is_clean(self, windows: list[list[int]]) -> bool:
+        """Whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones included."""
+        if not windows[0] or len(windows[0]) < self._steady["window"] or not self._may_begin(windows[0][0]):
+            return False
+        return self._spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
     def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
         """Whether windows that follow each other are all steady, and their averages at most slope_limit apart."""
@@ -112,7 +122,7 @@ class Rounds:
     def window_rounds(self) -> list[int]:
         """The rounds of the window: the steady one, of several that agree the last; else the last sampled ones; all rounds without a rule."""
         if not self._steady:
-            return list(range(1, self.count + 1))
+            return [number for number in range(1, self.count + 1) if number not in self._spoilt]
         return self._windows(self.steady_at or self.count // self._every * self._every)[-1]
 
     def steady_state(self) -> list[dict[str, t.Any]]:
@@ -128,7 +138,10 @@ class Rounds:
         return dict(result, cell=item["cell"], metric=item["metric"], window_rounds=numbers, rounds=self.count, fitted_end=end)
 
     def outcome(self) -> tuple[str, list[str]]:
-        """(steady, not_steady or complete; reasons). Call it once no further round is due."""
+        """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is due."""
+        if self._spoilt and not self._any_clean():
+            text = "no window without a spoilt round within {0}: {1} of {2} rounds were spoilt"
+            return "invalid", [text.format(self._limit_reached() or "the test", len(self._spoilt), self.count)]
         if not self._steady:
             return "complete", []
         if self.steady_at is not None:
@@ -140,6 +153,12 @@ class Rounds:
             text = "the last window is steady, but {0} before it has to be steady too, within {1:g} % of its average"
             reasons.append(text.format("the one" if self._confirm == 1 else "each of the {0}".format(self._confirm), 100 * self._steady["slope_limit"]))
         return "not_steady", reasons
+
+    def _any_clean(self) -> bool:
+        """Whether there was a window that no spoilt round was in, steady or not."""
+        if not self._steady:
+            return len(self._spoilt) < self.count
+        return any(self._is_clean(self._windows(end)) for end in range(self._every, self.count + 1, self._every))
 
     def _too_early(self) -> list[str]:
         """Why the windows so far could not count; nothing when they could."""

@@ -15,7 +15,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import fio, plausible
+from . import causes, fio, plausible, witness
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
@@ -44,6 +44,36 @@ def seed(*parts: t.Any) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
+class _Watch:
+    """A witness's looks right before fio starts and right after it ended."""
+
+    def __init__(self, host: Host, eyes: witness.Witness) -> None:
+        self._host = host
+        self._eyes = eyes
+        self._before: witness.Look | None = None
+        self.after: witness.Look | None = None
+        self._process: dict[str, int] | None = None
+
+    def begin(self) -> None:
+        """To be called last before fio."""
+        self._before = self._eyes.look()
+
+    def end(self, pid: int) -> None:
+        """To be called once fio has ended and before it is reaped."""
+        self.after = self._eyes.look()
+        self._process = witness.process_bytes(self._host, pid)
+
+    def seen(self, cell: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any], last: witness.Look | None, gap_s: float | None) -> dict[str, t.Any]:
+        """What was seen of a cell. last: the end of the cell before; gap_s: since then, without the runtime asked."""
+        before, after = t.cast(witness.Look, self._before), t.cast(witness.Look, self.after)
+        found = witness.evidence(cell, result, before, after, self._process, self._eyes)
+        # An I/O of seconds makes fio run longer; that is no idling.
+        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
+        since = last or before
+        jump_s = (after.wall_s - since.wall_s) - (after.time_s - since.time_s)
+        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), clock_jump_s=round(jump_s, 3))
+
+
 class Workbench:
     """Runs fio jobs on a held drive. `raw_dir`: where jobs and results are kept."""
 
@@ -53,6 +83,10 @@ class Workbench:
         self._runner = runner
         self._raw_dir = raw_dir
         self._last_end: float | None = None
+        # The moment that the cell before ended in.
+        self._last: witness.Look | None = None
+        # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.
+        self.limits, self.strict = causes.Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
         self.place = NOWHERE
 
@@ -82,19 +116,30 @@ class Workbench:
         except fio.FioError as error:
             raise fio.FioError("this fio cannot write to a drive that the job holds open exclusively: {0}".format(error)) from None
 
+    def begin_test(self) -> None:
+        """What comes before a test's first cell is no gap of it."""
+        self._last_end, self._last = None, None
+
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
-        """Run one cell: {started, seconds, gap_s, read, write, raw}; gap_s: time without I/O since the cell before. Raises FioError."""
+        """Run one cell: {started, seconds, gap_s, read, write, raw, seen, causes}; gap_s: time without I/O since the cell before. Raises FioError.
+
+        seen: what its causes are judged by (witness.evidence); causes: of causes.find.
+        """
         directions = [d for d, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
         values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
         started, began = now(), time.monotonic()
-        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=cell_s(cell))
+        watch = _Watch(self._host, witness.Witness(self._host, os.path.basename(self._held.path), self.place.cpus))
+        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=cell_s(cell), watch=watch)
         ended = time.monotonic()
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
             read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
+            seen = watch.seen(cell, result, self._last, gap_s)
+            found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
             raise fio.FioError("fio's result {0} has an unknown form ({1}: {2})".format(raw, type(error).__name__, error)) from None
+        self._last = watch.after
         return {
             "started": started,
             "seconds": round(ended - began, 3),
@@ -102,6 +147,8 @@ class Workbench:
             "read": read,
             "write": write,
             "raw": raw,
+            "seen": seen,
+            "causes": found,
         }
 
     def fill(
@@ -156,6 +203,7 @@ class Workbench:
         size_bytes: int | None = None,
         tick: t.Callable[[], None] | None = None,
         length_s: float | None = None,
+        watch: _Watch | None = None,
     ) -> tuple[dict[str, t.Any], str]:
         """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError.
 
@@ -167,7 +215,9 @@ class Workbench:
             out.write("# {0} is {1}, held open by the host job\n{2}".format(values["device"], self._held.path, text_of_job))
         deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
-        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s)
+        if watch:
+            watch.begin()
+        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s, watch.end if watch else None)
         text = _take_in(base + ".json")
         if stderr:
             with open(base + ".err", "w") as out:

@@ -209,6 +209,7 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
         "rounds": sum(record["event"] == "round" for record in events),
         "steady_state": [],
         "saturation": None,
+        "validity": [],
         "metrics": {},
     }
     if end:

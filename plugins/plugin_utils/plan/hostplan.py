@@ -22,6 +22,8 @@ VARIABLES = (
     "ssd_sample_interval_s",
     "ssd_step",
     "ssd_tests_dirs",
+    "ssd_unknown_causes",
+    "ssd_validity_limits",
     *tuning.VARIABLES,
     "purge_iomemory_sector_bytes",
     "purge_iomemory_size_pct",

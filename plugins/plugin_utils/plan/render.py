@@ -85,6 +85,10 @@ def render(
         "parallel_drives": int(settings["ssd_parallel_drives"]),
         "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
         "look": {"seconds": None if settings.get("ssd_look") == "full" else float(settings.get("ssd_look_s") or LOOK_S)},
+        "validity": {
+            "strict": settings.get("ssd_unknown_causes") == "spoil",
+            "limits": {name: float(limit) for name, limit in (schemas.plain(settings.get("ssd_validity_limits")) or {}).items()},
+        },
         "leave": settings["ssd_leave"] if measures else "as_is",
         "criteria": [criterion for criterion in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(criterion, dict)] if measures else [],
         "fio": {"path": fio_path},

@@ -216,6 +216,7 @@ def _record(
         "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
         "asked": asked,
         "criteria": _criteria(views) or [],
+        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or "warn",
         "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
         "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
     }

@@ -24,7 +24,7 @@ DRIVES_SETTLED = (*LIVE_STATES, "finished")
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
-FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria")
+FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria", "ssd_unknown_causes")
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 

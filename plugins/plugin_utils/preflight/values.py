@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.measure import causes
 from ..common import values
 from ..common.schema import plain
 from ..plan import purge_values, tuning_values
@@ -45,14 +46,28 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
 
 
 # Variables that are one of a few words.
-WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is")}
+WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is"), "ssd_unknown_causes": ("warn", "spoil")}
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """Wrong numbers, tuning and purge among a host's variables."""
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
     wrong += [(name, f"one of: {', '.join(words)}") for name, words in WORDS.items() if name in asked and plain(asked[name]) not in words]
-    return [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong] + tuning_values.problems(asked) + purge_values.problems(asked)
+    told = [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong]
+    return told + _limits(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
+
+
+def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
+    """What is wrong with ssd_validity_limits."""
+    given = plain(asked.get("ssd_validity_limits"))
+    if given in (None, ""):
+        return []
+    if not isinstance(given, dict):
+        return [f"ssd_validity_limits: {given!r} must be a mapping of names to numbers"]
+    known = ", ".join(causes.Limits._fields)
+    found = [f"ssd_validity_limits: unknown name {name!r}; known are {known}" for name in given if name not in causes.Limits._fields]
+    right = _number(lambda number: number >= 0)
+    return found + [f"ssd_validity_limits: {name}: {value!r} must be a number of at least 0" for name, value in given.items() if not right(value)]
 
 
 def name_problems(name: str) -> list[str]:

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import saturation
+from . import saturation, validity
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -84,6 +84,7 @@ class _Facts:
     def __init__(self, run: Mapping, records: list[Mapping]) -> None:
         self.tests: Mapping = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
+        self.strict = run.get("unknown_causes") == "spoil"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
         self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
         self.drive_records = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
@@ -204,6 +205,8 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
     )
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
+    trouble = trouble or _spoilt(record, about, facts.strict)
+    result.update({"warnings": warned} if (warned := validity.warnings(record)) else {})
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     missed = [check for check in result["criteria"] if not check["met"]]
@@ -238,6 +241,12 @@ def _too_fresh(facts: _Facts, host: str, drive: str, record: Mapping, about: Map
     """A steady record whose window may still be the fresh state: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     said = saturation.problem(record, about.get("steady_state"), identity.get("size_bytes"))
+    return Finding("invalid", said) if said else None
+
+
+def _spoilt(record: Mapping, about: Mapping, strict: bool) -> Finding | None:
+    """A record whose window holds a spoilt round."""
+    said = validity.problem(record, about.get("steady_state"), strict)
     return Finding("invalid", said) if said else None
 
 

@@ -141,3 +141,16 @@ def test_chance_is_no_contradiction(share, total, seed):
     options = {**GOOD["jobs"][0]["job options"], "rwmixread": str(share)}
     result = {**GOOD, "jobs": [{**GOOD["jobs"][0], "job options": options, "read": side(reads), "write": side(total - reads)}]}
     assert plausible.contradictions(result, job, 2) == []
+
+
+@pytest.mark.parametrize(
+    "ramp, more, fine",
+    [("", 1, False), ("ramp_time=1\n", 1, True), ("ramp_time=1\n", 16, True), ("ramp_time=1\n", 17, False), ("ramp_time=1\n", 0.5, False)],
+)
+def test_an_io_astride_the_end_of_the_ramp_may_count_for_its_bytes_alone(ramp, more, fine):
+    """fio 3.33: 53,956,608 bytes of 13,172 I/Os of 4 KiB, after a ramp at depth 4."""
+    result = copy.deepcopy(GOOD)
+    job = result["jobs"][0]
+    job["read"]["io_bytes"] += int(more * 4096)
+    job["job options"].update({"ramp_time": "1"} if ramp else {})
+    assert bool(plausible.contradictions(result, JOB + ramp, 2)) != fine

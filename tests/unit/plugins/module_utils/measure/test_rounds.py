@@ -164,3 +164,43 @@ def test_no_steady_window_begins_too_early(values, least, confirm):
         first = rounds.steady_at - 5 * (1 + confirm) + 1
         assert first >= 1 and (first - 1) * 100 >= least * 1000
         assert all(item["steady"] for item in rounds.steady_state())
+
+
+def run_spoilt(test, spoilt, value=100):
+    rounds = Rounds(test, 1000)
+    while not rounds.finished():
+        number = rounds.count + 1
+        rounds.add({CELL: {"write_iops": value, "iops": value}}, number * 100, number * 60.0, spoilt=number in spoilt)
+    return rounds
+
+
+@pytest.mark.parametrize(
+    "test, spoilt, outcome, window",
+    [
+        (make_test(), {3}, "steady", [4, 5, 6, 7, 8]),
+        (make_test(), {1, 7}, "steady", [2, 3, 4, 5, 6]),
+        (make_test(), {5, 9}, "steady", [10, 11, 12, 13, 14]),
+        (make_test(max=9), {5}, "invalid", [5, 6, 7, 8, 9]),
+        # Between two samples the drive is the same drive; before the first it does not count.
+        (make_test(every=2, max=30), {1, 5}, "steady", [6, 8, 10, 12, 14]),
+        (make_test(tracked=0, max=4), {2}, "complete", [1, 3, 4]),
+        (make_test(tracked=0, max=2), {1, 2}, "invalid", []),
+    ],
+)
+def test_a_spoilt_round_is_in_no_window(test, spoilt, outcome, window):
+    rounds = run_spoilt(test, spoilt)
+    assert (rounds.outcome()[0], rounds.window_rounds()) == (outcome, window)
+    assert not spoilt.intersection(rounds.window_rounds()) or outcome == "invalid"
+
+
+def test_windows_that_have_to_agree_are_clean_too():
+    test = make_test(max=40)
+    test["steady_state"]["confirm_windows"] = 1
+    assert run_spoilt(test, {2}).steady_at == 12
+
+
+def test_a_test_that_is_not_steady_in_clean_windows_is_not_steady():
+    rounds = Rounds(make_test(max=12), 1000)
+    for number in range(1, 13):
+        rounds.add({CELL: {"write_iops": 100 * number}}, number, number, spoilt=number == 1)
+    assert rounds.outcome()[0] == "not_steady"

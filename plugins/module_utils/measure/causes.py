@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What spoils a cell though fio's figures are true of their job: other I/O, a load that was not there, a limited host, idling. Pure.
+
+Each cause, with how it was staged: docs/validity.md. A cause that spoils keeps its round out of every window; one that is unknown, as
+nobody counts what would show it, and one that is only told, warn.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+OTHER_IO, NOT_FILLED, HOST_LIMITED, IDLE_GAP, CLOCK_JUMP = "other_io", "queue_not_filled", "host_limited", "idle_gap", "clock_jump"
+TITLES = {
+    OTHER_IO: "other I/O",
+    NOT_FILLED: "queue not filled",
+    HOST_LIMITED: "host limited",
+    IDLE_GAP: "idle gap",
+    CLOCK_JUMP: "clock jump",
+}
+SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
+
+Mapping = t.Mapping[str, t.Any]
+
+
+class Limits(t.NamedTuple):
+    """The thresholds, each with its reason; `ssd_validity_limits` may set another."""
+
+    # Of fio's own bytes: a hundredth is below the range that steady state allows by far, and what a monitoring agent reads stays below it.
+    other_io_share: float = 0.01
+    # One probe of blkid, as udev starts it when a device is closed, reads 1.0 MiB, also of a drive that is too slow for 1 % to allow it: eight of them.
+    other_read_bytes: float = 8 << 20
+    # No probe writes; a label or a superblock that somebody else's tool updates is a few blocks.
+    other_write_bytes: float = 64 << 10
+    # No probe discards.
+    other_discard_bytes: float = 0
+    # IOPS x mean latency against threads x depth: below 0.9 a tenth of the queue was empty, as when submitting takes longer than the drive does.
+    queued_min: float = 0.9
+    # More than was asked can't be in flight; what is above 1 is the edges of the runtime.
+    queued_max: float = 1.05
+    # The kernel's own count begins later and ends earlier than fio's: 0.52 was seen on a loop device in memory on a busy host, 0.98 on drives of
+    # a millisecond. Where two thirds of the queue were never at the drive it is not the drive that was measured.
+    in_flight_min: float = 0.33
+    # Tags that the driver keeps for itself (255 of 256) are no shortage.
+    queue_limit_min: float = 0.9
+    # SATA has 32 tags and no more (31 with older kernels): a depth below is a setting, one above is more than the drive can be asked.
+    device_depth: float = 31
+    # A thread that never waits for the drive measures the host; a twentieth is lost to its clock and interrupts.
+    fio_cpu_max: float = 0.95
+    # What a hypervisor or a CPU quota takes from fio is latency that is not the drive's; one in twenty is more than jitter.
+    steal_max: float = 0.05
+    throttled_max: float = 0.05
+    # CPUs with no idle time to speak of: fio waits for them.
+    cpu_idle_min: float = 0.02
+    # A drive that idles collects garbage and is faster afterwards; starting fio takes 0.5 s.
+    idle_gap_s: float = 5.0
+    # Slewing is at most 0.5 ms a second: a jump is somebody setting the clock, or a machine that slept.
+    clock_jump_s: float = 2.0
+
+
+class Cause(t.NamedTuple):
+    """One cause in one cell. cause: a key of TITLES; level: SPOILS, UNKNOWN or TOLD; message: what was seen and what to do."""
+
+    cause: str
+    level: str
+    message: str
+
+
+def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
+    """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is unknown spoils too."""
+    found = _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
+    return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
+
+
+def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
+    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own counts."""
+    kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
+    if kernel is None:
+        return [Cause(OTHER_IO, UNKNOWN, "whether others used the drive is unknown: the kernel does not count its I/O (queue/iostats)")]
+    if any(kernel[name] < (1 - limits.other_io_share) * amount for name, amount in fio_bytes.items()):
+        text = "whether others used the drive is unknown: the kernel counted {0} of fio's {1} bytes"
+        return [Cause(OTHER_IO, UNKNOWN, text.format(sum(kernel[name] for name in fio_bytes), sum(fio_bytes.values())))]
+    own = seen["process_bytes"] if cell.get("ramp_s") else fio_bytes
+    if own is None:
+        return [Cause(OTHER_IO, UNKNOWN, "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), ramp included")]
+    floors = {"read": limits.other_read_bytes, "write": limits.other_write_bytes, "discard": limits.other_discard_bytes}
+    allowed = limits.other_io_share * sum(own.values())
+    words = {"read": "read", "write": "wrote", "discard": "discarded"}
+    more = {name: amount - own.get(name, 0) for name, amount in kernel.items()}
+    found = [
+        "{0} {1:.1f} MiB ({2:.1%} of fio's I/O)".format(words[name], amount / 2.0 ** 20, amount / float(max(1, sum(own.values()))))
+        for name, amount in more.items()
+        if amount > max(floors[name], allowed if name != "discard" else 0)
+    ]
+    return [Cause(OTHER_IO, SPOILS, "somebody else {0} while fio ran: end what uses the drive".format(" and ".join(found)))] if found else []
+
+
+def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
+    """Whether the queue was as full as asked, and whether the host let it be."""
+    found = [Cause(HOST_LIMITED, SPOILS, text) for text in _host(cell, seen, limits)]
+    if seen["cpu_idle"] is None:
+        found.append(Cause(HOST_LIMITED, UNKNOWN, "whether the host limits fio is unknown: /proc/stat does not tell of the CPUs that fio was given"))
+    short = _short(cell, seen, limits)
+    busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
+    said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
+    said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])
+    if short and busy:
+        found.append(Cause(HOST_LIMITED, SPOILS, "{0}; {1}: end what else runs, or give fio other CPUs".format("; ".join(short), said)))
+    elif short:
+        found.append(Cause(NOT_FILLED, SPOILS, "; ".join(short)))
+    elif busy and not found:
+        found.append(Cause(HOST_LIMITED, TOLD, said + "; nothing shows that the queue was short, but latencies may hold time that fio waited"))
+    return found
+
+
+def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
+    found = []
+    if seen["fio_cpu"] >= limits.fio_cpu_max:
+        found.append("fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks".format(seen["fio_cpu"]))
+    if (seen["cpu_steal"] or 0) > limits.steal_max:
+        found.append("the hypervisor took {0:.0%} of the time of fio's CPUs".format(seen["cpu_steal"]))
+    # Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once.
+    share = (seen["throttled_s"] or 0) / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
+    if share > limits.throttled_max:
+        found.append("its control group's CPU quota held fio up for {0:.0%} of the time: raise it".format(share))
+    return found
+
+
+def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
+    """What shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate limit, or completions in batches."""
+    if cell.get("rate_iops") or cell.get("batch") or not seen["queued"]:
+        return []
+    asked = cell["threads"] * cell["queue_depth"]
+    target, found = _reachable(cell, seen["limits"], limits)
+    # While a thread works for fio, one I/O of its own is missing.
+    cost = cell["threads"] * min(1.0, seen["fio_cpu"])
+    edge = seen["mean_latency_s"] / seen["run_s"]
+    queued = seen["queued"]
+    if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
+        found.append("IOPS x latency are {0:.1f} I/Os in flight of {1} asked".format(queued, asked))
+    if queued > (limits.queued_max + edge) * asked:
+        found.append("IOPS x latency are {0:.1f} I/Os in flight, more than the {1} asked: fio's clock and its counts disagree".format(queued, asked))
+    # Merged I/Os are fewer in flight than asked, and as much.
+    counted = seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
+    if counted and seen["in_flight"] + cost < limits.in_flight_min * target:
+        found.append("the kernel saw {0:.1f} I/Os in flight of {1} asked".format(seen["in_flight"], asked))
+    return found
+
+
+def _is_counted(seen: Mapping) -> bool:
+    """Whether the kernel counts this drive's I/O at all."""
+    return seen["kernel_bytes"] is not None and sum(seen["kernel_bytes"].values()) >= 0.5 * sum(seen["fio_bytes"].values())
+
+
+def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
+    """(I/Os that the drive can have in flight of those asked, what keeps them fewer than that)."""
+    asked = cell["threads"] * cell["queue_depth"]
+    depth, requests = queue["device_depth"], queue["nr_requests"]
+    found = []
+    if depth is not None and depth < limits.queue_limit_min * min(asked, limits.device_depth):
+        found.append("device/queue_depth allows {0} I/Os in flight, the cell asks for {1}".format(depth, asked))
+    target = asked if depth is None else min(asked, depth)
+    room = None if requests is None else requests * min(cell["threads"], queue["hw_queues"] or 1)
+    if room is not None and room < limits.queue_limit_min * target:
+        found.append("queue/nr_requests allows {0} I/Os in flight, the cell asks for {1}: raise it".format(room, asked))
+    return target, found
+
+
+def _time(seen: Mapping, limits: Limits) -> list[Cause]:
+    found = []
+    if (seen.get("idle_s") or 0) > limits.idle_gap_s:
+        text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
+        found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))
+    if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
+        text = "the wall clock jumped by {0:+.1f} s: times of records before and after do not compare; durations are by the monotonic clock"
+        found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))
+    return found

@@ -1,0 +1,63 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The causes of a test's rounds, kept together: which rounds are spoilt, and what the record says of them. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .causes import SPOILS, TITLES, Cause
+
+LONGEST_SHOWN = 6
+
+
+class Tally:
+    """Causes as rounds come in."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[tuple[str, str], list[int]] = {}
+        self._first: dict[tuple[str, str], str] = {}
+
+    def add(self, number: int, cell: str, causes: t.Iterable[Cause]) -> None:
+        """The causes of a cell of a round."""
+        for item in causes:
+            key = (item.cause, item.level)
+            numbers = self._rounds.setdefault(key, [])
+            if not numbers or numbers[-1] != number:
+                numbers.append(number)
+            self._first.setdefault(key, "round {0}, {1}: {2}".format(number, cell, item.message))
+
+    def is_spoilt(self, number: int) -> bool:
+        """Whether a round can't be in a window."""
+        return any(number in numbers for (_cause, level), numbers in self._rounds.items() if level == SPOILS)
+
+    def fields(self) -> list[dict[str, t.Any]]:
+        """`validity` of a test's record: [{cause, level, rounds: [[first, last]], count, first}]; first: what was seen the first time."""
+        return [
+            {"cause": cause, "level": level, "rounds": ranges(numbers), "count": len(numbers), "first": self._first[cause, level]}
+            for (cause, level), numbers in self._rounds.items()
+        ]
+
+    def reasons(self) -> list[str]:
+        """A sentence for each cause that spoilt rounds."""
+        return [sentence(item) for item in self.fields() if item["level"] == SPOILS]
+
+
+def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
+    """Numbers in order as ranges: [[first, last]]."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
+
+
+def sentence(item: t.Mapping[str, t.Any]) -> str:
+    """One entry of `validity` for people: "other I/O in rounds 3, 5-9 (6): round 3, …"."""
+    shown = [str(first) if first == last else "{0}-{1}".format(first, last) for first, last in item["rounds"][:LONGEST_SHOWN]]
+    more = ", …" if len(item["rounds"]) > LONGEST_SHOWN else ""
+    word = "round" if item["count"] == 1 else "rounds"
+    return "{0} in {1} {2}{3} ({4} in all): {5}".format(TITLES[item["cause"]], word, ", ".join(shown), more, item["count"], item["first"])

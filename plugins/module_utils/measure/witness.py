@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time, throttling, both clocks."""
+
+from __future__ import annotations
+
+import os
+import time
+import typing as t
+
+from ..core.host import Host
+from ..core.sysfs import number
+from ..machine import cgroup, cpus
+
+# Documentation/block/stat.rst: sectors are of 512 bytes whatever the drive's own are.
+SECTOR_BYTES = 512
+SECTORS = {"read": 2, "write": 6, "discard": 13}
+IOS, MERGES, QUEUE_MS = (0, 4), (1, 5), 10
+# proc(5), /proc/stat: user nice system idle iowait irq softirq steal; guest time is in user already.
+IDLE, STEAL, CPU_FIELDS = (3, 4), 7, 8
+# /proc/PID/io: what a process had the kernel fetch from or send to block devices, by all of its threads.
+PROCESS = {"read_bytes": "read", "write_bytes": "write"}
+
+Mapping = t.Mapping[str, t.Any]
+
+
+class Look(t.NamedTuple):
+    """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's CPUs; throttled: cgroup.throttled_s."""
+
+    time_s: float
+    wall_s: float
+    stat: t.Optional[t.List[int]]
+    cpu: t.Optional[t.Tuple[int, int, int]]
+    throttled: t.Dict[str, float]
+
+
+class Witness:
+    """Looks at one drive's counters and at the CPUs that fio was given (a list as the kernel writes it; None: all that this process may use)."""
+
+    def __init__(self, host: Host, name: str, given: str | None) -> None:
+        self._host = host
+        self._base = "/sys/block/{0}/".format(name)
+        self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
+
+    def look(self) -> Look:
+        """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
+        cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
+        stat = None if self._host.get(self._base + "queue/iostats") == "0" else counters(self._host.get(self._base + "stat") or "")
+        return Look(time.monotonic(), time.time(), stat, cpu, throttled)
+
+    def limits(self) -> dict[str, int | None]:
+        """What bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or the kernel does not tell."""
+        queues = len(self._host.listdir(self._base + "mq"))
+        return {
+            "nr_requests": number(self._host, self._base + "queue/nr_requests") if queues else None,
+            "hw_queues": queues or None,
+            "device_depth": number(self._host, self._base + "device/queue_depth"),
+        }
+
+    @property
+    def cpu_count(self) -> int:
+        """How many CPUs fio was given."""
+        return len(self._cpus)
+
+
+def counters(text: str) -> list[int] | None:
+    """The fields of a stat file; None for one of another form. Before Linux 4.18 it has no discards."""
+    fields = text.split()
+    return [int(field) for field in fields] if len(fields) > QUEUE_MS and all(field.isdigit() for field in fields) else None
+
+
+def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | None:
+    """Ticks (all, idle, stolen) of some CPUs together, of /proc/stat; None where one of them is not told."""
+    names = {"cpu{0}".format(cpu) for cpu in wanted}
+    rows = [line.split() for line in text.splitlines() if line.split(" ", 1)[0] in names]
+    if not names or len(rows) != len(names) or any(len(row) <= CPU_FIELDS for row in rows):
+        return None
+    values = [[int(field) for field in row[1:CPU_FIELDS + 1]] for row in rows]
+    return sum(map(sum, values)), sum(row[field] for row in values for field in IDLE), sum(row[STEAL] for row in values)
+
+
+def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
+    """Bytes that a process had block devices read and write, by all its threads; None where the kernel does not count.
+
+    It may have ended, but must not be reaped yet.
+    """
+    found = {}
+    for line in (host.get("/proc/{0}/io".format(pid)) or "").splitlines():
+        key, _colon, value = line.partition(":")
+        if key in PROCESS and value.strip().isdigit():
+            found[PROCESS[key]] = int(value)
+    return found if len(found) == len(PROCESS) else None
+
+
+def evidence(cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness) -> dict[str, t.Any]:
+    """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's, of one reporting group."""
+    job = result["jobs"][0]
+    sides = {name: job[name] for name in ("read", "write")}
+    run_s = max(side["runtime"] for side in sides.values()) / 1000.0
+    queued = sum(side["total_ios"] * side["lat_ns"]["mean"] for side in sides.values() if side["total_ios"]) / 1e9
+    more = [now - then for then, now in zip(before.stat, after.stat)] if before.stat and after.stat else None
+    ios = sum(more[field] for field in IOS) if more else 0
+    elapsed_s = after.time_s - before.time_s
+    cpu = [now - then for then, now in zip(before.cpu, after.cpu)] if before.cpu and after.cpu else None
+    held = [after.throttled[file] - before.throttled[file] for file in after.throttled if file in before.throttled]
+    total_ios = sum(side["total_ios"] for side in sides.values())
+    return {
+        "fio_bytes": {name: side["io_bytes"] for name, side in sides.items()},
+        "process_bytes": dict(process) if process else None,
+        "kernel_bytes": {name: more[field] * SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)} if more else None,
+        "merged_share": round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
+        "run_s": run_s,
+        "mean_latency_s": queued / total_ios if total_ios else None,
+        "queued": round(queued / run_s, 4) if run_s else None,
+        "in_flight": round(more[QUEUE_MS] / 1000.0 / (run_s + cell.get("ramp_s", 0)), 4) if more and run_s else None,
+        "limits": witness.limits(),
+        "fio_cpu": round((job["usr_cpu"] + job["sys_cpu"]) / 100.0, 4),
+        "cpus": witness.cpu_count,
+        "cpu_idle": round(cpu[1] / cpu[0], 4) if cpu and cpu[0] else None,
+        "cpu_steal": round(cpu[2] / cpu[0], 4) if cpu and cpu[0] else None,
+        "throttled_s": round(max(held), 4) if held else None,
+        "elapsed_s": round(elapsed_s, 3),
+    }

@@ -1,0 +1,47 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the rounds that a result comes from were clean, checked again from the records, and what to warn of. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure.causes import SPOILS, UNKNOWN
+from ...module_utils.measure.spoilt import sentence
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def problem(record: Mapping, rule: Mapping | None, strict: bool = False) -> str:
+    """Why a steady or complete record can't count; an empty string when it may.
+
+    record: of the test, with `validity` (docs/internals.md). rule: the test's steady_state as run.json keeps it. strict: what is unknown
+    spoils (ssd_unknown_causes). The windows that have to agree with the one that counts must be clean too, and the rounds between samples.
+    """
+    levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
+    causes = [item for item in record.get("validity") or [] if item.get("level") in levels]
+    windows = [window["window_rounds"] for window in record.get("steady_state") or [] if window.get("window_rounds")]
+    if not windows:
+        return _all_spoilt(causes, record.get("rounds") or 0)
+    first, last = _span(windows, rule or {})
+    found = [item for item in causes if any(begin <= last and end >= first for begin, end in item["rounds"])]
+    return f"its window, rounds {first} to {last}, holds spoilt rounds: {'; '.join(map(sentence, found))}" if found else ""
+
+
+def warnings(record: Mapping) -> list[str]:
+    """What was found in a test's rounds, in words."""
+    return [sentence(item) for item in record.get("validity") or []]
+
+
+def _span(windows: t.Sequence[t.Sequence[int]], rule: Mapping) -> tuple[int, int]:
+    """The first and the last round that the result stands on."""
+    first, last = min(map(min, windows)), max(map(max, windows))
+    length = (rule.get("window") or 0) * (rule.get("sample_every") or 1)
+    return max(1, first - (rule.get("confirm_windows") or 0) * length), last
+
+
+def _all_spoilt(causes: t.Sequence[Mapping], rounds: int) -> str:
+    """Without a steady-state rule the clean rounds count: there must be one."""
+    spoilt = {number for item in causes for begin, end in item["rounds"] for number in range(begin, min(end, rounds) + 1)}
+    return f"all of its {rounds} rounds are spoilt: {'; '.join(map(sentence, causes))}" if rounds and len(spoilt) >= rounds else ""

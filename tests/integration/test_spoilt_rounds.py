@@ -1,0 +1,242 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each cause of a spoilt round staged with real fio, and each silent where all is well (docs/validity.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import types
+from pathlib import Path
+
+import measuring
+import pytest
+import simulated_ssd as simulator
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, witness
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+import false_alarms  # noqa: E402  # pylint: disable=wrong-import-position
+
+MIB = 1 << 20
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+# Of what a busy test machine shows by itself.
+PATIENT = causes.Limits(idle_gap_s=60)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """A simulated drive of 350 IOPS and more."""
+    figures = {"size_bytes": 64 * MIB, "fresh_iops": 2200, "steady_iops": 350, "read_iops": 3000}
+    with simulator.simulated_ssd(tmp_path_factory.mktemp("drives"), "spoilt", simulator.model_plugin(**figures)) as drive:
+        yield drive["device"]
+
+
+@pytest.fixture
+def cells(simulated, tmp_path):
+    """Cells on that drive, one after the other."""
+    made = measuring.Measuring(simulated, tmp_path)
+    made.bench.limits = PATIENT
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def setting(path, value):
+    """A file of sysfs with another value while the block runs."""
+    before = Path(path).read_text().strip()
+    Path(path).write_text(str(value))
+    try:
+        yield
+    finally:
+        Path(path).write_text(before)
+
+
+@contextlib.contextmanager
+def beside(*argv):
+    """A shell command again and again from another process while the block runs."""
+    with tempfile.NamedTemporaryFile() as goes_on:
+        loop = "while [ -e %s ]; do %s; done" % (goes_on.name, " ".join(argv))
+        process = subprocess.Popen(["sh", "-c", loop], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            goes_on.close()
+            process.wait()  # its last command too, so that the next cell is undisturbed
+
+
+def queue(device, name):
+    return "/sys/block/%s/queue/%s" % (os.path.basename(device), name)
+
+
+@pytest.mark.parametrize(
+    "command, says",
+    [
+        ("dd if=/dev/zero of={0} bs=4k count=64 oflag=direct", "wrote"),
+        ("dd if={0} of=/dev/null bs=1M count=8 iflag=direct", "read"),
+        ("blkdiscard -f -o 0 -l 1M {0}; sleep 0.1", "discarded"),
+    ],
+)
+@pytest.mark.parametrize("cell", [{"queue_depth": 4}, {"queue_depth": 4, "ramp_s": 1, "runtime_s": 2}], ids=["plain", "ramp"])
+def test_another_user_of_the_drive(cells, simulated, command, says, cell):
+    with beside(command.format(simulated)):
+        result = cells.cell(**cell)
+    assert says in measuring.found(result)["other_io"], result["seen"]
+    assert "other_io" not in measuring.found(cells.cell(**cell), "spoils", "unknown")
+
+
+def test_a_drive_whose_io_nobody_counts(cells, simulated):
+    with setting(queue(simulated, "iostats"), 0):
+        result = cells.cell()
+        cells.bench.strict = True
+        strict = cells.cell()
+    assert list(measuring.found(result, "unknown")) == ["other_io"] and not measuring.found(result)
+    assert list(measuring.found(strict)) == ["other_io"]
+
+
+def test_a_queue_that_is_too_short(cells, simulated):
+    with setting(queue(simulated, "nr_requests"), 4):
+        result = cells.cell(queue_depth=32)
+        open_queue = cells.cell(queue_depth=32, rate_iops=100)
+    told = measuring.found(result)
+    assert "queue/nr_requests allows 4 I/Os in flight" in (told.get("queue_not_filled") or told["host_limited"])
+    assert result["seen"]["in_flight"] < 5 and not measuring.found(open_queue)
+    assert not measuring.found(cells.cell(queue_depth=32))
+
+
+@contextlib.contextmanager
+def cpu_quota(share):
+    """This process, and what it starts, in a control group that may use so much of one CPU."""
+    v1 = Path("/sys/fs/cgroup/cpu")
+    base = v1 if v1.is_dir() else Path("/sys/fs/cgroup")
+    if not (base / "cgroup.procs").exists():
+        pytest.skip("no control groups here")
+    group, period_us = base / ("ssdlab-test-%d" % os.getpid()), 100_000
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    home = next(path for _number, names, path in lines if names.split(",")[0] == ("cpu" if v1.is_dir() else ""))
+    try:
+        group.mkdir()
+        if v1.is_dir():
+            (group / "cpu.cfs_quota_us").write_text(str(int(share * period_us)))
+        else:
+            (group / "cpu.max").write_text("%d %d" % (share * period_us, period_us))
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip("control groups can't be used here: %s" % error)
+    try:
+        yield
+    finally:
+        (base / home.lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
+        group.rmdir()
+
+
+def test_a_host_whose_cpu_is_limited(cells):
+    with cpu_quota(0.02):
+        result = cells.cell(queue_depth=32, read_pct=100, runtime_s=3)
+    assert "CPU quota held fio up" in measuring.found(result)["host_limited"], result["seen"]
+    assert "host_limited" not in measuring.found(cells.cell(queue_depth=32, read_pct=100))
+
+
+def test_a_cpu_that_others_use(cells):
+    """fio on one CPU with what has precedence there: the drive idles, though fio's own counts say that the queue was full."""
+    cells.bench.place = Place("0", None, None, "")
+    busy = [subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "-20", "sh", "-c", "while :; do :; done"]) for _each in range(4)]
+    try:
+        result = cells.cell(read_pct=100, runtime_s=2)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert "were idle for" in measuring.found(result, "spoils", "told")["host_limited"], result["seen"]
+    assert "host_limited" not in measuring.found(cells.cell(read_pct=100))
+
+
+def test_a_drive_that_idled(cells):
+    cells.bench.limits = causes.Limits(idle_gap_s=6)
+    cells.cell()
+    time.sleep(7)
+    late, after = cells.cell(), cells.cell()
+    assert "idled for" in measuring.found(late)["idle_gap"]
+    assert "idle_gap" not in measuring.found(after)
+    cells.bench.begin_test()
+    assert cells.cell()["gap_s"] is None
+
+
+def test_a_clock_that_was_set(cells, monkeypatch):
+    assert not measuring.found(cells.cell(), "told", "spoils").get("clock_jump")
+    monkeypatch.setattr(witness, "time", types.SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() - 3600))
+    result = cells.cell()
+    assert "-3600" in measuring.found(result, "told")["clock_jump"] and not measuring.found(result)
+    assert result["seconds"] < 60
+
+
+def test_a_sample_of_undisturbed_cells(tmp_path):
+    """tests/bench/false_alarms.py runs 2,000 of them."""
+    count, alarms, _messages = false_alarms.run(tmp_path, 20, 200)
+    assert count >= 10 and not {key: number for key, number in alarms.items() if key[1] in ("spoils", "refused", "unknown")}
+
+
+class Disturber(threading.Thread):
+    """Writes to a drive while its rounds are on: from round `first` on, `times` times."""
+
+    def __init__(self, site, device, first, times):
+        super().__init__()
+        self._site, self._device, self._first, self._times = site, device, first, times
+        self.done = threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.05) and self._times:
+            if self._rounds() >= self._first - 1:
+                with open(self._device, "r+b", buffering=0) as out:
+                    out.write(os.urandom(MIB))
+                    os.fsync(out.fileno())
+                self._times -= 1
+
+    def _rounds(self):
+        texts = [folder.joinpath("journal.jsonl") for folder in self._site.run_folders()]
+        return sum(text.read_text().count('"event": "round"') + text.read_text().count('"event":"round"') for text in texts if text.exists())
+
+
+@pytest.mark.parametrize("first, times, verdict", [(2, 1, "pass"), (2, 10_000, "invalid")], ids=["once", "always"])
+def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, verdict):
+    drive = loop_drive()
+    site.hosts = {"server": {"ssd_drives": [drive.selector]}}
+    site.vars["ssd_plan"] = [dict(site.vars["ssd_plan"][0], rounds={"max": 9}, precondition=False, name="short")]
+    site.vars["ssd_plan"][0]["steady_state"] = {
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "min_capacity_multiple": 0, "confirm_windows": 0,
+    }
+    disturber = Disturber(site, drive.path, first, times)
+    disturber.start()
+    try:
+        _code, output = site.play("qualify")
+    finally:
+        disturber.done.set()
+        disturber.join()
+    (found,) = site.summary()["drives"]
+    (test,) = found["tests"]
+    assert test["verdict"] == verdict, output
+    (end,) = site.journal("test_finished")
+    (told,) = [item for item in end["validity"] if item["level"] == "spoils"]
+    assert told["cause"] == "other_io" and "wrote" in told["first"]
+    if verdict == "pass":
+        spoilt = {number for begin, last in told["rounds"] for number in range(begin, last + 1)}
+        assert spoilt and not spoilt.intersection(end["steady_state"][0]["window_rounds"])
+        assert any("other I/O in round" in text for text in test["warnings"])
+    else:
+        assert end["outcome"] == "invalid" and "no window without a spoilt round" in end["reasons"][0] and "other I/O in rounds" in end["reasons"][1]
+    validator = schema.validator(schema.load("journal"))
+    for record in site.journal():
+        assert not list(validator.iter_errors(json.loads(json.dumps(record))))

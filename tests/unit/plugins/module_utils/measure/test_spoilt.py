@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import Cause
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.spoilt import Tally, ranges, sentence
+
+BUSY = Cause("other_io", "spoils", "somebody else wrote")
+UNSURE = Cause("other_io", "unknown", "nobody counts")
+
+
+def test_rounds_are_told_by_cause_with_what_was_seen_first():
+    tally = Tally()
+    for number, causes in ((1, []), (2, [UNSURE]), (3, [BUSY]), (4, [BUSY._replace(message="later"), UNSURE]), (5, []), (6, [BUSY])):
+        tally.add(number, "a", causes)
+        tally.add(number, "b", causes)
+    assert [number for number in range(1, 7) if tally.is_spoilt(number)] == [3, 4, 6]
+    unsure, busy = tally.fields()
+    assert busy == {"cause": "other_io", "level": "spoils", "rounds": [[3, 4], [6, 6]], "count": 3, "first": "round 3, a: somebody else wrote"}
+    assert unsure["rounds"] == [[2, 2], [4, 4]]
+    assert tally.reasons() == ["other I/O in rounds 3-4, 6 (3 in all): round 3, a: somebody else wrote"]
+
+
+def test_many_rounds_make_no_endless_sentence():
+    tally = Tally()
+    for number in range(1, 1440, 2):
+        tally.add(number, "a", [BUSY])
+    assert len(tally.reasons()[0]) < 120 and "…" in tally.reasons()[0]
+
+
+@given(st.sets(st.integers(1, 300)))
+def test_ranges_hold_exactly_their_numbers(numbers):
+    found = ranges(sorted(numbers))
+    assert {number for first, last in found for number in range(first, last + 1)} == numbers
+    assert all(one[1] + 1 < other[0] for one, other in zip(found, found[1:]))
+
+
+def test_one_round_is_one():
+    assert sentence({"cause": "idle_gap", "rounds": [[7, 7]], "count": 1, "first": "x"}) == "idle gap in round 7 (1 in all): x"

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import os
+import subprocess
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import witness
+
+STAT = "100 1 800 5 200 2 1600 6 0 7 11 3 0 64 1 0 0"
+PROC_STAT = """cpu  30 0 30 300 30 0 0 30 0 0
+cpu0 10 0 10 100 10 0 0 10 0 0
+cpu1 10 0 10 100 10 0 0 10 5 0
+cpu10 10 0 10 100 10 0 0 10 0 0
+intr 1
+"""
+LAT = {"mean": 1e6, "max": 2_000_000, "min": 1}
+JOB = {
+    "usr_cpu": 10.0, "sys_cpu": 5.5, "read": {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": {"mean": 0}},
+    "write": {"io_bytes": 800 * 512, "runtime": 1000, "total_ios": 4000, "lat_ns": LAT},
+}
+
+
+def server(root, files):
+    for path, text in files.items():
+        place = root / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return Host(str(root))
+
+
+@pytest.mark.parametrize("text, fields", [(STAT, 17), ("1 " * 11, 11), ("1 " * 10, None), ("", None), ("a " * 17, None)])
+def test_counters(text, fields):
+    got = witness.counters(text)
+    assert (got and len(got)) == fields
+
+
+@pytest.mark.parametrize("cpus, ticks", [([0, 1], (280, 220, 20)), ([10], (140, 110, 10)), ([0, 7], None), ([], None)])
+def test_ticks_of_the_cpus_that_fio_was_given(cpus, ticks):
+    assert witness.cpu_ticks(PROC_STAT, cpus) == ticks
+
+
+def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
+    files = {
+        "/sys/block/sdx/stat": STAT, "/sys/block/sdx/queue/nr_requests": "64\n", "/sys/block/sdx/queue/iostats": "1\n", "/sys/block/sdx/mq/0/tags": "",
+        "/sys/block/sdx/device/queue_depth": "32\n", "/proc/stat": PROC_STAT,
+    }
+    host = server(tmp_path, files)
+    times, walls = iter([10.0, 12.0]), iter([1000.0, 1005.0])
+    monkeypatch.setattr(witness, "time", types.SimpleNamespace(monotonic=lambda: next(times), time=lambda: next(walls)))
+    eyes = witness.Witness(host, "sdx", "0-1")
+    before = eyes.look()
+    server(tmp_path, {"/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 6 0 7 4011 3 0 64 1 0 0", "/proc/stat": PROC_STAT.replace(" 100 ", " 150 ")})
+    after = eyes.look()
+    seen = witness.evidence({"ramp_s": 1}, {"jobs": [JOB]}, before, after, {"read": 0, "write": 1}, eyes)
+    assert seen["kernel_bytes"] == {"read": 0, "write": 800 * 512, "discard": 0}
+    assert (seen["queued"], seen["in_flight"], seen["fio_cpu"]) == (4.0, 2.0, 0.155)
+    assert (seen["cpu_idle"], seen["cpu_steal"], seen["elapsed_s"]) == (1.0, 0.0, 2.0)
+    assert seen["limits"] == {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
+    assert (after.wall_s - before.wall_s, seen["throttled_s"]) == (5.0, None)
+
+
+def test_nothing_is_counted_with_iostats_off(tmp_path):
+    host = server(tmp_path, {"/sys/block/sdx/stat": STAT, "/sys/block/sdx/queue/iostats": "0\n"})
+    eyes = witness.Witness(host, "sdx", "0")
+    look = eyes.look()
+    assert look.stat is None and look.cpu is None
+    seen = witness.evidence({}, {"jobs": [JOB]}, look, look, None, eyes)
+    assert seen["kernel_bytes"] is None and seen["in_flight"] is None and seen["cpu_idle"] is None
+
+
+def test_a_process_that_ended_still_tells_what_it_wrote():
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert set(witness.process_bytes(Host(), process.pid) or {"read", "write"}) == {"read", "write"}
+    assert witness.process_bytes(Host(), process.pid) is None
