@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import saturation
+from . import recheck, saturation
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -203,7 +203,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     result.update(
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
     )
-    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
+    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _unproved(facts, host, drive, record, about)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     missed = [check for check in result["criteria"] if not check["met"]]
@@ -234,10 +234,11 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
     return Finding("not_tested", f"the test has not finished (outcome {outcome!r})")
 
 
-def _too_fresh(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
-    """A steady record whose window may still be the fresh state: the host's word is not enough."""
+def _unproved(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
+    """A steady record that is not by its own values, or whose window may still be the fresh state: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
-    said = saturation.problem(record, about.get("steady_state"), identity.get("size_bytes"))
+    rule = about.get("steady_state")
+    said = recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
     return Finding("invalid", said) if said else None
 
 
