@@ -316,7 +316,7 @@ class Campaign:
         name, value = self._file(names, "precondition"), self._seed(names, "precondition")
         record = self._bench.fill(name, spec, self._active_bytes(test), value, self._tick)
         self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
-        self._note("precondition", **dict(record, **names))
+        self._note("precondition", block_size_bytes=spec["block_size_bytes"], data=spec.get("data", "random"), **dict(record, **names))
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         if not test["cells"]:

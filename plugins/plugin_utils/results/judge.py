@@ -10,13 +10,14 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import recheck, saturation
+from . import freshness, recheck, saturation
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 NO_CRITERION = "no criterion applied"
 CRITERION_KEYS = ("test", "metric", "min", "max", "model", "cell")
 TEXT_KEYS = ("test", "metric", "model", "cell")
+WINDOW_FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 Mapping = t.Dict[str, t.Any]
 
@@ -34,8 +35,8 @@ def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
     ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
-    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria}]}. Each of a test's
-    `criteria` is {criterion, metric, cell, value, min, max, met}.
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition}]}. Each of a
+    test's `criteria` is {criterion, metric, cell, value, min, max, met}, of its `windows` {cell, metric, unit, steady, rounds, WINDOW_FIGURES}.
     """
     facts = _Facts(run, list(records))
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
@@ -191,17 +192,23 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     about = facts.tests.get(name) or {}
     result = {
         "test": name,
-        "title": (record or {}).get("title") or about.get("title") or name,
+        "title": freshness.title((record or {}).get("title") or about.get("title") or name, record or {"purge": {"purge_class": "pts", "verified": True}}),
         "outcome": None,
         "metrics": {},
         "criteria": [],
+        "windows": [],
+        "from_fresh": None,
+        "precondition": None,
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
     checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
-        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
+        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check],
+        windows=[_window(window) for window in record.get("steady_state") or []],
+        from_fresh=not freshness.why_not(record),
+        precondition=fill(record, about),
     )
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _unproved(facts, host, drive, record, about)
     if trouble:
@@ -211,6 +218,22 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
     reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
+
+
+def _window(window: Mapping) -> Mapping:
+    """A tracked variable's window as summary.json and results.csv have it; the unit is of all its figures but the ratios."""
+    figures = {name: number(window.get(name)) for name in WINDOW_FIGURES}
+    named = {"cell": window.get("cell"), "metric": window.get("metric"), "unit": units.base(str(window.get("metric") or ""))}
+    return {**named, "steady": bool(window.get("steady")), "rounds": list(window.get("window_rounds") or []), **figures}
+
+
+def fill(record: Mapping, about: Mapping) -> Mapping | None:
+    """What a test's preconditioning wrote: {passes, block_size_bytes, data, bandwidth_bytes_per_s}; None without one. about: the test in run.json."""
+    done, asked = record.get("precondition"), about.get("precondition") or {}
+    if not done:
+        return None
+    told = {key: done.get(key, asked.get(key)) for key in ("passes", "block_size_bytes")}
+    return {**told, "data": done.get("data") or asked.get("data") or "random", "bandwidth_bytes_per_s": done.get("bandwidth_bytes_per_s")}
 
 
 def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
