@@ -27,6 +27,7 @@ from ..run import criteria
 from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..tuning.tuned_host import TunedHost
 from . import leaving
+from .conditions import Conditions
 
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
 KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
@@ -75,6 +76,7 @@ class Campaign:
         self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir, job.terms)
         runner = fio.Runner(job.stop, job.fio_path)
         self._bench = Workbench(job.host, self._held, runner, job.run_dir.raw(self._drive))
+        self._conditions = Conditions(job.host, lambda: self._held.identity, plan.get("vendor") or {}, self._note, job.run_dir.state_dir)
 
     def run(self) -> str:
         """Work through the plan; the drive's outcome: complete, refused, error or interrupted. Never raises."""
@@ -138,6 +140,7 @@ class Campaign:
         self._note("drive_started", identity=self._held.identity, path=self._held.path, tests=names, place=place._asdict())
         self._held.content_is_ours()
         self._bench.check_fio()
+        self._watchdog.call("look at the drive's world", lambda: self._conditions.begin(self._history))
         for index, test in enumerate(self._plan["tests"], start=1):
             if test["name"] in kept:
                 continue
@@ -176,6 +179,7 @@ class Campaign:
     def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
         """A test from its purge to its end."""
         self._note("test_started", title=test.get("title", ""), **names)
+        self._conditions.begin_test()
         self._make_settings_again(names)
         self._drift = self._job.tuned.drifted(self._name)
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
@@ -183,14 +187,16 @@ class Campaign:
             # Nothing that is measured now could count: neither purge the drive for it nor spend hours. Later tests may build on this one.
             self._end_test(names, rounds, "invalid", [NOT_BEGUN, *self._unready])
             return "invalid"
-        sampler = self._sampler(names)
+        sampler, found = self._sampler(names), []
         try:
             self._purge(test, names)
             self._make_settings_again(names)
+            self._watchdog.call("look at the drive's world", self._conditions.begin_measurement)
             with sampler:
                 self._precondition(test, names)
                 self._measure(test, names, rounds)
             self._look()
+            found = self._watchdog.call("look at the drive's world", lambda: self._conditions.end_test(test, sampler))
             outcome, reasons = rounds.outcome()
         except fio.Interrupted:
             self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
@@ -205,11 +211,11 @@ class Campaign:
             outcome, reasons = "error", [str(error)]
             self._error = "{0}: {1}".format(test["name"], error)
         self._look_for_drift()
-        spoilt = self._untuned() + sampler.reasons
+        spoilt = self._untuned() + found
         if spoilt and outcome in ("steady", "complete"):
             outcome, reasons = "invalid", spoilt
         elif outcome == "not_steady":
-            reasons = reasons + sampler.reasons
+            reasons = reasons + found
         self._end_test(names, rounds, outcome, reasons)
         return outcome
 
@@ -220,6 +226,7 @@ class Campaign:
             note=lambda event, **fields: self._note(event, **dict(fields, **names)),
             interval_s=self._job.sample_interval_s,
             io_cpus=lambda: self._bench.place.cpus,
+            limit_c=lambda: self._conditions.limit_c,
         )
 
     @property
@@ -254,6 +261,7 @@ class Campaign:
             saturation=rounds.saturation(),
             metrics=dict(tracked, **ends),
             cells=averages,
+            **self._conditions.fields(),
             **names
         )
         self._finished.append(fields)
@@ -316,7 +324,8 @@ class Campaign:
         name, value = self._file(names, "precondition"), self._seed(names, "precondition")
         record = self._bench.fill(name, spec, self._active_bytes(test), value, self._tick)
         self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
-        self._note("precondition", block_size_bytes=spec["block_size_bytes"], data=spec.get("data", "random"), **dict(record, **names))
+        kind = {"block_size_bytes": spec["block_size_bytes"], "data": spec.get("data", "random")}
+        self._note("precondition", **dict(kind, **dict(record, **names)))
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         if not test["cells"]:

@@ -210,6 +210,8 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
         "steady_state": [],
         "saturation": None,
         "metrics": {},
+        "conditions": [],
+        "vendor_settings": None,
     }
     if end:
         result = {key: end.get(key, value) for key, value in result.items()}

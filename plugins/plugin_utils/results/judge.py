@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import freshness, recheck, saturation
+from . import freshness, recheck, saturation, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -35,7 +35,7 @@ def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
     ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
-    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition}]}. Each of a
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition, remarks}]}. Each of a
     test's `criteria` is {criterion, metric, cell, value, min, max, met}, of its `windows` {cell, metric, unit, steady, rounds, WINDOW_FIGURES}.
     """
     facts = _Facts(run, list(records))
@@ -85,6 +85,7 @@ class _Facts:
     def __init__(self, run: Mapping, records: list[Mapping]) -> None:
         self.tests: Mapping = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
+        self.strict = run.get("unknown_causes") == "spoil"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
         self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
         self.drive_records = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
@@ -199,6 +200,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         "windows": [],
         "from_fresh": None,
         "precondition": None,
+        "remarks": [],
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
@@ -209,6 +211,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         windows=[_window(window) for window in record.get("steady_state") or []],
         from_fresh=not freshness.why_not(record),
         precondition=fill(record, about),
+        remarks=worlds.remarks(record),
     )
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _unproved(facts, host, drive, record, about)
     if trouble:
@@ -258,10 +261,10 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
 
 
 def _unproved(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
-    """A steady record that is not by its own values, or whose window may still be the fresh state: the host's word is not enough."""
+    """A record whose conditions did not hold, that is not steady by its own values, or may still be fresh: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
-    said = recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
+    said = worlds.problem(record, facts.strict) or recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
     return Finding("invalid", said) if said else None
 
 
