@@ -60,7 +60,7 @@ def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]
         now = seen["settings"].get(name)
         if now is not None and now != value:
             text = "its {0} is {1}, the inventory wants {2}".format(name.replace("_", " "), now, value)
-            found.append(text + ("; that waits for a power cycle" if seen["pending"].get(name) == value else ""))
+            found.append(text + ("; that is set and waits to come into force" if seen["pending"].get(name) == value else ""))
     return found
 
 
