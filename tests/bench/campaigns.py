@@ -38,7 +38,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge 
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
-FIGURES = {"size_bytes": 32 * MIB, "fresh_iops": 1500, "steady_iops": 600, "read_iops": 2000}
+FIGURES = {"size_bytes": 16 * MIB, "fresh_iops": 1200, "steady_iops": 500, "read_iops": 2000}
 KNOWN_IOPS = (250, 600, 1000)
 LIMIT = 0.01
 LONGEST_S = 90.0
@@ -73,7 +73,7 @@ def campaign(folder, number, tests, figures):
         os.makedirs(run.path)
         about = {"id": run.run_id, "name": "campaigns"}
         plan = planning.render(
-            loaded, run=about, host="bench", boot_id=settings.boot_id(host), drives=seen, engine_version="bench", variables={"ssd_sample_interval_s": 2},
+            loaded, run=about, host="bench", boot_id=settings.boot_id(host), drives=seen, engine_version="bench", variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
         files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))

@@ -4,8 +4,8 @@
 """A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive does not tell is None.
 
 {source, error, temperature_c, highest_temperature_c (since its power came on), warning_temperature_c, critical_temperature_c, critical_warning, passed,
-verdict (in its own words), failing, spare_pct, spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts, throttle_s, volatile_write_cache,
-interface_gbit_s, interface_max_gbit_s}
+verdict (in its own words), failing, spare_pct, spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts,
+throttle_s, volatile_write_cache, interface_gbit_s, interface_max_gbit_s}
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ class Conditions:
         sampled = [Cause(world.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
         known = {item.cause for item in sampled}
         spoilt = [item for item in world.changed(self._first, self._before, now) if item.cause not in known]
-        self.found = sampled + spoilt + world.unknown(self._first, now) + self._vendor() + self._hidden + [Cause("data", TOLD, text) for text in job_data.remarks(test)]
+        data = [Cause("data", TOLD, text) for text in job_data.remarks(test)]
+        self.found = sampled + spoilt + world.unknown(self._first, now) + self._vendor() + self._hidden + data
         self._last = now
         return [item.message for item in self.found if item.level == SPOILS]
 

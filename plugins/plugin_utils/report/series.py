@@ -25,7 +25,8 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
     """The drawable part of one test of one drive.
 
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json.
-    Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds, elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
+    Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds,
+    elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
     """
     windows = record.get("steady_state") or []
     tracked = [(window["cell"], window["metric"]) for window in windows]

@@ -34,7 +34,9 @@ def micron(emulated, tmp_path):
     host.noted = []
 
     def make(wanted=None, history=()):
-        note = lambda event, **fields: host.noted.append(dict(fields, event=event))  # noqa: E731
+        def note(event, **fields):
+            host.noted.append(dict(fields, event=event))
+
         made = conditions.Conditions(host, lambda: identity, wanted or {}, note, str(tmp_path / "state"))
         made.begin(history)
         made.begin_test()

@@ -26,7 +26,9 @@ def sas(fake, *rates, expander=""):
         fake.put("{0}/phy-6:{1}/sas_phy/phy-6:{1}/negotiated_linkrate".format(port, number), rate + "\n")
 
 
-@pytest.mark.parametrize("text, rate", [("6.0 Gbps", 6.0), ("1.5 Gbps", 1.5), ("12.0 Gbit", 12.0), ("<unknown>", None), ("Unknown", None), (None, None), ("", None)])
+@pytest.mark.parametrize(
+    "text, rate", [("6.0 Gbps", 6.0), ("1.5 Gbps", 1.5), ("12.0 Gbit", 12.0), ("<unknown>", None), ("Unknown", None), (None, None), ("", None)]
+)
 def test_rate(text, rate):
     assert links.rate(text) == rate
 

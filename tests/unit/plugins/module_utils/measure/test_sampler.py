@@ -243,7 +243,9 @@ def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
         assert made.reasons == []
 
 
-@pytest.mark.parametrize("after, says", [(6.0, []), (12.0, []), (3.0, ["its link fell from 6 to 3 Gb/s"]), (None, ["its link of 6 Gb/s can no longer be seen"])])
+@pytest.mark.parametrize(
+    "after, says", [(6.0, []), (12.0, []), (3.0, ["its link fell from 6 to 3 Gb/s"]), (None, ["its link of 6 Gb/s can no longer be seen"])]
+)
 def test_a_serial_link(after, says):
     first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
     assert list(sampler.spoilt(first, dict(first, link_rate_gbit_s=after)).values()) == says
