@@ -73,7 +73,8 @@ def campaign(folder, number, tests, figures):
         os.makedirs(run.path)
         about = {"id": run.run_id, "name": "campaigns"}
         plan = planning.render(
-            loaded, run=about, host="bench", boot_id=settings.boot_id(host), drives=seen, engine_version="bench", variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
+            loaded, run=about, host="bench", boot_id=settings.boot_id(host), drives=seen, engine_version="bench",
+            variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
         files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
