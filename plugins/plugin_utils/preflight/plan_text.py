@@ -11,7 +11,7 @@ from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
 from ..plan import cells as celling
 from . import criteria as judging
-from . import purges
+from . import instead, purges
 
 MIB = 1 << 20
 # Starting fio, its result and the journal, for each cell.
@@ -132,10 +132,13 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     multiple = test["steady_state"]["min_capacity_multiple"]
     asked = f"no window begins before {multiple:g} x {capacity(size_bytes)} is written"
     if rate == float("inf"):
-        return [f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s"]
+        return [f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or {instead.advice(test)}"]
     blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0}
     iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
-    return [f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for which its limits are too short"]
+    return [
+        f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for which its limits are too short",
+        f"for such a drive, {instead.advice(test)}",
+    ]
 
 
 def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-import yaml
-
 from ..results.history import Saturation
-from . import plan_text
+from . import instead, plan_text
 from .findings import Finding
 
 # All loop and virtual devices have one model, which says nothing of them.
@@ -19,7 +17,6 @@ VIRTUAL = ("loop", "virtio", "nbd")
 SAME_SIZE = 0.01
 # After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more is still proof.
 FASTER = 1.2
-NAME = "steady-writes"
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -49,7 +46,7 @@ def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> l
         for drive, test in _bound([plan]):
             proof = too_slow(test, drive["expected"], known)
             if proof:
-                found.append(Finding(f"test {test['name']}: {proof}; {advice(test)}", host, drive["drive"]))
+                found.append(Finding(f"test {test['name']}: {proof}; raise its rounds.max or rounds.time_limit_s, or {instead.advice(test)}", host, drive["drive"]))
     return found
 
 
@@ -76,14 +73,3 @@ def needed_s(item: Saturation, asked_bytes: float) -> float:
     if asked_bytes <= item.written_bytes:
         return 0.0
     return item.elapsed_s + (asked_bytes - item.written_bytes) / (item.then_bytes_per_s * FASTER)
-
-
-def advice(test: Mapping) -> str:
-    """What to do instead: more time, or the same test after preconditioning, which is not write saturation and may not be called so."""
-    return f"raise its rounds.max or rounds.time_limit_s, or measure after preconditioning, which is no write saturation: ssd_plan: [{offer(test)}]"
-
-
-def offer(test: Mapping) -> str:
-    """The same test after preconditioning under another name, as an entry of ssd_plan."""
-    entry = {"base": test["name"], "name": NAME, "title": "Random writes after preconditioning, until steady", "precondition": {"passes": 2}}
-    return yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=1000).strip()
