@@ -24,7 +24,7 @@ def why_not(record: Mapping) -> str:
     return "" if purge.get("verified") else f"{purge.get('method')} was not verified"
 
 
-def title(text: str, record: Mapping) -> str:
-    """A test's title; one that claims write saturation says so where the drive was not fresh."""
-    why = why_not(record)
+def title(text: str, record: Mapping | None) -> str:
+    """A test's title; one that claims write saturation says so where the drive was not fresh. record: None of a test that was not measured."""
+    why = why_not(record) if record else ""
     return _SATURATION.sub(f"Writes, not from fresh ({why})", text) if why else text

@@ -10,14 +10,13 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import freshness, recheck, saturation, worlds
+from . import beside, freshness, recheck, saturation, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 NO_CRITERION = "no criterion applied"
 CRITERION_KEYS = ("test", "metric", "min", "max", "model", "cell")
 TEXT_KEYS = ("test", "metric", "model", "cell")
-WINDOW_FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 Mapping = t.Dict[str, t.Any]
 
@@ -36,7 +35,7 @@ def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
     ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
     verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition, remarks}]}. Each of a
-    test's `criteria` is {criterion, metric, cell, value, min, max, met}, of its `windows` {cell, metric, unit, steady, rounds, WINDOW_FIGURES}.
+    test's `criteria` is {criterion, metric, cell, value, min, max, met}; the last four: beside.fields.
     """
     facts = _Facts(run, list(records))
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
@@ -193,14 +192,11 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     about = facts.tests.get(name) or {}
     result = {
         "test": name,
-        "title": freshness.title((record or {}).get("title") or about.get("title") or name, record or {"purge": {"purge_class": "pts", "verified": True}}),
+        "title": freshness.title((record or {}).get("title") or about.get("title") or name, record),
         "outcome": None,
         "metrics": {},
         "criteria": [],
-        "windows": [],
-        "from_fresh": None,
-        "precondition": None,
-        "remarks": [],
+        **beside.fields(None, about),
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
@@ -208,12 +204,9 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check],
-        windows=[_window(window) for window in record.get("steady_state") or []],
-        from_fresh=not freshness.why_not(record),
-        precondition=fill(record, about),
-        remarks=worlds.remarks(record),
+        **beside.fields(record, about),
     )
-    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _unproved(facts, host, drive, record, about)
+    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     missed = [check for check in result["criteria"] if not check["met"]]
@@ -221,22 +214,6 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
     reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
-
-
-def _window(window: Mapping) -> Mapping:
-    """A tracked variable's window as summary.json and results.csv have it; the unit is of all its figures but the ratios."""
-    figures = {name: number(window.get(name)) for name in WINDOW_FIGURES}
-    named = {"cell": window.get("cell"), "metric": window.get("metric"), "unit": units.base(str(window.get("metric") or ""))}
-    return {**named, "steady": bool(window.get("steady")), "rounds": list(window.get("window_rounds") or []), **figures}
-
-
-def fill(record: Mapping, about: Mapping) -> Mapping | None:
-    """What a test's preconditioning wrote: {passes, block_size_bytes, data, bandwidth_bytes_per_s}; None without one. about: the test in run.json."""
-    done, asked = record.get("precondition"), about.get("precondition") or {}
-    if not done:
-        return None
-    told = {key: done.get(key, asked.get(key)) for key in ("passes", "block_size_bytes")}
-    return {**told, "data": done.get("data") or asked.get("data") or "random", "bandwidth_bytes_per_s": done.get("bandwidth_bytes_per_s")}
 
 
 def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
@@ -260,7 +237,7 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
     return Finding("not_tested", f"the test has not finished (outcome {outcome!r})")
 
 
-def _unproved(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
+def _too_fresh(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
     """A record whose conditions did not hold, that is not steady by its own values, or may still be fresh: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
