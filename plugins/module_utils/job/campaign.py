@@ -70,13 +70,13 @@ class Campaign:
         self.crashed = ""
         self._watchdog = Watchdog(job.stop)
         self._waited_for: t.Mapping[str, t.Any] | None = None
+        self._conditions = Conditions(job.host, lambda: self._held.identity, plan.get("vendor") or {}, self._note, job.run_dir.state_dir)
         # test_finished of every test that stands, those of jobs before too.
         self._finished = [record for record in self._history if record["event"] == "test_finished" and record["outcome"] in KEPT_OUTCOMES]
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
         self._held = HeldDrive(job.host, plan, owner, job.same_boot, job.run_dir.state_dir, job.terms)
         runner = fio.Runner(job.stop, job.fio_path)
         self._bench = Workbench(job.host, self._held, runner, job.run_dir.raw(self._drive))
-        self._conditions = Conditions(job.host, lambda: self._held.identity, plan.get("vendor") or {}, self._note, job.run_dir.state_dir)
 
     def run(self) -> str:
         """Work through the plan; the drive's outcome: complete, refused, error or interrupted. Never raises."""
@@ -179,9 +179,9 @@ class Campaign:
     def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
         """A test from its purge to its end."""
         self._note("test_started", title=test.get("title", ""), **names)
-        self._conditions.begin_test()
         self._make_settings_again(names)
         self._drift = self._job.tuned.drifted(self._name)
+        self._conditions.begin_test()
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
             # Nothing that is measured now could count: neither purge the drive for it nor spend hours. Later tests may build on this one.
@@ -215,8 +215,8 @@ class Campaign:
         if spoilt and outcome in ("steady", "complete"):
             outcome, reasons = "invalid", spoilt
         elif outcome == "not_steady":
-            reasons = reasons + found
-        self._end_test(names, rounds, outcome, reasons)
+            reasons = reasons + sampler.reasons
+        self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
         return outcome
 
     def _sampler(self, names: dict[str, t.Any]) -> Sampler:
@@ -324,8 +324,7 @@ class Campaign:
         name, value = self._file(names, "precondition"), self._seed(names, "precondition")
         record = self._bench.fill(name, spec, self._active_bytes(test), value, self._tick)
         self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
-        kind = {"block_size_bytes": spec["block_size_bytes"], "data": spec.get("data", "random")}
-        self._note("precondition", **dict(kind, **dict(record, **names)))
+        self._note("precondition", **dict(record, **names))
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         if not test["cells"]:

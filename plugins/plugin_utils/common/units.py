@@ -11,27 +11,12 @@ from ...module_utils.measure.rounds import FITTED_END
 
 # (end of the metric's name, unit, divisor)
 UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0))
-# (end of the metric's name, the unit of its figure in records, what a column's name needs for it to say so)
-BASE_UNITS = (("bandwidth", "bytes/s", "_bytes_per_s"), ("_us", "us", ""), ("iops", "iops", ""))
-
-
-def _measured(metric: str) -> str:
-    return metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
 
 
 def unit(metric: str) -> tuple[str, float]:
     """The unit to show a metric in, and what to divide its value by."""
-    return next(((name, divisor) for end, name, divisor in UNITS if _measured(metric).endswith(end)), ("", 1.0))
-
-
-def base(metric: str) -> str:
-    """The unit that a metric's figure has in records: bytes/s, us, iops."""
-    return next((name for end, name, _suffix in BASE_UNITS if _measured(metric).endswith(end)), "")
-
-
-def column(metric: str) -> str:
-    """The name of a metric's column: its own, with the unit where that does not say it."""
-    return metric + next((suffix for end, _name, suffix in BASE_UNITS if _measured(metric).endswith(end)), "")
+    measured = metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
+    return next(((name, divisor) for end, name, divisor in UNITS if measured.endswith(end)), ("", 1.0))
 
 
 def rounded(value: float, digits: int = 4) -> str:
@@ -86,3 +71,22 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+# (end of the metric's name, the unit of its figure in records, what a column's name needs for it to say so)
+BASE_UNITS = (("bandwidth", "bytes/s", "_bytes_per_s"), ("_us", "us", ""), ("iops", "iops", ""), ("_pct", "%", ""))
+
+
+def _base(metric: str) -> tuple[str, str]:
+    measured = metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
+    return next(((name, suffix) for end, name, suffix in BASE_UNITS if measured.endswith(end)), ("", ""))
+
+
+def base(metric: str) -> str:
+    """The unit that a metric's figure has in records: bytes/s, us, iops."""
+    return _base(metric)[0]
+
+
+def column(metric: str) -> str:
+    """The name of a metric's column: its own, with the unit where that does not say it."""
+    return metric + _base(metric)[1]
