@@ -10,15 +10,17 @@ import subprocess
 
 import jsonschema
 import pytest
-from test_host_job import QUICK, bench, events  # noqa: F401  # pylint: disable=unused-import
+import test_host_job
+from test_host_job import QUICK, events
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
+bench = test_host_job.bench
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
 
-def measured(bench, drive):  # noqa: F811
+def measured(bench, drive):
     """The end of the only test, whose journal holds to its schema."""
     journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK])))
     for record in journal:
@@ -28,13 +30,13 @@ def measured(bench, drive):  # noqa: F811
     return baseline["world"], end
 
 
-def test_a_loop_device_with_direct_io_has_remarks_and_no_cause(bench, loop_drive):  # noqa: F811
+def test_a_loop_device_with_direct_io_has_remarks_and_no_cause(bench, loop_drive):
     world, end = measured(bench, loop_drive())
     assert world["direct_io"] is True and end["outcome"] == "steady"
     assert [(item["cause"], item["level"]) for item in end["conditions"]] == [("world", "unknown")]
 
 
-def test_a_loop_device_without_direct_io_measures_memory(bench, loop_drive):  # noqa: F811
+def test_a_loop_device_without_direct_io_measures_memory(bench, loop_drive):
     drive = loop_drive()
     subprocess.run(["losetup", "--direct-io=off", drive.path], check=True)
     world, end = measured(bench, drive)

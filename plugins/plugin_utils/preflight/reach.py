@@ -46,7 +46,8 @@ def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> l
         for drive, test in _bound([plan]):
             proof = too_slow(test, drive["expected"], known)
             if proof:
-                found.append(Finding(f"test {test['name']}: {proof}; raise its rounds.max or rounds.time_limit_s, or {instead.advice(test)}", host, drive["drive"]))
+                advice = f"raise its rounds.max or rounds.time_limit_s, or {instead.advice(test)}"
+                found.append(Finding(f"test {test['name']}: {proof}; {advice}", host, drive["drive"]))
     return found
 
 
