@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive does not tell is None.
 
-{source, error, temperature_c, warning_temperature_c, critical_temperature_c, critical_warning, passed, verdict (in its own words), failing, spare_pct,
-spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts, throttle_s, volatile_write_cache,
-interface_gbit_s, interface_max_gbit_s}
+{source, error, temperature_c, highest_temperature_c (since its power came on), warning_temperature_c, critical_temperature_c, critical_warning, passed,
+verdict (in its own words), failing, spare_pct, spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts,
+throttle_s, volatile_write_cache, interface_gbit_s, interface_max_gbit_s}
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ EMPTY: dict[str, t.Any] = {
     "source": None,
     "error": "",
     "temperature_c": None,
+    "highest_temperature_c": None,
     "warning_temperature_c": None,
     "critical_temperature_c": None,
     "critical_warning": None,
@@ -165,6 +166,7 @@ def from_smartctl(data: Json) -> Health:
         EMPTY,
         source="smartctl",
         temperature_c=whole(temperature.get("current")),
+        highest_temperature_c=whole(temperature.get("power_cycle_max")),
         warning_temperature_c=whole(temperature.get("op_limit_max")),
         critical_temperature_c=_first(temperature, "critical_limit_max", "limit_max", "drive_trip"),
         passed=_flag(_part(data, "smart_status").get("passed")),

@@ -88,6 +88,7 @@ def from_card(card: Card) -> Found:
     return {
         "source": "fio-status",
         "temperature_c": None if card.temperature_c is None else round(card.temperature_c),
+        "highest_temperature_c": None if card.highest_c is None else round(card.highest_c),
         "passed": False if card.trouble else good,
         "verdict": card.trouble or card.reserve,
         "spare_pct": None if card.reserves_pct is None else math.ceil(card.reserves_pct),

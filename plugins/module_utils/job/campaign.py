@@ -28,6 +28,7 @@ from ..run import criteria
 from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..tuning.tuned_host import TunedHost
 from . import leaving
+from .conditions import Conditions
 
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
 KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
@@ -72,6 +73,7 @@ class Campaign:
         self.crashed = ""
         self._watchdog = Watchdog(job.stop)
         self._waited_for: t.Mapping[str, t.Any] | None = None
+        self._conditions = Conditions(job.host, lambda: self._held.identity, plan.get("vendor") or {}, self._note, job.run_dir.state_dir)
         # test_finished of every test that stands, those of jobs before too.
         self._finished = [record for record in self._history if record["event"] == "test_finished" and record["outcome"] in KEPT_OUTCOMES]
         owner = {"run": job.run_dir.run_id, "drive": self._drive}
@@ -144,6 +146,7 @@ class Campaign:
         self._note("drive_started", identity=self._held.identity, path=self._held.path, tests=names, place=place._asdict())
         self._held.content_is_ours()
         self._bench.check_fio()
+        self._watchdog.call("look at the drive's world", lambda: self._conditions.begin(self._history))
         for index, test in enumerate(self._plan["tests"], start=1):
             if test["name"] in kept:
                 continue
@@ -185,19 +188,22 @@ class Campaign:
         self._tally = Tally()
         self._make_settings_again(names)
         self._drift = self._job.tuned.drifted(self._name)
+        self._conditions.begin_test()
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
             # Nothing that is measured now could count: neither purge the drive for it nor spend hours. Later tests may build on this one.
             self._end_test(names, rounds, "invalid", [NOT_BEGUN, *self._unready])
             return "invalid"
-        sampler = self._sampler(names)
+        sampler, found = self._sampler(names), []
         try:
             self._purge(test, names)
             self._make_settings_again(names)
+            self._watchdog.call("look at the drive's world", self._conditions.begin_measurement)
             with sampler:
                 self._precondition(test, names)
                 self._measure(test, names, rounds)
             self._look()
+            found = self._watchdog.call("look at the drive's world", lambda: self._conditions.end_test(test, sampler))
             outcome, reasons = rounds.outcome()
             reasons = reasons + (self._tally.reasons() if outcome in ("invalid", "not_steady") else [])
         except fio.Interrupted:
@@ -213,12 +219,12 @@ class Campaign:
             outcome, reasons = "error", [str(error)]
             self._error = "{0}: {1}".format(test["name"], error)
         self._look_for_drift()
-        spoilt = self._untuned() + sampler.reasons
+        spoilt = self._untuned() + found
         if spoilt and outcome in ("steady", "complete"):
             outcome, reasons = "invalid", spoilt
         elif outcome in ("not_steady", "invalid"):
             reasons = reasons + sampler.reasons
-        self._end_test(names, rounds, outcome, reasons)
+        self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
         return outcome
 
     def _sampler(self, names: dict[str, t.Any]) -> Sampler:
@@ -228,6 +234,7 @@ class Campaign:
             note=lambda event, **fields: self._note(event, **dict(fields, **names)),
             interval_s=self._job.sample_interval_s,
             io_cpus=lambda: self._bench.place.cpus,
+            limit_c=lambda: self._conditions.limit_c,
         )
 
     @property
@@ -263,6 +270,7 @@ class Campaign:
             validity=self._tally.fields(),
             metrics=dict(tracked, **ends),
             cells=averages,
+            **self._conditions.fields(),
             **names
         )
         self._finished.append(fields)

@@ -17,7 +17,7 @@ import typing as t
 from ..core.host import Host
 from ..drive import health
 from ..drive.health import critical_texts
-from ..machine import cpus, pcie
+from ..machine import cpus, links, pcie
 
 # Of health.py's, what changes while a drive works.
 KEPT = ("temperature_c", "critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts", "throttle_s", "media_errors", "error")
@@ -39,6 +39,7 @@ def take(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask
         **{key: told[key] for key in KEPT},
         "link_speed_gts": link["speed_gts"],
         "link_width": link["width"],
+        "link_rate_gbit_s": links.rate_gbit_s(host, os.path.basename(str(identity["path"]))),
         "aer": {item["address"]: item["aer"] for item in seen if item["aer"] is not None},
         "seconds": round(time.monotonic() - began, 4),
     }
@@ -56,6 +57,14 @@ def unread(first: Sample | None, last: Sample) -> dict[str, str]:
     lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]
     why = last["error"] or ("it no longer tells its counters" if lost else "")
     return {"unread": "its health could not be read at the end, so whether it was throttled is unknown: {0}".format(why)} if why else {}
+
+
+def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict[str, str]:
+    """At the drive's own limit; the first such sample is told."""
+    seen = now["temperature_c"]
+    if before or seen is None or limit_c is None or seen < limit_c:
+        return {}
+    return {"temperature": "it had {0} °C, its own limit is {1} °C".format(seen, limit_c)}
 
 
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:
@@ -86,11 +95,20 @@ def _warnings(first: Sample, now: Sample) -> dict[str, str]:
 def _narrower(first: Sample, now: Sample) -> dict[str, str]:
     before, after = ((sample["link_speed_gts"], sample["link_width"]) for sample in (first, now))
     if None in before or before == after:
-        return {}
+        return _slower(first.get("link_rate_gbit_s"), now.get("link_rate_gbit_s"))
     if None in after:
         return {"link": "its link of {0} can no longer be seen".format(pcie.link_text(*before))}
     fell = after[0] < before[0] or after[1] < before[1]
     return {"link": "its link fell from {0} to {1}".format(pcie.link_text(*before), pcie.link_text(*after))} if fell else {}
+
+
+def _slower(before: float | None, after: float | None) -> dict[str, str]:
+    """Of a SATA or SAS link."""
+    if before is None or before == after:
+        return {}
+    if after is None:
+        return {"link": "its link of {0:g} Gb/s can no longer be seen".format(before)}
+    return {"link": "its link fell from {0:g} to {1:g} Gb/s".format(before, after)} if after < before else {}
 
 
 def _errors(first: Sample, now: Sample) -> dict[str, str]:
@@ -103,7 +121,7 @@ class Sampler:
     """Takes samples of one drive from `with` to its end, in a thread of its own; `reasons` then tells why the test is invalid.
 
     identity: asked at the start, as a purge may have changed the kernel name; note: writes a record's fields; interval_s 0: no samples;
-    io_cpus: the CPUs that fio works on, as a list, which the samples keep off.
+    io_cpus: the CPUs that fio works on, as a list, which the samples keep off; limit_c: the drive's own limit, which a sample may tell that it reached.
     """
 
     def __init__(
@@ -113,18 +131,25 @@ class Sampler:
         note: t.Callable[..., None],
         interval_s: float,
         io_cpus: t.Callable[[], str | None],
+        limit_c: t.Callable[[], int | None] = lambda: None,
     ) -> None:
         self._host = host
         self._identity = identity
         self._note = note
         self._interval_s = interval_s
         self._io_cpus = io_cpus
+        self._limit_c = limit_c
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._first: Sample | None = None
         self._known: t.Mapping[str, t.Any] = {}
         self._path: list[str] = []
         self._spoilt: dict[str, str] = {}
+
+    @property
+    def causes(self) -> dict[str, str]:
+        """What makes the test invalid, {kind: sentence}; kinds are those of `spoilt`."""
+        return dict(self._spoilt)
 
     @property
     def reasons(self) -> list[str]:
@@ -168,6 +193,7 @@ class Sampler:
         if self._first is None:
             self._first = sample
         self._spoilt.update(spoilt(self._first, sample))
+        self._spoilt.update(too_hot(sample, self._limit_c(), self._spoilt.get("temperature")))
         return sample
 
 

@@ -47,6 +47,7 @@ EVENTS: t.Mapping[str, Fields] = {
     "tuned": {"settings": [{"path": str}]},
     "restored": {"settings?": [{"path": str}]},
     "guard": {"drive": str},
+    "baseline": {"drive": str, "boot_id": (str, _NO_VALUE), "world": dict},
     "drive_started": {"drive": str, "identity?": dict},
     "drive_finished": {"drive": str, "outcome?": str, "message?": str},
     "test_started": _TEST,

@@ -211,6 +211,8 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
         "saturation": None,
         "validity": [],
         "metrics": {},
+        "conditions": [],
+        "vendor_settings": None,
     }
     if end:
         result = {key: end.get(key, value) for key, value in result.items()}

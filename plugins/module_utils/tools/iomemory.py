@@ -53,6 +53,8 @@ class Card(NamedTuple):
     power_loss: Optional[str]
     bus_errors: Optional[str]
     trouble: Optional[str]
+    # The highest that it had since the driver was loaded.
+    highest_c: Optional[float] = None
 
     @property
     def size_pct(self) -> Optional[int]:
@@ -127,6 +129,7 @@ def _card(section: _Section, adapter: Optional[_Section], blocks: List[_Section]
         power_loss=_first(r"Power ?loss protection:\s*(.+)", section.lines),
         bus_errors=_first(r"PCIe bus errors:\s*(.+)", section.lines + (adapter.lines if adapter else [])),
         trouble=trouble,
+        highest_c=_figure(r"Internal temperature:.*\bmax ([0-9.]+)", section.lines),
     )
 
 

@@ -128,6 +128,11 @@ def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> Dic
     return {setting: value for setting, value in values.items() if setting in SETTINGS and (same_boot or seen.get(setting) != value)}
 
 
+def pending(host: Host, serial: str, seen: Mapping[str, Any], state_dir: str) -> Dict[str, Any]:
+    """What was set on a drive and is not in force yet. seen: its settings as `rssdm -L -d` shows them."""
+    return _pending(Record(state_dir, rssdm.TOOL, serial.strip()).read(), seen, host.get(BOOT_ID) or "")
+
+
 def _originals(kept: Mapping[str, Any]) -> Dict[str, Any]:
     """What the drive had before the first change of ours."""
     values = kept.get("originals")

@@ -71,3 +71,22 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+# (end of the metric's name, the unit of its figure in records, what a column's name needs for it to say so)
+BASE_UNITS = (("bandwidth", "bytes/s", "_bytes_per_s"), ("_us", "us", ""), ("iops", "iops", ""), ("_pct", "%", ""))
+
+
+def _base(metric: str) -> tuple[str, str]:
+    measured = metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
+    return next(((name, suffix) for end, name, suffix in BASE_UNITS if measured.endswith(end)), ("", ""))
+
+
+def base(metric: str) -> str:
+    """The unit that a metric's figure has in records: bytes/s, us, iops."""
+    return _base(metric)[0]
+
+
+def column(metric: str) -> str:
+    """The name of a metric's column: its own, with the unit where that does not say it."""
+    return metric + _base(metric)[1]

@@ -33,6 +33,8 @@ VARIABLES = (
     "purge_timeout_s",
     "precondition_block_size",
     "precondition_passes",
+    "vendor_iomemory_dma_delay",
+    "vendor_rssdm",
     "workload_ioengine",
 )
 # What --tags and --skip-tags of the play say: the concerns of tuning are tags too.

@@ -71,6 +71,7 @@ def render(
                 "drive": label,
                 "selector": selector,
                 "expected": schemas.plain(drive["identity"]),
+                "vendor": _vendor(drive["identity"], settings),
                 "tests": [done for done, _wrong in fitted],
             }
         )
@@ -95,6 +96,15 @@ def render(
         "tune": schemas.plain(tune or {}),
         "drives": rendered,
     }
+
+
+def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm, vendor_iomemory_dma_delay)."""
+    lines = schemas.plain(settings.get("vendor_rssdm")) or []
+    own = [line for line in lines if isinstance(line, dict) and identity.get("serial") and str(line.get("serial")).strip() == identity["serial"]]
+    delay = schemas.plain(settings.get("vendor_iomemory_dma_delay"))
+    wanted = {key: value for line in own for key, value in line.items() if key != "serial"}
+    return {**wanted, **({"dma_delay": delay} if delay not in (None, "") else {})}
 
 
 def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list[Test]:

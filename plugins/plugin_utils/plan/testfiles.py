@@ -12,6 +12,7 @@ import yaml
 
 from ..common import schema as schemas
 from . import cells as celling
+from . import unwritten
 
 SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
 Test = t.Dict[str, t.Any]
@@ -105,6 +106,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     names = [test["name"] for test in tests]
     for test in {test["name"]: test for test in tests if names.count(test["name"]) > 1}.values():
         problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
+    problems += unwritten.problems(tests)
     if problems:
         raise PlanError(problems)
     return tests

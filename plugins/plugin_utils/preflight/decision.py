@@ -18,8 +18,8 @@ from ..common.version import collection_version
 from ...module_utils.drive.entry import label
 from ..plan import hostplan
 from ..plan.testfiles import PlanError
-from ..results import run_record, runs
-from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, values
+from ..results import history, run_record, runs
+from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, values
 from . import plan_text as describe
 from .findings import Finding, Run, View
 
@@ -76,6 +76,8 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     tests = _tests(views)
     found += _definition_findings(views, run, run_folder, tests, plans)
     found += criteria.findings(_criteria(views), views, tests, plans)
+    begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
+    found += reach.findings(begun, history.saturations(results_dir, reach.wanted_models(begun)))
     chosen = {}
     for view in views:
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)

@@ -11,7 +11,7 @@ from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
 from ..plan import cells as celling
 from . import criteria as judging
-from . import purges
+from . import instead, purges
 
 MIB = 1 << 20
 # Starting fio, its result and the journal, for each cell.
@@ -75,14 +75,21 @@ def window_s(test: t.Mapping[str, t.Any]) -> float:
     return ((steady["window"] - 1) * steady["sample_every"] + 1) * sum(cell_s(cell) for cell in test["cells"])
 
 
-def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
-    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where nothing has to be written first."""
+def time_for_writing_s(test: t.Mapping[str, t.Any]) -> float | None:
+    """What a test's own limits leave for writing before its windows begin (below 0: not even these fit); None where nothing has to be written first."""
     steady, rounds = test["steady_state"] or {}, test["rounds"]
     round_s = sum(cell_s(cell) for cell in test["cells"])
     limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
     if not steady.get("min_capacity_multiple") or not any(limits):
         return None
-    left_s = min(filter(None, limits)) - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
+    return min(filter(None, limits)) - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
+
+
+def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
+    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where nothing has to be written first."""
+    steady, left_s = test["steady_state"] or {}, time_for_writing_s(test)
+    if left_s is None:
+        return None
     return steady["min_capacity_multiple"] * size_bytes / left_s if left_s > 0 else float("inf")
 
 
@@ -125,10 +132,13 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     multiple = test["steady_state"]["min_capacity_multiple"]
     asked = f"no window begins before {multiple:g} x {capacity(size_bytes)} is written"
     if rate == float("inf"):
-        return [f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s"]
+        return [f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or {instead.advice(test)}"]
     blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0}
     iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
-    return [f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for which its limits are too short"]
+    return [
+        f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for which its limits are too short",
+        f"for such a drive, {instead.advice(test)}",
+    ]
 
 
 def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import statistics
 import typing as t
@@ -59,17 +60,32 @@ def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
     return {"fresh_end": min(fresh_end, window[0]), "level_start": level_start, "window_start": window[0], "window_end": window[-1]}
 
 
-def median_curve(curves: t.Sequence[tuple[Values, Values, Values]]) -> tuple[list[float | None], list[float | None], list[float | None]]:
-    """The median of several curves round by round, as long as at least half of them go on. A curve: three series of one length."""
+def medians_without(curves: t.Sequence[tuple[Values, Values, Values]], most: int) -> list[tuple[list[int], list[list[float | None]]]]:
+    """For each of several curves the median of the others, as long as at least half of all go on, at most about `most` points.
+
+    A curve: three series of one length. Returns for each (indexes, [the median of each of the three series there]).
+    """
     lengths = sorted((len(curve[2]) for curve in curves), reverse=True)
     length = lengths[(len(lengths) - 1) // 2] if lengths else 0
-    columns: tuple[list[float | None], list[float | None], list[float | None]] = ([], [], [])
-    for index in range(length):
-        for series, column in enumerate(columns):
-            present = [curve[series][index] for curve in curves if index < len(curve[series])]
-            numbers = [value for value in present if value is not None]
-            column.append(statistics.median(numbers) if numbers else None)
-    return columns
+    indexes = list(range(0, length, max(1, length // most)))
+    found: list[list[list[float | None]]] = [[[], [], []] for _curve in curves]
+    for index in indexes:
+        for series in range(3):
+            values = [curve[series][index] if index < len(curve[series]) else None for curve in curves]
+            ordered = sorted(value for value in values if value is not None)
+            for own, value in enumerate(values):
+                found[own][series].append(median_without(ordered, value))
+    return [(indexes, columns) for columns in found]
+
+
+def median_without(ordered: t.Sequence[float], value: float | None) -> float | None:
+    """The median of sorted numbers, one of them left out: `value`, or none where it is None. None where nothing is left."""
+    count = len(ordered) - (value is not None)
+    if count < 1:
+        return None
+    place = len(ordered) if value is None else bisect.bisect_left(ordered, value)
+    low, high = (ordered[middle + (middle >= place)] for middle in ((count - 1) // 2, count // 2))
+    return (low + high) / 2
 
 
 def sparkline(xs: Values, ys: Values, x_most: float, y_most: float, width: int = 120, height: int = 28) -> str:

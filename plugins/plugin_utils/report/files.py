@@ -13,15 +13,20 @@ import typing as t
 from xml.etree import ElementTree
 
 from ..common import schema as schemas
+from ..common import units
 from ..gate import text as texts
 
 SCHEMA_VERSION = 1
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
+# A table with more columns is of no use to anybody, and a record from outside could ask for any number.
+MOST_TRACKED = 64
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
-    "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds tracked_cell tracked_metric"
-    " average range_ratio slope_ratio purge_method purge_class precondition_bandwidth_bytes_per_s started finished reasons"
+    "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method purge_class purge_verified from_fresh"
+    " precondition_passes precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s started finished reasons remarks"
 ).split()
+# Of each tracked variable, after tracked_1_, tracked_2_ …; `unit` is that of average and fitted_end.
+TRACKED_COLUMNS = "cell metric unit steady average fitted_end range_ratio slope_ratio".split()
 # JUnit has no word for these: a test that cannot be trusted is an error, one that was not run is skipped.
 JUNIT_ELEMENT = {"fail": "failure", "error": "error", "invalid": "error", "not_tested": "skipped"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -38,26 +43,29 @@ def summary(run: Mapping, judgement: Mapping) -> str:
 
 
 def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
-    """results.csv: one row for each drive and test, then a column for each metric that any test has (units in the names).
+    """results.csv: one row for each drive and test; the window of each tracked variable, then a column for each metric that any test has.
 
-    `records`: the test records by (host, drive, test).
+    A column's name says its unit, or a column beside it does. `records`: the test records by (host, drive, test).
     """
     # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is there already.
     metrics = sorted({name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"] if METRIC.fullmatch(name)})
     out = io.StringIO()
-    writer = csv.DictWriter(out, [*CSV_COLUMNS, *metrics], lineterminator="\n", quoting=csv.QUOTE_ALL, extrasaction="ignore")
+    most = max([len(test["windows"]) for drive in judgement["drives"] for test in drive["tests"]], default=0)
+    tracked = [f"tracked_{place}_{name}" for place in range(1, min(most, MOST_TRACKED) + 1) for name in TRACKED_COLUMNS]
+    columns = [*CSV_COLUMNS, *tracked, *[units.column(name) for name in metrics]]
+    writer = csv.DictWriter(out, columns, lineterminator="\n", quoting=csv.QUOTE_ALL, extrasaction="ignore")
     writer.writeheader()
     for drive in judgement["drives"]:
-        for test in drive["tests"] or [{"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}}]:
+        for test in drive["tests"] or [{"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}, "windows": []}]:
             record = records.get((drive["host"], drive["drive"], test["test"]), {})
-            row = {**test["metrics"], **_row(run, drive, test, record)}
+            row = {**{units.column(name): value for name, value in test["metrics"].items()}, **_row(run, drive, test, record)}
             writer.writerow({name: _cell(value) for name, value in row.items()})
     return out.getvalue()
 
 
 def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mapping:
-    window = (record.get("steady_state") or [{}])[0]
-    purge, precondition = record.get("purge") or {}, record.get("precondition") or {}
+    purge, fill = record.get("purge") or {}, test.get("precondition") or {}
+    windows = {f"tracked_{place}_{name}": window[name] for place, window in enumerate(test["windows"], start=1) for name in TRACKED_COLUMNS}
     return {
         "run_id": run["run"]["id"],
         **{name: drive[name] for name in ("host", "drive", "serial", "model", "firmware")},
@@ -65,13 +73,12 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
         "test": test["test"],
         "verdict": test["verdict"],
         "reasons": "; ".join(test["reasons"]),
+        "remarks": "; ".join(test.get("remarks") or []),
         **{name: record.get(name) for name in ("outcome", "attempt", "rounds", "started", "finished")},
-        "tracked_cell": window.get("cell"),
-        "tracked_metric": window.get("metric"),
-        **{name: window.get(name) for name in ("average", "range_ratio", "slope_ratio")},
-        "purge_method": purge.get("method"),
-        "purge_class": purge.get("purge_class"),
-        "precondition_bandwidth_bytes_per_s": precondition.get("bandwidth_bytes_per_s"),
+        **{f"purge_{name}": purge.get(key) for name, key in (("method", "method"), ("class", "purge_class"), ("verified", "verified"))},
+        "from_fresh": test.get("from_fresh"),
+        **{f"precondition_{name}": fill.get(name) for name in ("passes", "block_size_bytes", "data", "bandwidth_bytes_per_s")},
+        **windows,
     }
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import statistics
 import typing as t
 from urllib.parse import quote
 
@@ -37,7 +36,7 @@ class Sources(t.NamedTuple):
 
 
 def view(sources: Sources) -> Mapping:
-    """The view: {run, verdicts, headline, drives (worst first), fleet, medians, hosts, damaged_lines}."""
+    """The view: {run, verdicts, headline, drives (worst first), fleet, hosts, damaged_lines}."""
     # Worst first: what needs attention is never below the fold.
     ordered = sorted(sources.judgement["drives"], key=lambda drive: VERDICTS.index(drive["verdict"]))
     drives = [_drive(sources, index, judged) for index, judged in enumerate(ordered)]
@@ -57,6 +56,7 @@ def view(sources: Sources) -> Mapping:
         for test in drive["tests"]
         if test["series"]
     ]
+    report_series.medians(entries)
     _sparklines(drives)
     _bars(drives)
     return {
@@ -72,7 +72,6 @@ def view(sources: Sources) -> Mapping:
         "headline": _headline(drives),
         "drives": drives,
         "fleet": report_series.fleet_charts(entries),
-        "medians": report_series.medians(entries),
         "hosts": [_host(sources, name) for name in sorted({drive["host"] for drive in drives} | set(sources.hosts))],
         "damaged_lines": sources.damaged_lines,
     }
@@ -282,7 +281,7 @@ def _sparklines(drives: list[Mapping]) -> None:
 
 
 def _bars(drives: list[Mapping]) -> None:
-    """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the median."""
+    """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the median of the others."""
     most: dict[tuple[str, str], float] = {}
     for drive in drives:
         figure = drive["figure"]
@@ -296,8 +295,9 @@ def _bars(drives: list[Mapping]) -> None:
     for drive in drives:
         figure = drive["figure"]
         if figure:
-            others = peers.get(_peers(drive), [])
-            middle = statistics.median(others) if len(others) >= report_series.FEWEST_FOR_MEDIAN else 0
+            known = sorted(peers.get(_peers(drive), []))
+            own = figure["value"] if figure["valid"] else None
+            middle = curves.median_without(known, own) if len(known) >= report_series.FEWEST_FOR_MEDIAN else 0
             figure["off_median"] = figure["value"] / middle - 1 if middle else None
             longest = most[(figure["test"], figure["metric"])] or 1
             limit = figure["min"] if figure["min"] is not None else figure["max"]

@@ -9,7 +9,8 @@ import re
 import typing as t
 
 from ..common import units
-from .curves import median_curve, phases, significant, thin
+from ..results import freshness
+from .curves import medians_without, phases, significant, thin
 from .raw import CELL_SERIES, Measurement
 
 Mapping = t.Dict[str, t.Any]
@@ -24,7 +25,8 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
     """The drawable part of one test of one drive.
 
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json.
-    Returns {test, from_fresh, rounds, elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
+    Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds,
+    elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
     """
     windows = record.get("steady_state") or []
     tracked = [(window["cell"], window["metric"]) for window in windows]
@@ -40,7 +42,9 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
     values = curves[0]["values"] if curves else []
     return {
         "test": record["test"],
-        "from_fresh": bool(spec or "precondition" in record) and not (spec.get("precondition") or record.get("precondition")),
+        "from_fresh": not spec.get("precondition") and not freshness.why_not(record),
+        "saturating": bool(spec or "precondition" in record) and not (spec.get("precondition") or record.get("precondition")),
+        "median": None,
         "rounds": numbers,
         "elapsed_s": [significant(entry["elapsed_s"]) for entry in rounds],
         "multiples": [significant((entry["bytes_written"] or 0) / size_bytes) for entry in rounds] if size_bytes else [],
@@ -144,7 +148,7 @@ def fleet_charts(entries: list[Mapping]) -> list[Mapping]:
     """One overlay for each test: every drive's tracked curve, thinned so that the chart stays quick.
 
     `entries`: [{label, verdict, model, limit: {min, max}, title, series: test_series(…)}]. Returns [{test, title, metric, unit,
-    limits, from_fresh, thinned, curves: [{label, verdict, elapsed_s, multiples, rounds, values}]}].
+    limits, saturating, thinned, curves: [{label, verdict, elapsed_s, multiples, rounds, values}]}].
     """
     charts: dict[str, Mapping] = {}
     drawn = [entry for entry in entries if entry["series"]["curves"]]
@@ -158,7 +162,7 @@ def fleet_charts(entries: list[Mapping]) -> list[Mapping]:
                 "title": entry["title"],
                 "metric": first["metric"],
                 "unit": first["unit"],
-                "from_fresh": series["from_fresh"],
+                "saturating": series["saturating"],
                 "limits": [],
                 "thinned": False,
                 "curves": [],
@@ -178,23 +182,21 @@ def fleet_charts(entries: list[Mapping]) -> list[Mapping]:
     return list(charts.values())
 
 
-def medians(entries: list[Mapping]) -> Mapping:
-    """{test: {model: {count, elapsed_s, multiples, rounds, values}}}: the median curve of the drives of a model, three at least."""
+def medians(entries: list[Mapping]) -> None:
+    """Give each drive's series, of three drives of a model at least, the median curve of the others: {count, elapsed_s, multiples, rounds, values}.
+
+    A drive that counted in its own median would hide in it what sets it apart.
+    """
     groups: dict[tuple[str, str], list[Mapping]] = {}
     for entry in entries:
         if entry["series"]["curves"] and entry["series"]["multiples"]:
             groups.setdefault((entry["series"]["test"], entry["model"]), []).append(entry["series"])
-    result: Mapping = {}
-    for (test, model), members in groups.items():
+    for members in groups.values():
         if len(members) < FEWEST_FOR_MEDIAN:
             continue
-        elapsed, multiples, values = median_curve([(s["elapsed_s"], s["multiples"], s["curves"][0]["values"]) for s in members])
-        step = max(1, len(values) // MEDIAN_POINTS)
-        result.setdefault(test, {})[model] = {
-            "count": len(members),
-            "elapsed_s": elapsed[::step],
-            "multiples": [significant(value) for value in multiples[::step]],
-            "rounds": list(range(1, len(values) + 1))[::step],
-            "values": [significant(value) for value in values[::step]],
-        }
-    return result
+        curves = [(series["elapsed_s"], series["multiples"], series["curves"][0]["values"]) for series in members]
+        for series, (indexes, columns) in zip(members, medians_without(curves, MEDIAN_POINTS)):
+            short = [[significant(value) for value in column] for column in columns]
+            series["median"] = {
+                "count": len(members) - 1, "rounds": [index + 1 for index in indexes], **dict(zip(("elapsed_s", "multiples", "values"), short))
+            }

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import saturation, validity
+from . import beside, freshness, recheck, saturation, validity, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -34,8 +34,8 @@ def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
     ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
-    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria}]}. Each of a test's
-    `criteria` is {criterion, metric, cell, value, min, max, met}.
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition, remarks}]}. Each of a
+    test's `criteria` is {criterion, metric, cell, value, min, max, met}; the last four: beside.fields.
     """
     facts = _Facts(run, list(records))
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
@@ -192,17 +192,19 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     about = facts.tests.get(name) or {}
     result = {
         "test": name,
-        "title": (record or {}).get("title") or about.get("title") or name,
+        "title": freshness.title((record or {}).get("title") or about.get("title") or name, record),
         "outcome": None,
         "metrics": {},
         "criteria": [],
+        **beside.fields(None, about),
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
     checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
-        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
+        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check],
+        **beside.fields(record, about),
     )
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
     trouble = trouble or _spoilt(record, about, facts.strict)
@@ -238,9 +240,10 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
 
 
 def _too_fresh(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
-    """A steady record whose window may still be the fresh state: the host's word is not enough."""
+    """A record whose conditions did not hold, that is not steady by its own values, or may still be fresh: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
-    said = saturation.problem(record, about.get("steady_state"), identity.get("size_bytes"))
+    rule = about.get("steady_state")
+    said = worlds.problem(record, facts.strict) or recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
     return Finding("invalid", said) if said else None
 
 

@@ -16,13 +16,13 @@ def problem(record: Mapping, rule: Mapping | None, size_bytes: int | None) -> st
     record: of the test, with `saturation` (docs/internals.md). rule: the test's steady_state as run.json keeps it. size_bytes: the drive's
     user capacity by its own record. What the host says of its own rule is not asked: only what it wrote, and what the controller wanted.
     """
-    multiple, confirm = ((rule or {}).get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows"))
-    if not multiple and not confirm:
+    multiple, confirm, settle_s = ((rule or {}).get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s"))
+    if not multiple and not confirm and not settle_s:
         return ""
     shown = record.get("saturation")
     if not isinstance(shown, t.Mapping):
-        return "the host does not say how much was written before its steady window"
-    return _written(shown, multiple, size_bytes) or _agreement(shown, confirm, rule or {})
+        return "the host does not say how much was written, and how long it took, before its steady window"
+    return _written(shown, multiple, size_bytes) or _settled(shown, settle_s) or _agreement(shown, confirm, rule or {}) or _last(record, shown, confirm)
 
 
 def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:
@@ -32,6 +32,22 @@ def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:
         return ""
     said = f"{written / capacity:.2f} x" if capacity else f"{written} bytes of an unknown"
     return f"its steady window began after {said} the user capacity was written, {multiple:g} x is asked: a fresh drive is faster than a full one"
+
+
+def _settled(shown: Mapping, settle_s: float) -> str:
+    elapsed_s = shown.get("elapsed_before_s") or 0
+    if elapsed_s >= settle_s:
+        return ""
+    return f"its steady window began after {elapsed_s:g} s of rounds, settle_s asks for {settle_s:g} s"
+
+
+def _last(record: Mapping, shown: Mapping, confirm: int) -> str:
+    """The last of the windows that agree is the one that counts."""
+    averages = [window.get("average") for window in record.get("steady_state") or []]
+    last = (shown.get("averages") or [[]])[-1]
+    if not confirm or not averages or last == averages:
+        return ""
+    return f"the last of the windows that agree has the averages {last}, the record's window {averages}"
 
 
 def _agreement(shown: Mapping, confirm: int, rule: Mapping) -> str:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import capacity, entry, health, power
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, tables
-from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, iomemory_pci, nvme, opal, rssdm
 
@@ -50,7 +50,7 @@ WORDS = st.sampled_from(
     """signatures type critical_warning value sn cmic oacs oncs fna sanicap nsze ncap nmic nsattr nsid nsid_list ctrl_list lbafs flbas ds ms rp
     sprog sstat status jobs read write error jobname total_ios runtime regctl rtype temperature avail_spare percent_used
     thm_temp1_trans_count nvme_smart_health_information_log smart_status ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi
-    dps
+    dps tnvmcap psds flags non-operational_state
     """.split()
 )
 NUMBERS = st.one_of(st.integers(-2, 2), st.integers(), st.integers(10**30, 10**40), st.floats(), st.booleans(), st.none(),
@@ -116,6 +116,9 @@ OF_TEXTS = {
     "fio": (fio.parse, fio.FioError),
     "link speed": (pcie.speed_gts, ()),
     "link width": (pcie.lanes, ()),
+    "serial link": (links.rate, ()),
+    "hidden capacity": (lambda text: (capacity.of_ata(text).share, capacity.of_nvme(text, 10**12).share), ()),
+    "power state": (lambda text: (power.current(text), power.operational(text, 1)), ()),
     "AER": (lambda text: pcie.aer_total(text, "TOTAL_ERR_COR"), ()),
     "selector": (lambda text: (entry.selector_problem({"serial": text}), files.slug(text), entry.label({"wwn": text})), ()),
 }

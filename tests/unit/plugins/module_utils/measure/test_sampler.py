@@ -78,10 +78,11 @@ def nvme(fake):
     return fake
 
 
-def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None):
+def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None, limit_c=None):
     records = []
     made = sampler.Sampler(
-        host, lambda: {"transport": transport, "path": "/dev/nvme0n1"}, note or (lambda event, **fields: records.append(fields)), interval_s, lambda: io_cpus
+        host, lambda: {"transport": transport, "path": "/dev/nvme0n1"}, note or (lambda event, **fields: records.append(fields)), interval_s, lambda: io_cpus,
+        lambda: limit_c,
     )
     return made, records
 
@@ -226,3 +227,25 @@ def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
         assert made.reasons == ["a look at the drive did not end: whether it was throttled is unknown"]
     finally:
         free.set()
+
+
+def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
+    nvme.say(temperature=343)
+    made, _records = watch(nvme, limit_c=70)
+    with made:
+        nvme.say(temperature=344)
+    assert made.reasons == ["it had 70 °C, its own limit is 70 °C"] and list(made.causes) == ["temperature"]
+    for limit_c in (71, None):
+        nvme.say(temperature=343)
+        made, _records = watch(nvme, limit_c=limit_c)
+        with made:
+            pass
+        assert made.reasons == []
+
+
+@pytest.mark.parametrize(
+    "after, says", [(6.0, []), (12.0, []), (3.0, ["its link fell from 6 to 3 Gb/s"]), (None, ["its link of 6 Gb/s can no longer be seen"])]
+)
+def test_a_serial_link(after, says):
+    first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
+    assert list(sampler.spoilt(first, dict(first, link_rate_gbit_s=after)).values()) == says

@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import shutil
+import statistics
 from xml.etree import ElementTree
 
 import jsonschema
@@ -87,8 +88,56 @@ def test_csv_has_a_row_for_each_drive_and_test(mixed):
     ]
     assert len(rows) == 10
     assert float(rows[0]["write_iops"]) == pytest.approx(41_200, rel=0.05)
-    assert rows[0]["purge_class"] == "not_pts"
+    assert (rows[0]["purge_class"], rows[0]["purge_verified"], rows[0]["from_fresh"]) == ("not_pts", "True", "False")
+    assert (rows[1]["precondition_passes"], rows[1]["precondition_data"]) == ("2", "random") and not rows[0]["precondition_passes"]
     assert rows[-1]["verdict"] == "not_tested"
+
+
+def test_csv_and_summary_carry_every_tracked_window_with_its_unit(mixed):
+    """A second tracked variable, in another unit, is one more group of columns."""
+    path = mixed / "results.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    second = {"cell": "seq-128k-r100-tc1-qd32", "metric": "bandwidth", "average": 5e8, "fitted_end": 4.9e8}
+    for record in records:
+        if record.get("test") == "wsat" and record["steady_state"]:
+            record["steady_state"].append({**record["steady_state"][0], **second})
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    made(mixed)
+    rows = list(csv.DictReader((mixed / "report" / "results.csv").open(newline="")))
+    assert [rows[0][f"tracked_{place}_{name}"] for place in (1, 2) for name in ("metric", "unit", "steady")] == [
+        "write_iops", "iops", "True", "bandwidth", "bytes/s", "True",
+    ]
+    assert float(rows[0]["tracked_2_average"]) == 5e8 and float(rows[0]["tracked_2_fitted_end"]) == 4.9e8
+    assert rows[1]["tracked_2_metric"] == ""
+    summary = json.loads((mixed / "report" / "summary.json").read_text())
+    schema("summary").validate(summary)
+    assert [window["unit"] for window in summary["drives"][0]["tests"][0]["windows"]] == ["iops", "bytes/s"]
+
+
+def test_every_column_of_a_figure_says_its_unit(mixed):
+    made(mixed)
+    header = next(csv.reader((mixed / "report" / "results.csv").open(newline="")))
+    figures = [name for name in header if re.search("iops|bandwidth|latency", name)]
+    assert "write_bandwidth_bytes_per_s" in figures and "write_iops" in figures and "write_p99_latency_us" in figures
+    assert [name for name in figures if not re.search("iops|_bytes_per_s|_us", name)] == []
+
+
+@pytest.mark.parametrize(
+    "purge, fresh",
+    [({}, False), ({"purge_class": "pts"}, True), ({"purge_class": "pts", "verified": False}, False), (None, False)],
+)
+def test_only_a_verified_purge_of_the_pts_is_called_write_saturation(tmp_path, purge, fresh):
+    run_dir = generator.make(tmp_path)
+    path = run_dir / "results.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        if record["kind"] == "test":
+            record["purge"] = None if purge is None else {**record["purge"], **purge}
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    made(run_dir)
+    assert ("Write saturation" in page(run_dir)) == fresh
+    tests = [test for drive in json.loads((run_dir / "report" / "summary.json").read_text())["drives"] for test in drive["tests"]]
+    assert {(test["from_fresh"], "Write saturation" in test["title"]) for test in tests} == {(fresh, fresh)}
 
 
 def test_junit_has_a_case_for_each_drive_and_test(mixed):
@@ -202,7 +251,11 @@ def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     assert [point[0] for point in series["percentiles"][0]["points"]] == ["50", "99", "99.9", "99.99", "99.999", "max"]
     fleet = embedded(html, "fleet-data")
     assert [curve["verdict"] for curve in fleet["charts"][0]["curves"]] == ["pass", "pass", "fail"]
-    assert fleet["medians"]["wsat"][generator.MODEL]["count"] == 3
+    assert set(fleet) == {"charts"} and series["median"]["count"] == 2
+    healthy = embedded(html, "data-1")["tests"][0], embedded(html, "data-2")["tests"][0]
+    # Of two others the median lies half way between them; the worn drive is not among its own.
+    middle = sum(test["curves"][0]["values"][59] for test in healthy) / 2
+    assert series["median"]["values"][-1] == pytest.approx(middle, rel=1e-3)
 
 
 def test_the_page_has_the_matrix_and_the_cells_that_do_not_apply(mixed):
@@ -262,9 +315,28 @@ def test_phases(values, window, expected):
     assert report_curves.phases(values, list(window)) == expected
 
 
-def test_the_median_curve_ends_when_most_have_ended():
+def test_the_median_curve_of_the_others_ends_when_most_have_ended():
     curves = [([1, 2, 3], [1, 2, 3], [10, 20, 30]), ([1, 2], [1, 2], [12, 22]), ([1], [1], [50])]
-    assert report_curves.median_curve(curves)[2] == [12, 21]
+    found = report_curves.medians_without(curves, 100)
+    assert [(indexes, columns[2]) for indexes, columns in found] == [([0, 1], [31, 22]), ([0, 1], [30, 20]), ([0, 1], [11, 21])]
+
+
+@given(st.lists(st.floats(min_value=-1e6, max_value=1e6), min_size=2, max_size=20))
+def test_the_median_without_a_drive_is_that_of_the_others(values):
+    for index, value in enumerate(values):
+        others = values[:index] + values[index + 1:]
+        assert report_curves.median_without(sorted(values), value) == pytest.approx(statistics.median(others))
+    assert report_curves.median_without(sorted(values), None) == pytest.approx(statistics.median(values))
+
+
+def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
+    """With itself in it the median of the three would be 20,000, and the middle one would be at no distance."""
+    drives = [generator.Drive("h", f"S{n}", generator.MODEL, 90_000, iops, "steady") for n, iops in enumerate((40_000, 20_000, 10_000))]
+    run_dir = generator.make(tmp_path, drives)
+    made(run_dir)
+    said = re.findall(r"([0-9.]+) % (above|below) the median of the others of its model", page(run_dir))
+    # Against 15,000, 25,000 and 30,000, within noise.
+    assert sorted((round(float(figure), -1), side) for figure, side in said) == [(20, "below"), (70, "below"), (160, "above")]
 
 
 @pytest.mark.parametrize(

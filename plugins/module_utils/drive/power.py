@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The power state that an NVMe drive works in: a higher number allows less power, and so less speed.
+
+Source: NVM Express Base Specification 2.0, Power Management (feature 02h) and the power state descriptors of Identify Controller.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import typing as t
+
+from ..core.host import Host
+from .health import whole
+
+TIMEOUT_S = 20.0
+# `nvme get-feature:0x02 (Power Management), Current value:00000001` (2.x); since 2.11 with 0x.
+_VALUE = re.compile(r"Current value:\s*(?:0x)?([0-9a-fA-F]{1,8})\b")
+_STATE_BITS = 0x1F
+_NOT_OPERATIONAL = 0x2
+
+
+class State(t.NamedTuple):
+    """number: 0 is full power. works: whether it does I/O in that state (a drive that idles may say one in which it does not); None: unknown."""
+
+    number: t.Optional[int]
+    works: t.Optional[bool]
+
+
+def read(host: Host, path: str) -> State:
+    """The state that the drive reports now."""
+    number = current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
+    if number is None:
+        return State(None, None)
+    return State(number, operational(host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout, number))
+
+
+def current(text: str) -> int | None:
+    """From `nvme get-feature --feature-id=2`."""
+    match = _VALUE.search(text)
+    return int(match.group(1), 16) & _STATE_BITS if match else None
+
+
+def operational(text: str, number: int) -> bool | None:
+    """Whether a state is one in which I/O is done, by `nvme id-ctrl` in JSON: versions name the flag in two ways."""
+    try:
+        states = json.loads(text).get("psds")
+    except (ValueError, RecursionError, AttributeError):
+        return None
+    entry = states[number] if isinstance(states, list) and number < len(states) else None
+    if not isinstance(entry, dict):
+        return None
+    flags, named = whole(entry.get("flags")), whole(entry.get("non-operational_state"))
+    if named is not None:
+        return named == 0
+    return None if flags is None else not flags & _NOT_OPERATIONAL

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the drive's world and its settings say of each test of a campaign: causes that spoil it, that are unknown, or that are only told."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..core.host import BOOT_ID, Host
+from ..drive import capacity
+from ..measure import job_data, world
+from ..measure.sampler import Sampler
+from ..measure.world import SPOILS, TOLD, UNKNOWN, Cause
+from ..vendor import in_force
+
+Mapping = t.Mapping[str, t.Any]
+# Test after test the same text is kept: it may not grow without end.
+LONGEST = 1000
+
+
+class Conditions:
+    """The conditions of one drive's campaign.
+
+    identity: asked at each look, as a purge may have changed the kernel name. wanted: of the vendor's settings, the drive's part of the plan.
+    note: writes a record of the drive into the journal. state_dir: where the modules keep what waits for a power cycle.
+    """
+
+    def __init__(self, host: Host, identity: t.Callable[[], Mapping], wanted: Mapping, note: t.Callable[..., None], state_dir: str) -> None:
+        self._host = host
+        self._identity = identity
+        self._wanted = wanted
+        self._note = note
+        self._state_dir = state_dir
+        self._first: world.World | None = None
+        self._last: world.World = {}
+        self._before: world.World = {}
+        self._hidden: list[Cause] = []
+        self.found: list[Cause] = []
+        self.settings: Mapping | None = None
+
+    def begin(self, history: t.Iterable[Mapping]) -> None:
+        """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first job."""
+        now, boot_id = world.take(self._host, self._identity()), self._host.get(BOOT_ID)
+        kept = next((record for record in history if record["event"] == "baseline"), None)
+        self._first = world.carried(kept["world"], now, kept["boot_id"] == boot_id) if kept else now
+        self._last = self._before = now
+        self._hidden = hidden(capacity.read(self._host, self._identity()))
+        if not kept:
+            self._note("baseline", boot_id=boot_id, world=now, vendor_settings=in_force.read(self._host, self._identity(), self._state_dir))
+
+    @property
+    def limit_c(self) -> int | None:
+        """The temperature that the drive itself calls too hot."""
+        return world.limit_c(self._first) if self._first else None
+
+    def begin_test(self) -> None:
+        """Before anything of a test: nothing is known of it yet."""
+        self.found, self.settings = [], None
+
+    def begin_measurement(self) -> None:
+        """After its purge: what that heated up is not the measurement's. Errors that it brought still are the test's."""
+        if self._first is None:
+            return
+        now = world.take(self._host, self._identity())
+        self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
+
+    def end_test(self, test: Mapping, sampler: Sampler) -> list[str]:
+        """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in `settings`."""
+        if self._first is None or not test["cells"]:
+            return list(sampler.reasons)
+        now = world.take(self._host, self._identity())
+        sampled = [Cause(world.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
+        known = {item.cause for item in sampled}
+        spoilt = [item for item in world.changed(self._first, self._before, now) if item.cause not in known]
+        data = [Cause("data", TOLD, text) for text in job_data.remarks(test)]
+        self.found = sampled + spoilt + world.unknown(self._first, now) + self._vendor() + self._hidden + data
+        self._last = now
+        return [item.message for item in self.found if item.level == SPOILS]
+
+    def fields(self) -> dict[str, t.Any]:
+        """For the record of the test."""
+        found = [dict(item._asdict(), message=item.message[:LONGEST]) for item in self.found]
+        return {"conditions": found, "vendor_settings": self.settings}
+
+    def _vendor(self) -> list[Cause]:
+        """The vendor's settings, read with every result of such a drive."""
+        self.settings = in_force.read(self._host, self._identity(), self._state_dir)
+        if self.settings is None:
+            return []
+        told = [
+            (SPOILS, in_force.differences(self.settings, self._wanted)),
+            (UNKNOWN, in_force.unseen(self.settings, self._wanted)),
+            (TOLD, in_force.waiting(self.settings)),
+        ]
+        return [Cause("vendor_settings", level, text) for level, texts in told for text in texts]
+
+
+def hidden(found: capacity.Hidden) -> list[Cause]:
+    """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to know."""
+    if found.share is None or found.share <= capacity.HIDDEN_SHARE:
+        return []
+    text = "{0:.1%} of its {1} bytes are hidden outside of {2}: it has more spare than its model, and writes faster for it"
+    return [Cause("hidden_capacity", TOLD, text.format(found.share, found.total_bytes, found.where))]

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a drive can write in time what a saturation test asks for, by what earlier runs measured of its model: proof refuses, doubt does not. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..results.history import Saturation
+from . import instead, plan_text
+from .findings import Finding
+
+# All loop and virtual devices have one model, which says nothing of them.
+VIRTUAL = ("loop", "virtio", "nbd")
+# Drives of a model name differ by a few blocks, never by a hundredth.
+SAME_SIZE = 0.01
+# After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more is still proof.
+FASTER = 1.2
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def wanted_models(plans: t.Mapping[str, Mapping]) -> set[str]:
+    """The models of which a test of these plans asks for more than it may be able to wait for."""
+    return {drive["expected"]["model"] for drive, _test in _bound(plans.values())}
+
+
+def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
+    """Each drive of a known model with each of its saturation tests of one cell that have a limit in time."""
+    pairs = [(drive, test) for plan in plans for drive in plan["drives"] for test in drive["tests"]]
+    return [
+        (drive, test)
+        for drive, test in pairs
+        if drive["expected"].get("model")
+        and drive["expected"].get("transport") not in VIRTUAL
+        and len(test["cells"]) == 1
+        and plan_text.slowest_write(test, drive["expected"]["size_bytes"]) is not None
+    ]
+
+
+def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[Finding]:
+    """Tests that no drive of the model that was ever measured could finish. plans: plan.json by host; known: of results.history."""
+    found = []
+    for host, plan in plans.items():
+        for drive, test in _bound([plan]):
+            proof = too_slow(test, drive["expected"], known)
+            if proof:
+                advice = f"raise its rounds.max or rounds.time_limit_s, or {instead.advice(test)}"
+                found.append(Finding(f"test {test['name']}: {proof}; {advice}", host, drive["drive"]))
+    return found
+
+
+def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> str:
+    """Why the test cannot get as far as its first window on such a drive; "" where that is not proved: the fastest that was measured counts."""
+    size, cell = identity["size_bytes"], test["cells"][0]["id"]
+    alike = [item for item in known if item.model == identity["model"] and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size]
+    asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, plan_text.time_for_writing_s(test)
+    if not alike or left_s is None:
+        return ""
+    fastest = min(alike, key=lambda item: needed_s(item, asked))
+    least_s = needed_s(fastest, asked)
+    if least_s <= left_s:
+        return ""
+    return (
+        f"its limits leave {plan_text.duration(max(0.0, left_s))} for writing {test['steady_state']['min_capacity_multiple']:g} x {plan_text.capacity(size)}; "
+        f"this model takes at least {plan_text.duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, {fastest.drive}: "
+        f"{plan_text.capacity(fastest.written_bytes)} in {plan_text.duration(fastest.elapsed_s)}, then {fastest.then_bytes_per_s / (1 << 20):,.1f} MiB/s)"
+    )
+
+
+def needed_s(item: Saturation, asked_bytes: float) -> float:
+    """How long a drive like this takes at least to write so much from fresh on. 0 where it was seen to have written as much."""
+    if asked_bytes <= item.written_bytes:
+        return 0.0
+    return item.elapsed_s + (asked_bytes - item.written_bytes) / (item.then_bytes_per_s * FASTER)

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a judged test carries beside its verdict, for summary.json, results.csv and the page. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common import units
+from ..common.values import number
+from . import freshness, worlds
+
+Mapping = t.Mapping[str, t.Any]
+FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
+
+
+def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
+    """{windows, from_fresh, precondition, remarks} of a test record; about: the test in run.json. Empty and null without a record.
+
+    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: {passes, block_size_bytes, data,
+    bandwidth_bytes_per_s}, null where nothing was filled.
+    """
+    if record is None:
+        return {"windows": [], "from_fresh": None, "precondition": None, "remarks": []}
+    return {
+        "windows": [_window(window) for window in record.get("steady_state") or []],
+        "from_fresh": not freshness.why_not(record),
+        "precondition": _fill(record, about),
+        "remarks": worlds.remarks(record),
+    }
+
+
+def _window(window: Mapping) -> dict[str, t.Any]:
+    """The unit is of all its figures but the ratios."""
+    figures = {name: number(window.get(name)) for name in FIGURES}
+    named = {"cell": window.get("cell"), "metric": window.get("metric"), "unit": units.base(str(window.get("metric") or ""))}
+    return {**named, "steady": bool(window.get("steady")), "rounds": list(window.get("window_rounds") or []), **figures}
+
+
+def _fill(record: Mapping, about: Mapping) -> dict[str, t.Any] | None:
+    done, asked = record.get("precondition"), about.get("precondition") or {}
+    if not done:
+        return None
+    told = {key: done.get(key, asked.get(key)) for key in ("passes", "block_size_bytes")}
+    return {**told, "data": done.get("data") or asked.get("data") or "random", "bandwidth_bytes_per_s": done.get("bandwidth_bytes_per_s")}

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a test began on a fresh drive, and what may be called write saturation: that begins fresh out of the box (SNIA PTS, WSAT). Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+Mapping = t.Mapping[str, t.Any]
+_SATURATION = re.compile(r"write saturation", re.IGNORECASE)
+
+
+def why_not(record: Mapping) -> str:
+    """Why a test did not begin from fresh, as a sentence's end; "" where it did. record: of the test in results.jsonl."""
+    purge = record.get("purge") or {}
+    if record.get("precondition"):
+        return "it was preconditioned"
+    if not purge:
+        return "it was not purged"
+    if purge.get("purge_class") != "pts":
+        return f"{purge.get('method')} is no purge as the PTS means it"
+    return "" if purge.get("verified") else f"{purge.get('method')} was not verified"
+
+
+def title(text: str, record: Mapping | None) -> str:
+    """A test's title; one that claims write saturation says so where the drive was not fresh. record: None of a test that was not measured."""
+    why = why_not(record) if record else ""
+    return _SATURATION.sub(f"Writes, not from fresh ({why})", text) if why else text

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a record that says "steady" is so by its own window values: the rule of run.json is applied to them again. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure import steady_state
+from ..common.values import number
+
+# Sums of floats in another order differ in their last digits; figures in JSON have all of theirs.
+ROUNDING = 1e-9
+FIGURES = ("average", "range_ratio", "slope_ratio")
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def problem(record: Mapping, rule: Mapping | None) -> str:
+    """Why a steady record contradicts itself or the rule; an empty string when it does not.
+
+    record: of the test. rule: the test's steady_state as run.json keeps it; without its window and limits nothing is checked.
+    """
+    if record.get("outcome") != "steady" or not rule or any(rule.get(key) is None for key in ("window", "range_limit", "slope_limit")):
+        return ""
+    windows = record.get("steady_state") or []
+    wanted = {(item["cell"], item["metric"]) for item in rule.get("tracked") or []}
+    missing = wanted - {(window.get("cell"), window.get("metric")) for window in windows}
+    if missing:
+        return "the record has no window of " + ", ".join(" ".join(item) for item in sorted(missing))
+    found = next((f"{window['cell']} {window['metric']}: {said}" for window in windows for said in [_window(window, rule)] if said), "")
+    return found or _figure(record, windows)
+
+
+def _window(window: Mapping, rule: Mapping) -> str:
+    """What is wrong with one tracked variable's window."""
+    values = window.get("window_values") or []
+    if len(values) != rule["window"]:
+        return f"its window has {len(values)} values, the rule asks for {rule['window']}"
+    if any(value is None for value in values):
+        return "its window lacks a value"
+    again = steady_state.evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"])
+    if not again["steady"]:
+        return f"the host calls it steady, but by its window values it is not: {'; '.join(again['reasons'])}"
+    wrong = [name for name in FIGURES if not _same(window.get(name), again[name])]
+    return "; ".join(f"its {name} is said to be {window.get(name)}, its window values give {again[name]}" for name in wrong)
+
+
+def _figure(record: Mapping, windows: t.Sequence[Mapping]) -> str:
+    """The figure that criteria are held against is the average of the first tracked variable's window."""
+    metric, average = windows[0]["metric"], windows[0]["average"]
+    told = (record.get("metrics") or {}).get(metric)
+    return "" if told is None or _same(told, average) else f"its {metric} is said to be {told}, its window's average is {average}"
+
+
+def _same(one: t.Any, other: t.Any) -> bool:
+    first, second = number(one), number(other)
+    if first is None or second is None:
+        return first is second
+    return abs(first - second) <= ROUNDING * max(abs(first), abs(second), 1e-12)

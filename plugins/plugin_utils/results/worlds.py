@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a record says of the drive's world: causes that spoil it, that are unknown, and that are only told. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure.world import SPOILS, UNKNOWN
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def problem(record: Mapping, strict: bool = False) -> str:
+    """Why a steady or complete record can't count; an empty string when it may. strict: what is unknown spoils too (ssd_unknown_causes)."""
+    levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
+    return "; ".join(str(item["message"]) for item in record.get("conditions") or [] if item.get("level") in levels)
+
+
+def remarks(record: Mapping) -> list[str]:
+    """What is told and spoils nothing, as sentences; the word "unknown" stands before what nobody could see."""
+    others = [item for item in record.get("conditions") or [] if item.get("level") != SPOILS]
+    return [f"{'unknown: ' if item['level'] == UNKNOWN else ''}{item['message']}" for item in others] + settings(record)
+
+
+def settings(record: Mapping) -> list[str]:
+    """The vendor's settings that were in force, in a sentence; none for a drive without them."""
+    seen = record.get("vendor_settings") or {}
+    told = ", ".join(f"{name} {value}" for name, value in sorted((seen.get("settings") or {}).items()) if value is not None)
+    return [f"settings in force by {seen.get('tool')}: {told}"] if told else []

@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""False alarms and true rates: whole campaigns on simulated drives whose rates are known, undisturbed, through the host job, the gate and the judge.
+
+A campaign purges, writes a fresh drive into steady state, fills it and measures mixed cells: none of them may be judged `invalid`. With
+--known three drives of known rates are measured instead, each within 1 % of what it was made to do. Run as root from the repository's
+root:  .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--budget 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "playbooks", "collections"), os.path.join(ROOT, "scripts", "simulator")]
+
+# pylint: disable=wrong-import-position,import-error
+import simulated_ssd as simulator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, summary  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge  # noqa: E402
+
+MIB = 1 << 20
+# Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
+FIGURES = {"size_bytes": 16 * MIB, "fresh_iops": 1200, "steady_iops": 500, "read_iops": 2000}
+KNOWN_IOPS = (250, 600, 1000)
+LIMIT = 0.01
+LONGEST_S = 90.0
+WRITES = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 32, "runtime_s": 1}
+TRACKED = {"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}
+CAMPAIGN = [
+    {
+        "name": "wsat", "title": "Write saturation", "purge": {"method": "deallocate"}, "precondition": False, "cells": [WRITES],
+        "steady_state": {"tracked": [TRACKED]}, "rounds": {"max": 60, "time_limit_s": 80},
+    },
+    {
+        "name": "mixed", "purge": False, "precondition": {"passes": 1}, "cells": [WRITES, {**WRITES, "read_pct": 65}],
+        "steady_state": {"tracked": [TRACKED]}, "rounds": {"max": 12},
+    },
+]
+STEADY = [
+    {
+        "name": "known", "purge": {"method": "deallocate"}, "precondition": {"passes": 2}, "cells": [{**WRITES, "runtime_s": 5}],
+        "steady_state": {"tracked": [TRACKED]}, "rounds": {"max": 12},
+    },
+]
+
+
+def campaign(folder, number, tests, figures):
+    """One run of a host job on a drive of its own: (the judged drive, seconds)."""
+    host, loaded = Host(), planning.load_plan(tests)
+    plugin = simulator.model_plugin(**{**figures, "seed": number + 1})
+    with simulator.simulated_ssd(os.path.join(folder, "drives"), f"drive{number}", plugin) as drive:
+        began = time.monotonic()
+        seen = inspection.inspect(host, [{"backing_file": drive["backing_file"]}])
+        run = rundir.RunDir(folder, f"campaign{number}")
+        os.makedirs(run.path)
+        about = {"id": run.run_id, "name": "campaigns"}
+        plan = planning.render(
+            loaded, run=about, host="bench", boot_id=settings.boot_id(host), drives=seen, engine_version="bench",
+            variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
+            tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
+        )
+        files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
+        engine.HostJob(run, host).run()
+        taken_s = time.monotonic() - began
+    told = gate.collected(summary.records(summary.read(host, run)), run.run_id, "bench", files.now())
+    assert not told.problems, told.problems
+    asked = [{"host": "bench", "drive": drive["backing_file"], "tests": [test["name"] for test in loaded]}]
+    kept = {"run": about, "asked": asked, "criteria": [], "tests": {test["name"]: definitions.about(test) for test in loaded}}
+    (judged,) = judge.judge(kept, told.records)["drives"]
+    return judged, taken_s
+
+
+def false_alarms(folder, options):
+    """Campaigns one after the other; 0 if none of them was invalid and none too long."""
+    verdicts, seconds, began = collections.Counter(), [], time.monotonic()
+    for number in range(options.first, options.first + options.number):
+        if options.budget and time.monotonic() - began > options.budget:
+            break
+        judged, taken_s = campaign(folder, number, CAMPAIGN, FIGURES)
+        verdicts[judged["verdict"]] += 1
+        seconds.append(taken_s)
+        rates = ", ".join(f"{test['metrics'].get('write_iops', 0):.0f}" for test in judged["tests"])
+        why = "" if judged["verdict"] == "pass" else f": {'; '.join(judged['reasons'])}"
+        print(f"{number}: {judged['verdict']} in {taken_s:.1f} s, {rates} IOPS{why}", flush=True)
+    print(f"{sum(verdicts.values())} campaigns: {dict(verdicts)}; {max(seconds):.1f} s at most (limit {LONGEST_S:g})")
+    return 0 if set(verdicts) == {"pass"} and max(seconds) <= LONGEST_S else 1
+
+
+def known_rates(folder, _options):
+    """Three drives whose steady rate is known; 0 if each was measured within LIMIT."""
+    off = []
+    for number, rate in enumerate(KNOWN_IOPS):
+        judged, taken_s = campaign(folder, number, STEADY, dict(FIGURES, steady_iops=rate, fresh_iops=2 * rate))
+        (test,) = judged["tests"]
+        values = [window["average"] for window in test["windows"]]
+        ratio = test["windows"][0]["range_ratio"]
+        off.append(abs(test["metrics"]["write_iops"] / rate - 1))
+        print(f"{rate} IOPS: {judged['verdict']}, {statistics.fmean(values):.1f} measured, {off[-1]:.2%} off, range of the window {ratio:.2%}, {taken_s:.1f} s")
+    print(f"largest distance {max(off):.2%} (limit {LIMIT:.0%})")
+    return 0 if max(off) <= LIMIT else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--number", type=int, default=50, help="campaigns")
+    parser.add_argument("--first", type=int, default=0, help="number of the first, which seeds its drive")
+    parser.add_argument("--budget", type=float, default=0, help="begin none after so many seconds; 0: all")
+    parser.add_argument("--known", action="store_true", help="measure three drives of known rates instead")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ssdlab-campaigns-") as folder:
+        locks.LOCK_DIR = os.path.join(folder, "locks")
+        return (known_rates if options.known else false_alarms)(folder, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SATA and SAS links of trees of files as the kernel shows them."""
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links
+
+ATA = "/sys/devices/pci0000:00/0000:00:1f.2/ata3"
+SAS = "/sys/devices/pci0000:00/0000:00:02.0/0000:03:00.0/host6"
+
+
+def sata(fake, spd="6.0 Gbps", policy="max_performance"):
+    fake.disk("sda", "8:0", ATA + "/host2/target2:0:0/2:0:0:0")
+    fake.put(ATA + "/link3/ata_link/link3/sata_spd", spd + "\n")
+    fake.put("/sys/class/scsi_host/host2/link_power_management_policy", policy + "\n")
+
+
+def sas(fake, *rates, expander=""):
+    base = SAS + "/port-6:0" + expander
+    port = base if not expander else base + "/port-6:0:1"
+    fake.disk("sdb", "8:16", port + "/end_device-6:0/target6:0:0/6:0:0:0")
+    for number, rate in enumerate(rates):
+        fake.put("{0}/phy-6:{1}/sas_phy/phy-6:{1}/negotiated_linkrate".format(port, number), rate + "\n")
+
+
+@pytest.mark.parametrize(
+    "text, rate", [("6.0 Gbps", 6.0), ("1.5 Gbps", 1.5), ("12.0 Gbit", 12.0), ("<unknown>", None), ("Unknown", None), (None, None), ("", None)]
+)
+def test_rate(text, rate):
+    assert links.rate(text) == rate
+
+
+def test_a_sata_link(fake):
+    sata(fake)
+    assert (links.rate_gbit_s(fake, "sda"), links.policy(fake, "sda")) == (6.0, "max_performance")
+    fake.put(ATA + "/link3/ata_link/link3/sata_spd", "<unknown>\n")
+    assert links.rate_gbit_s(fake, "sda") is None
+
+
+def test_a_sas_link_of_several_phys_is_as_fast_as_the_slowest(fake):
+    sas(fake, "12.0 Gbit", "6.0 Gbit")
+    assert links.rate_gbit_s(fake, "sdb") == 6.0 and links.policy(fake, "sdb") is None
+
+
+def test_behind_an_expander_the_drives_own_port_counts(fake):
+    sas(fake, "12.0 Gbit", expander="/expander-6:0")
+    fake.put(SAS + "/port-6:0/phy-6:0/sas_phy/phy-6:0/negotiated_linkrate", "3.0 Gbit\n")
+    assert links.rate_gbit_s(fake, "sdb") == 12.0
+
+
+def test_a_phy_that_does_not_tell_leaves_it_unknown(fake):
+    sas(fake, "12.0 Gbit", "Unknown")
+    assert links.rate_gbit_s(fake, "sdb") is None
+
+
+@pytest.mark.parametrize("told, state", [("D0\n", "D0"), ("D3hot\n", "D3hot"), ("unknown\n", None), ("", None)])
+def test_pci_power(fake, told, state):
+    fake.put("/sys/bus/pci/devices/0000:01:00.0/power_state", told)
+    assert links.pci_power(fake, "0000:01:00.0") == state and links.pci_power(fake, None) is None
+
+
+def test_a_loop_device_has_none(fake):
+    fake.loop(0, "/x")
+    assert (links.rate_gbit_s(fake, "loop0"), links.policy(fake, "loop0")) == (None, None)

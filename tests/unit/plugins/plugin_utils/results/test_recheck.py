@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host says of a steady window is worth as much as the values that it sends with it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import steady_state
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, recheck
+
+TRACKED = {"cell": "c", "metric": "write_iops"}
+RULE = {"window": 5, "range_limit": 0.2, "slope_limit": 0.1, "tracked": [TRACKED]}
+FLAT = [350.0, 352.0, 349.0, 351.0, 348.0]
+FALLING = [2200.0, 1800.0, 1400.0, 1000.0, 600.0]
+
+
+def record(values=FLAT, outcome="steady", **changes):
+    """A record as an honest host makes it, but for what is changed."""
+    told = steady_state.evaluate(values)
+    window = {**told, **TRACKED, "steady": True, **changes}
+    return {"outcome": outcome, "steady_state": [window], "metrics": {"write_iops": told["average"]}}
+
+
+@pytest.mark.parametrize(
+    "made, rule, says",
+    [
+        (record(), RULE, ""),
+        (record(), None, ""),
+        (record(), {}, ""),
+        (record(FALLING, "not_steady"), RULE, ""),
+        (record(FALLING), RULE, "the host calls it steady, but by its window values it is not: the range of the window is"),
+        (record(FLAT[:4]), RULE, "its window has 4 values, the rule asks for 5"),
+        (record(window_values=[350.0, None, 349.0, 351.0, 348.0]), RULE, "its window lacks a value"),
+        (record(average=480.0), RULE, "its average is said to be 480.0, its window values give 350.0"),
+        (record(range_ratio=0.0), RULE, "its range_ratio is said to be 0.0"),
+        (record(slope_ratio=None), RULE, "its slope_ratio is said to be None"),
+        (record(), dict(RULE, range_limit=0.001), "by its window values it is not"),
+        (record(), dict(RULE, tracked=[TRACKED, {"cell": "d", "metric": "iops"}]), "the record has no window of d iops"),
+        (dict(record(), steady_state=[]), RULE, "the record has no window of c write_iops"),
+        (dict(record(), metrics={"write_iops": 900.0}), RULE, "its write_iops is said to be 900.0, its window's average is 350.0"),
+        (dict(record(), metrics={}), RULE, ""),
+    ],
+)
+def test_a_record_that_contradicts_its_own_values(made, rule, says):
+    found = recheck.problem(made, rule)
+    assert (says in found and bool(found)) if says else found == ""
+
+
+@given(st.lists(st.floats(min_value=1, max_value=1e9), min_size=5, max_size=5))
+def test_what_an_honest_host_calls_steady_stands(values):
+    """Host and controller have one arithmetic: what one finds, the other finds."""
+    assert (recheck.problem(record(values), RULE) == "") == steady_state.evaluate(values)["steady"]
+
+
+def test_the_judge_asks():
+    run = {"tests": {"wsat": {"steady_state": RULE}}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    of_test = {"kind": "test", "host": "h", "drive": "d", "test": "wsat", "reasons": [], "rounds": 9}
+    verdicts = [judge.judge(run, [drive, {**of_test, **made}])["drives"][0]["verdict"] for made in (record(), record(FALLING))]
+    assert verdicts == ["pass", "invalid"]
