@@ -128,7 +128,7 @@ def merged_run(before: Record | None, now: Record) -> Record:
     """run.json of all slices of a run, the same in whatever order they came."""
     both = run_record.merge_run(before, now)
     order = sorted(range(len(both["asked"])), key=lambda at: (both["asked"][at]["host"], at))
-    return {**both, "asked": [both["asked"][at] for at in order]}
+    return {**both, "asked": [both["asked"][at] for at in order], "tests": dict(sorted(both["tests"].items()))}
 
 
 def figures(record: Record) -> dict[Figure, float]:
