@@ -5,8 +5,9 @@
 
     python tests/bench/store.py [--drives 100 1000 10000] [--runs 30] [--layouts]
 
-Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells). The first run comes through the importer from a folder, the others are
-copies of its rows: 30 real folders would take as many times the import that is shown. --layouts instead: the same values as rows or vectors of SQLite, or in DuckDB.
+Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells). The first run comes through the importer from a folder, the
+others are copies of its rows: 30 real folders would take as many times the import that is shown.
+--layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
 """
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def folder(results: Path, drives: int) -> Path:
         if number % HOST_DRIVES == 0:
             lines.append({**envelope, "kind": "host", "state": "ok", "message": ""})
             (run_dir / "raw" / host).mkdir(parents=True)
-        identity = {"serial": drive, "wwn": None, "model": f"MODEL {number % 3}", "firmware": f"FW{number % 2}", "size_bytes": 960_197_124_096, "transport": "nvme"}
+        identity = {"serial": drive, "wwn": None, "model": f"MODEL {number % 3}", "firmware": f"FW{number % 2}", "size_bytes": 960_197_124_096}
         told = {"path": "/dev/nvme0n1", "identity": identity, "outcome": "complete", "message": "", "refusals": []}
         lines.append({**envelope, "kind": "drive", "drive": drive, **told})
         test = {
@@ -74,7 +75,8 @@ def multiply(path: str, runs: int) -> None:
     (parts, campaigns), = connection.execute("SELECT (SELECT max(id) FROM ssd_part), (SELECT max(id) FROM ssd_campaign)")
     for number in range(1, runs):
         connection.execute("INSERT INTO ssd_run SELECT ?, run_id || ?, name, started, content FROM ssd_run WHERE id = 1", (number + 1, f"-{number}"))
-        connection.execute("INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE run_id = 1", (number * parts, number + 1))
+        copied = "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE run_id = 1"
+        connection.execute(copied, (number * parts, number + 1))
         moved = "label, drive_id, firmware, capacity_bytes, link, outcome, verdict FROM ssd_campaign WHERE id <= ?"
         connection.execute(f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}", (number * campaigns, number * parts, campaigns))
         kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM ssd_measurement WHERE campaign_id <= ?"
@@ -148,6 +150,14 @@ def _timed(write, read) -> tuple[float, float]:
     return between - began, time.monotonic() - between
 
 
+def _filler(connection, statement, rows):
+    def fill():
+        connection.executemany(statement, rows)
+        connection.commit()
+
+    return fill
+
+
 def _rows(path, figures):
     import numpy
 
@@ -155,8 +165,7 @@ def _rows(path, figures):
     connection.execute("CREATE TABLE v (m INTEGER NOT NULL, f INTEGER NOT NULL, v REAL, PRIMARY KEY (m, f)) WITHOUT ROWID")
     rows = ((m, f, value) for m, vector in enumerate(figures) for f, value in enumerate(vector.tolist()))
     kinds = [("m", "i4"), ("f", "i2"), ("v", "f8")]
-    write = lambda: (connection.executemany("INSERT INTO v VALUES (?, ?, ?)", rows), connection.commit())  # noqa: E731
-    return _timed(write, lambda: numpy.fromiter(connection.execute("SELECT m, f, v FROM v"), dtype=kinds))
+    return _timed(_filler(connection, "INSERT INTO v VALUES (?, ?, ?)", rows), lambda: numpy.fromiter(connection.execute("SELECT m, f, v FROM v"), dtype=kinds))
 
 
 def _vectors(path, figures):
@@ -165,8 +174,8 @@ def _vectors(path, figures):
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE v (m INTEGER PRIMARY KEY, v BLOB)")
     rows = ((m, vector.tobytes()) for m, vector in enumerate(figures))
-    write = lambda: (connection.executemany("INSERT INTO v VALUES (?, ?)", rows), connection.commit())  # noqa: E731
-    return _timed(write, lambda: numpy.frombuffer(b"".join(row[1] for row in connection.execute("SELECT m, v FROM v ORDER BY m"))))
+    read = "SELECT m, v FROM v ORDER BY m"
+    return _timed(_filler(connection, "INSERT INTO v VALUES (?, ?)", rows), lambda: numpy.frombuffer(b"".join(row[1] for row in connection.execute(read))))
 
 
 def _duckdb(path, figures):
@@ -178,8 +187,8 @@ def _duckdb(path, figures):
     many = len(figures)
     table = pandas.DataFrame({"m": numpy.repeat(numpy.arange(many), PER_DRIVE), "f": numpy.tile(numpy.arange(PER_DRIVE), many), "v": figures.ravel()})
     connection.register("given", table)
-    write = lambda: (connection.execute("CREATE TABLE v AS SELECT * FROM given"), connection.execute("CHECKPOINT"))  # noqa: E731
-    return _timed(write, lambda: connection.execute("SELECT m, f, v FROM v").fetchnumpy())
+    fill = "CREATE TABLE v AS SELECT * FROM given; CHECKPOINT"
+    return _timed(lambda: connection.execute(fill), lambda: connection.execute("SELECT m, f, v FROM v").fetchnumpy())
 
 
 def main() -> None:

@@ -6,10 +6,10 @@ all, and importing again does the rest. What is there already changes nothing.""
 
 from __future__ import annotations
 
-import os
 import typing as t
+from pathlib import Path
 
-from ..results import judge, runs
+from ..results import judge
 from . import rawfiles, records
 from .engine import Store, upsert
 from .packages import StoreError, sa
@@ -29,7 +29,10 @@ class Imported(t.NamedTuple):
 
 def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
     """Bring one run's folder into the store. raw: with its raw files. Raises StoreError; what was written before that stays, and is right."""
-    folder = records.read(run_dir)
+    return _import(store, records.read(run_dir), raw)
+
+
+def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
     run_id = folder.run["run"]["id"]
     problems = list(folder.problems)
     known = _Known(store)
@@ -46,14 +49,13 @@ def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
 def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Imported]:
     """Every run of a results folder; one that cannot be read is told in its problems. Raises StoreError where the store cannot be written."""
     done = []
-    for run in sorted(runs.on_controller(results_dir), key=lambda one: (one.started, one.id)):
-        folder = run.folder or os.path.join(results_dir, run.id)
+    for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
-            records.read(folder)
+            folder = records.read(str(path.parent))
         except StoreError as error:
-            done.append(Imported(run.id, False, 0, [str(error)]))
+            done.append(Imported(path.parent.name, False, 0, [str(error)]))
             continue
-        done.append(import_run(store, folder, raw))
+        done.append(_import(store, folder, raw))
     return done
 
 
@@ -194,7 +196,8 @@ class _Part:
         keys = dict(self._connection.execute(sa.select(table.c.label, table.c.id).where(table.c.part_id == self._part)).all())
         judgements = [{"campaign_id": keys[drive["drive"]], "content": records.packed(drive)} for drive in judged]
         upsert(self._connection, tables().judgement, judgements, ["campaign_id"])
-        measured = [self._measurement(keys[drive["drive"]], test, by_key.get(("test", drive["drive"], test["test"]))) for drive in judged for test in drive["tests"]]
+        tests = [(drive["drive"], test) for drive in judged for test in drive["tests"]]
+        measured = [self._measurement(keys[drive], test, by_key.get(("test", drive, test["test"]))) for drive, test in tests]
         upsert(self._connection, tables().measurement, [row for row in measured if row], ["campaign_id", "test_id"])
 
     def _campaign(self, judged: Record, record: Record | None, link: str | None) -> Record:

@@ -55,15 +55,15 @@ def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], tim
 
 def _start(run: Mapping, drive: Mapping) -> Mapping:
     known = {"serialNumber": drive["serial"], "version": drive["firmware"], "partNumber": drive["model"]}
-    hardware = {"hardwareInfoId": DRIVE_ID, "name": drive["model"] or drive["drive"], "partType": "SSD", "location": drive["drive"], "computerSystem": drive["host"]}
+    hardware = {"hardwareInfoId": DRIVE_ID, "name": drive["model"] or drive["drive"], "partType": "SSD"}
+    hardware.update({"location": drive["drive"], "computerSystem": drive["host"]})
     hardware.update({name: value for name, value in known.items() if value})
     dut: dict[str, t.Any] = {"dutInfoId": HOST_ID, "name": drive["host"], "hardwareInfos": [hardware]}
     if drive["firmware"]:
         dut["softwareInfos"] = [{"softwareInfoId": FIRMWARE_ID, "name": "drive firmware", "version": drive["firmware"], "softwareType": "FIRMWARE"}]
-    return {
-        "name": "ssdlab.fleet", "version": str((run.get("versions") or {}).get("collection") or collection_version()), "commandLine": "",
-        "parameters": {"run_id": run["run"]["id"], "run_name": run["run"].get("name") or "", "tests": [test["test"] for test in drive["tests"]]}, "dutInfo": dut,
-    }
+    version = str((run.get("versions") or {}).get("collection") or collection_version())
+    parameters = {"run_id": run["run"]["id"], "run_name": run["run"].get("name") or "", "tests": [test["test"] for test in drive["tests"]]}
+    return {"name": "ssdlab.fleet", "version": version, "commandLine": "", "parameters": parameters, "dutInfo": dut}
 
 
 def _step(test: Mapping, fault: bool) -> t.Iterator[tuple[bool, Mapping]]:

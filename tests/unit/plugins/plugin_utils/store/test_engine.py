@@ -152,6 +152,13 @@ def test_missing_packages_are_named(monkeypatch, tmp_path):
     assert "pip install sqlalchemy" in engine.problem("", str(tmp_path))
 
 
+def test_the_packages_are_in_the_requirements():
+    path = os.path.join(engine.__file__.rsplit("/plugins/", 1)[0], "requirements.txt")
+    with open(path, encoding="utf-8") as source:
+        names = source.read()
+    assert all(f"\n{pip}>=" in names for _module, pip in packages.STORE + packages.TABLES + packages.POSTGRESQL)
+
+
 def _import(folder, results, start):
     start.wait()
     with engine.opened(engine.resolve("", folder), make=True) as store:

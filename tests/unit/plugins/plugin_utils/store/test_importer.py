@@ -77,7 +77,8 @@ def test_slices_of_a_run_merge_in_any_order(tmp_path, run_dir):
     """Each slice's folder has its own hosts alone: together they are the whole run, whichever came first, and again."""
     whole = engine.resolve("", str(tmp_path))
     put(whole, run_dir)
-    slices = [slice_of(run_dir, tmp_path / f"slice{number}", hosts) for number, hosts in enumerate([("server-1", "server-9"), ("server-2", "server-3", "server-4")])]
+    parts = ("server-1", "server-9"), ("server-2", "server-3", "server-4")
+    slices = [slice_of(run_dir, tmp_path / hosts[0], hosts) for hosts in parts]
     found = []
     for order in (slices, slices[::-1]):
         url = engine.resolve("", str(tmp_path / f"store-{len(found)}"))
@@ -110,7 +111,8 @@ def test_an_older_folder_takes_nothing_back(url, run_dir, tmp_path):
     before = verdicts(url), len(read(url, "measurement")), [row.figures for row in read(url, "measurement")]
     stale = slice_of(run_dir, tmp_path / "stale", ("server-1",))
     shutil.rmtree(stale / "raw")
-    lost = {"schema_version": 1, "kind": "host", "time": generator.time_at(1), "run_id": run_dir.name, "host": "server-1", "state": "unreachable", "message": ""}
+    lost = {"schema_version": 1, "kind": "host", "time": generator.time_at(1), "run_id": run_dir.name, "host": "server-1", "message": ""}
+    lost["state"] = "unreachable"
     (stale / "results.jsonl").write_text(json.dumps(lost) + "\n")
     assert not put(url, stale).changed
     records = (run_dir / "results.jsonl").read_text().splitlines()
@@ -191,6 +193,7 @@ def test_a_damaged_run_is_told_and_the_others_go_on(url, run_dir, damage):
     with engine.opened(url, make=True) as store:
         done = importer.import_all(store, str(run_dir.parent))
     assert any(one.run_id == run_dir.name and one.changed for one in done)
+    assert [bool(one.problems) for one in done if one.run_id == other.name] == [True] * bool(damage)
     assert len(verdicts(url)) == 5
 
 
