@@ -66,8 +66,8 @@ class Server:
 
     def _run(self, program, *arguments):
         argv = [*self._user, os.path.join(self._programs, program), *arguments]
-        log = open(os.path.join(tempfile.gettempdir(), "ssd-pg.out"), "w+", encoding="utf-8")
-        with log:
+        # A file, as the server would keep a pipe open.
+        with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as log:
             done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120, check=False)
             log.seek(0)
             assert done.returncode == 0, log.read()
@@ -111,8 +111,7 @@ def fixture_server():
 def fixture_url(request, tmp_path):
     if request.param == "sqlite":
         return engine.resolve("", str(tmp_path))
-    name = "t" + str(abs(hash(request.node.name)) % 10**9)
-    return request.getfixturevalue("server").new_database(name)
+    return request.getfixturevalue("server").new_database("for_" + request.node.originalname)
 
 
 @pytest.fixture(name="results")

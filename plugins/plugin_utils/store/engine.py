@@ -17,6 +17,8 @@ NO_STORE = "none"
 # How long a writer waits for another one, and a connection for its server.
 BUSY_S = 120
 CONNECT_S = 10
+# A number that no other program's advisory lock is likely to have.
+_LOCK = 5520813
 # What users write, and what SQLAlchemy calls it.
 SCHEMES = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
@@ -84,6 +86,11 @@ class Store:
         with self._transaction(writes=True) as connection:
             yield connection
 
+    def alone(self, connection: t.Any) -> None:
+        """Let no other make, upgrade or try this store until the transaction ends. A file's writers are alone anyway."""
+        if not self.is_file:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+
     @contextlib.contextmanager
     def _transaction(self, writes: bool) -> t.Iterator[t.Any]:
         try:
@@ -100,8 +107,7 @@ def opened(url: str, make: bool = False) -> t.Iterator[Store]:
     try:
         if make:
             with store.writing() as connection:
-                if not store.is_file:
-                    connection.execute(sa.text("SELECT pg_advisory_xact_lock(5520813)"))
+                store.alone(connection)
                 migrations.upgrade(connection, store.name)
         else:
             _know(store, path(url))
@@ -136,6 +142,7 @@ def problem(store_url: str, results_dir: str) -> str:
         store = Store(url)
         try:
             with store.writing() as connection:
+                store.alone(connection)
                 migrations.refuse_newer(migrations.version(connection), store.name)
                 migrations.try_to_write(connection)
         finally:

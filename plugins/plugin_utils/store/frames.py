@@ -103,7 +103,7 @@ def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _La
 
 
 def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None) -> t.Any:
-    """The query: a row for each measurement, those of one layout together."""
+    """The query: a row for each measurement."""
     run, host, drive, test, part, campaign, measurement = (
         getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
     )
@@ -116,7 +116,7 @@ def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None) -
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
-    return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.layout_id, measurement.c.id)
+    return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
 
 
 class _Long:
@@ -131,11 +131,11 @@ class _Long:
         """The whole table."""
         with store.reading() as connection:
             for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
-                start = 0
-                for end in range(1, len(rows) + 1):
-                    if end == len(rows) or rows[end][0] != rows[start][0]:
-                        self._take(rows[start:end], self._layouts.by_key[rows[start][0]])
-                        start = end
+                alike: dict[int, list[t.Any]] = {}
+                for row in rows:
+                    alike.setdefault(row[0], []).append(row)
+                for layout_key, some in alike.items():
+                    self._take(some, self._layouts.by_key[layout_key])
         return self._table()
 
     def _take(self, rows: t.Sequence[t.Any], layout: _Layout) -> None:
