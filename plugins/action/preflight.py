@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import typing as t
 
 from ansible import constants as C
@@ -19,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import cont
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine
 
 # What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer; field of View).
 ANSWERS = (
@@ -49,7 +51,7 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
-        _unused, heard = self.validate_argument_spec(ARGUMENTS)
+        _unused, heard = self.validate_argument_spec({**ARGUMENTS, "store": {"type": "dict"}})
         findings = controller.missing_packages()
         findings += controller.callback_findings(C.config.get_config_value("CALLBACKS_ENABLED"), C.config._config_file)
         findings += _given_results(load_extra_vars(self._loader))
@@ -58,7 +60,7 @@ class ActionModule(ActionBase):
         if not findings:
             views = [_view(name, {argument: by_host.get(name) for argument, by_host in heard.items()}) for name in heard["asked"]]
             decided = decision.decide(views, self._task.check_mode, datetime.datetime.now(datetime.timezone.utc))
-            findings = decided.findings
+            findings = decided.findings + _store(heard["store"])
             if decided.shows_plan:
                 self._show(decided.plan_text)
             self._show(_warned(decided.warnings))
@@ -76,6 +78,13 @@ class ActionModule(ActionBase):
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
             self._display.display(text.line(line))
+
+
+def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
+    """Why the results could not be put into the store; better told before hours are spent."""
+    url, results_dir = (str((given or {}).get(name, "")) for name in ("url", "results_dir"))
+    problem = engine.problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
+    return [problem] if problem else []
 
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:

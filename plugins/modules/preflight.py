@@ -54,6 +54,10 @@ options:
     description: The result of M(ssdlab.fleet.host_checks) on each host.
     type: dict
     required: true
+  store:
+    description:
+      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tried, and left as it is. Without it none is tried.
+    type: dict
 seealso:
   - module: ssdlab.fleet.drive_facts
   - module: ssdlab.fleet.host_info
@@ -99,7 +103,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 def main():
     names = ("asked", "names", "run_info", "host_info", "drive_facts", "host_checks")
-    module = AnsibleModule(argument_spec={name: {"type": "dict", "required": True} for name in names}, supports_check_mode=True)
+    arguments = {**{name: {"type": "dict", "required": True} for name in names}, "store": {"type": "dict"}}
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     module.fail_json(msg="ssdlab.fleet.preflight runs on the controller, as an action; its plugin was not found there")
 
 

@@ -19,6 +19,12 @@ def unit(metric: str) -> tuple[str, float]:
     return next(((name, divisor) for end, name, divisor in UNITS if measured.endswith(end)), ("", 1.0))
 
 
+def base(metric: str) -> str:
+    """The unit that a metric's values are kept in: "bytes/s", "µs", "IOPS"."""
+    name, divisor = unit(metric)
+    return name if divisor == 1 else "bytes/s"
+
+
 def rounded(value: float, digits: int = 4) -> str:
     """A figure with about `digits` significant ones and thousands separators: 41,201 · 352.4 · 0.0713."""
     if value == 0:

@@ -59,7 +59,7 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
         for test in drive["tests"] or [{"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}, "windows": []}]:
             record = records.get((drive["host"], drive["drive"], test["test"]), {})
             row = {**{units.column(name): value for name, value in test["metrics"].items()}, **_row(run, drive, test, record)}
-            writer.writerow({name: _cell(value) for name, value in row.items()})
+            writer.writerow({name: spreadsheet_cell(value) for name, value in row.items()})
     return out.getvalue()
 
 
@@ -82,7 +82,7 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
     }
 
 
-def _cell(value: t.Any) -> t.Any:
+def spreadsheet_cell(value: t.Any) -> t.Any:
     """One line, and with a quote before what a spreadsheet would take for a formula: serials and messages come from hosts."""
     if not isinstance(value, str):
         return value

@@ -106,7 +106,7 @@ def test_the_module_tunables_knows_every_concern_in_its_documentation_and_in_its
 
 def test_preflight_notes_every_variable_that_counts():
     noted = load("preflight", "vars/main.yml")["__preflight_variables"]
-    controller_only = {"ssd_ask_hosts", "ssd_become"}
+    controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url"}
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
     wanted = {*roles, *hostplan.VARIABLES, *hostplan.TAGS, "ssd_step"} - controller_only
     assert sorted(noted) == noted and set(noted) == wanted

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fill the store and export from it, on the controller. Documented in plugins/modules/store.py."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ..module_utils.run.folder import RUN_ID_PATTERN
+from ..plugin_utils.gate.host_action import refuse_injected_facts
+from ..plugin_utils.store import engine, exports, importer, packages
+
+ARGUMENTS = {
+    "results_dir": {"type": "path", "required": True},
+    "run_id": {"type": "str", "default": ""},
+    "url": {"type": "str", "default": ""},
+    "raw": {"type": "bool", "default": False},
+    "exports": {"type": "list", "elements": "str", "choices": list(exports.FORMATS), "default": []},
+    "export_dir": {"type": "str", "default": ""},
+}
+KEPT = "nothing is lost: the results are in {0}. Once the store is back, run playbooks/import.yml"
+
+
+class ActionModule(ActionBase):
+    """Thin: arguments in, plugin_utils.store.importer and exports, what changed out."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        refuse_injected_facts()
+        _result, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        # Like report: relative to where ansible-playbook was started.
+        results_dir, run_id = os.path.abspath(given["results_dir"]), given["run_id"]
+        if run_id and not RUN_ID_PATTERN.fullmatch(run_id):
+            raise AnsibleActionFail(f"run_id {run_id!r} is not a run id")
+        if given["exports"] and not run_id:
+            raise AnsibleActionFail("exports: name the run by run_id")
+        try:
+            url = engine.resolve(given["url"], results_dir)
+            lacks = packages.missing(url, tables=bool(given["exports"])) if url else []
+            if lacks:
+                raise packages.StoreError(lacks[0])
+            if not url or self._task.check_mode:
+                return {"changed": False, "store": engine.name(url) if url else "", "runs": [], "exported": []}
+            return self._filled(url, results_dir, given)
+        except packages.StoreError as error:
+            raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
+        except OSError as error:
+            raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
+
+    def _filled(self, url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        run_id = given["run_id"]
+        with engine.opened(url, make=True) as store:
+            if run_id:
+                done = [importer.import_run(store, os.path.join(results_dir, run_id), given["raw"])]
+            else:
+                done = importer.import_all(store, results_dir, given["raw"])
+        folder = os.path.abspath(given["export_dir"]) if given["export_dir"] else os.path.join(results_dir, run_id, "export")
+        written = exports.write(url, run_id, folder, given["exports"]) if given["exports"] else []
+        result = {
+            "changed": any(one.changed for one in done) or bool(written), "store": engine.name(url), "exported": written,
+            "runs": [{"run_id": one.run_id, "changed": one.changed, "hosts": one.hosts} for one in done],
+        }
+        problems = [problem for one in done for problem in one.problems]
+        return {**result, "warnings": problems} if problems else result

@@ -1,0 +1,141 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: store
+short_description: Put the results of runs into the store, and export a run from it
+version_added: 0.1.0
+description:
+  - Brings the folder of a run on the controller, or of every run there, into a database - an SQLite file, or PostgreSQL.
+  - Makes the store where there is none, and brings one of an older schema version to the newest.
+  - Each host's part of a run is one transaction. What is there already changes nothing, job slices of a run merge, and of two records of one test
+    the newer one stays.
+  - The folders of runs stay what is true. The store can be made from them again at any time.
+  - An action that runs on the controller. Use it with C(run_once).
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+requirements:
+  - "Python on the controller - sqlalchemy; psycopg for PostgreSQL; pandas and pyarrow for O(exports)"
+options:
+  results_dir:
+    description: The folder that holds the folders of runs.
+    type: path
+    required: true
+  run_id:
+    description: The id of the run to import. Empty imports every run in O(results_dir).
+    type: str
+    default: ""
+  url:
+    description:
+      - The store. Empty is the file C(store.sqlite) in O(results_dir), V(none) no store.
+      - Otherwise C(sqlite:////absolute/path) or C(postgresql://user@host/database). Leave the password to C(~/.pgpass) or C(PGPASSWORD).
+    type: str
+    default: ""
+  raw:
+    description: Whether the raw files of the hosts go into the store too, for where files do not survive.
+    type: bool
+    default: false
+  exports:
+    description:
+      - Formats in which the run is written to O(export_dir) once it is in the store. They need O(run_id).
+      - They are C(csv) and C(parquet) (every figure, one a row), C(junit), C(ocptv) (OCP Test & Validation, a file for each drive) and C(prometheus).
+    type: list
+    elements: str
+    choices: [csv, parquet, junit, ocptv, prometheus]
+    default: []
+  export_dir:
+    description: The folder of the exports. Empty is C(export) in the run's folder.
+    type: str
+    default: ""
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: partial
+    details: It touches no store and writes no file, and does not say what would change.
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: ssdlab.fleet.report
+  - module: ssdlab.fleet.collect
+"""
+
+EXAMPLES = r"""
+- name: Put a run into the fleet's database
+  ssdlab.fleet.store:
+    results_dir: /srv/ssd-results
+    run_id: 20261121T130000Z-qualify
+    url: postgresql://ssdlab@db.example.com/ssdlab
+  delegate_to: localhost
+  run_once: true
+
+- name: Make the store again from all folders of runs
+  ssdlab.fleet.store:
+    results_dir: /srv/ssd-results
+  delegate_to: localhost
+  run_once: true
+
+- name: Show a run to Prometheus
+  ssdlab.fleet.store:
+    results_dir: /srv/ssd-results
+    run_id: 20261121T130000Z-qualify
+    exports: [prometheus]
+    export_dir: /var/lib/prometheus/node-exporter
+  delegate_to: localhost
+  run_once: true
+"""
+
+RETURN = r"""
+store:
+  description: The store, without a password. Empty where there is none (RV(runs) is empty then too).
+  returned: success
+  type: str
+  sample: sqlite:////srv/ssd-results/store.sqlite
+runs:
+  description: The runs that were imported.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    run_id:
+      description: The run's id.
+      type: str
+    changed:
+      description: Whether anything of it was new to the store.
+      type: bool
+    hosts:
+      description: How many hosts' parts were new or other than before.
+      type: int
+  sample: [{run_id: 20261121T130000Z-qualify, changed: true, hosts: 40}]
+exported:
+  description: The files that were written.
+  returned: success
+  type: list
+  elements: str
+  sample: [/srv/ssd-results/20261121T130000Z-qualify/export/figures.parquet]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def main():
+    arguments = {
+        "results_dir": {"type": "path", "required": True},
+        "run_id": {"type": "str", "default": ""},
+        "url": {"type": "str", "default": ""},
+        "raw": {"type": "bool", "default": False},
+        "exports": {"type": "list", "elements": "str", "choices": ["csv", "parquet", "junit", "ocptv", "prometheus"], "default": []},
+        "export_dir": {"type": "str", "default": ""},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    module.fail_json(msg="ssdlab.fleet.store runs on the controller, as an action; its plugin was not found there")
+
+
+if __name__ == "__main__":
+    main()

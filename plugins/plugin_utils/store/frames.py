@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The store as pandas tables. `long` and `wide` are how results are read, in a notebook as in the judgement across hosts."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common import units
+from . import records
+from .engine import Store, opened
+from .packages import StoreError, missing, sa
+from .schema import tables
+
+if t.TYPE_CHECKING:
+    import numpy
+    import pandas
+
+# Of the long table, in this order. "cell" is missing for a test's own figures, "round" 0 for what is averaged over the window.
+LONG = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test", "round", "cell", "metric", "unit", "value")
+# What tells one measurement from another in the wide table.
+MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
+# What of a measurement comes with its row, and what with its layout.
+_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test")
+# Rows that are held at a time beside the table that is made of them.
+_ROWS = 20_000
+
+
+def long(
+    url: str,
+    runs: t.Sequence[str] | None = None,
+    tests: t.Sequence[str] | None = None,
+    metrics: t.Sequence[str] | None = None,
+    rounds: bool = True,
+) -> pandas.DataFrame:
+    """Every figure of the store, one a row, in the columns LONG.
+
+    url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; None takes all. rounds: with what was tracked
+    round by round; without, only what counts: a test's figures and its cells', averaged over the steady window.
+    Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit that `unit` names
+    (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place. Raises StoreError.
+    """
+    lacks = missing(url, tables=True)
+    if lacks:
+        raise StoreError(lacks[0])
+    with opened(url) as store:
+        layouts = _layouts(store, metrics, rounds)
+        return _Long(layouts).read(store, _measurements(runs, tests))
+
+
+def wide(table: pandas.DataFrame) -> pandas.DataFrame:
+    """A long table with one measurement a row and its own figures as columns (`write_iops`), those of its cells as `<cell> <metric>`.
+
+    Rounds are left out. The columns before the figures are MEASUREMENT.
+    """
+    import pandas
+
+    chosen = table[table["round"] == records.NO_ROUND]
+    cells = chosen["cell"].astype(object)
+    names = chosen["metric"].astype(object).where(cells.isna(), cells.fillna("").astype(str) + " " + chosen["metric"].astype(str))
+    # Unknown is a value here: without it a drive of unknown firmware would have no row.
+    rows = chosen.groupby(list(MEASUREMENT), observed=True, dropna=False, sort=False).ngroup()
+    figures = pandas.DataFrame({"row": rows, "name": names, "value": chosen["value"]}).pivot(index="row", columns="name", values="value")
+    about = chosen[list(MEASUREMENT)].assign(row=rows).drop_duplicates("row").set_index("row")
+    return about.join(figures[sorted(figures.columns)]).reset_index(drop=True)
+
+
+class _Layout(t.NamedTuple):
+    """Which of a vector's values to take (`at`), and what they are: codes into the lists of names."""
+
+    size: int
+    at: numpy.ndarray
+    round: numpy.ndarray
+    cell: numpy.ndarray
+    metric: numpy.ndarray
+
+
+class _Layouts(t.NamedTuple):
+    by_key: dict[int, _Layout]
+    cells: list[str]
+    metrics: list[str]
+
+
+def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _Layouts:
+    import numpy
+
+    cells: dict[str, int] = {}
+    names: dict[str, int] = {}
+    by_key = {}
+    with store.reading() as connection:
+        found = connection.execute(sa.select(tables().layout.c.id, tables().layout.c.content)).all()
+    for layout_key, content in found:
+        figures = records.layout(content)
+        kept = [
+            (at, number, cells.setdefault(cell, len(cells)) if cell != records.NO_CELL else -1, names.setdefault(metric, len(names)))
+            for at, (number, cell, metric) in enumerate(figures)
+            if (metrics is None or metric in metrics) and (rounds or number == records.NO_ROUND)
+        ]
+        columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
+        by_key[layout_key] = _Layout(len(figures), *columns)
+    return _Layouts(by_key, list(cells), list(names))
+
+
+def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None) -> t.Any:
+    """The query: a row for each measurement."""
+    run, host, drive, test, part, campaign, measurement = (
+        getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
+    )
+    joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(part, campaign.c.part_id == part.c.id)
+    joined = joined.join(run, part.c.run_id == run.c.id).join(host, part.c.host_id == host.c.id).join(test, measurement.c.test_id == test.c.id)
+    joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
+    query = sa.select(
+        measurement.c.layout_id, measurement.c.figures, run.c.run_id, host.c.name, sa.func.coalesce(drive.c.serial, campaign.c.label), drive.c.model,
+        campaign.c.firmware, campaign.c.link, test.c.name, campaign.c.capacity_bytes,
+    ).select_from(joined)
+    query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
+    query = query if tests is None else query.where(test.c.name.in_(list(tests)))
+    return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
+
+
+class _Long:
+    """Makes the long table while it reads, so that the rows and the table are never there at once."""
+
+    def __init__(self, layouts: _Layouts) -> None:
+        self._layouts = layouts
+        self._codes: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
+        self._pieces: dict[str, list[numpy.ndarray]] = {name: [] for name in (*_TEXTS, "capacity_bytes", "round", "cell", "metric", "value")}
+
+    def read(self, store: Store, query: t.Any) -> pandas.DataFrame:
+        """The whole table."""
+        with store.reading() as connection:
+            for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
+                alike: dict[int, list[t.Any]] = {}
+                for row in rows:
+                    alike.setdefault(row[0], []).append(row)
+                for layout_key, some in alike.items():
+                    self._take(some, self._layouts.by_key[layout_key])
+        return self._table()
+
+    def _take(self, rows: t.Sequence[t.Any], layout: _Layout) -> None:
+        """Rows of one layout."""
+        import numpy
+
+        if not len(layout.at):
+            return
+        values = numpy.frombuffer(b"".join(row[1] for row in rows), dtype="<f8").reshape(len(rows), layout.size)
+        self._pieces["value"].append(numpy.ascontiguousarray(values[:, layout.at]).ravel())
+        for name, type_ in (("round", numpy.int32), ("cell", numpy.int16), ("metric", numpy.int16)):
+            self._pieces[name].append(numpy.tile(getattr(layout, name).astype(type_), len(rows)))
+        for at, name in enumerate(_TEXTS, 2):
+            known = self._codes[name]
+            codes = numpy.fromiter((-1 if row[at] is None else known.setdefault(row[at], len(known)) for row in rows), numpy.int32, len(rows))
+            self._pieces[name].append(numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at)))
+        sizes = numpy.fromiter((-1 if row[-1] is None else row[-1] for row in rows), numpy.int64, len(rows))
+        self._pieces["capacity_bytes"].append(numpy.repeat(sizes, len(layout.at)))
+
+    def _joined(self, name: str, default: str) -> numpy.ndarray:
+        """A column; its pieces are given up."""
+        import numpy
+
+        pieces = self._pieces.pop(name)
+        return numpy.concatenate(pieces) if pieces else numpy.zeros(0, default)
+
+    def _table(self) -> pandas.DataFrame:
+        import pandas
+
+        columns: dict[str, t.Any] = {name: pandas.Categorical.from_codes(self._joined(name, "int16"), list(self._codes[name])) for name in _TEXTS}
+        sizes = self._joined("capacity_bytes", "int64")
+        columns["capacity_bytes"] = pandas.arrays.IntegerArray(sizes, sizes < 0)
+        metric = self._joined("metric", "int16")
+        columns["metric"] = pandas.Categorical.from_codes(metric, self._layouts.metrics)
+        columns["unit"] = _units(metric, self._layouts.metrics)
+        columns["cell"] = pandas.Categorical.from_codes(self._joined("cell", "int16"), self._layouts.cells)
+        columns["round"], columns["value"] = self._joined("round", "int32"), self._joined("value", "float64")
+        return pandas.DataFrame({name: columns[name] for name in LONG}, copy=False)
+
+
+def _units(metric: numpy.ndarray, names: t.Sequence[str]) -> pandas.Categorical:
+    """The unit of each figure."""
+    import numpy
+    import pandas
+
+    known = [units.base(name) for name in names]
+    distinct = sorted(set(known))
+    codes = numpy.array([distinct.index(unit) for unit in known], dtype=numpy.int8)
+    return pandas.Categorical.from_codes(codes[metric] if len(codes) else numpy.zeros(0, "int8"), distinct)

@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fills the store from the folders of runs. Each host's part of a run is one transaction: killed at any moment, the store has it as a whole or not at
+all, and importing again does the rest. What is there already changes nothing."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+from ..results import judge
+from . import rawfiles, records
+from .engine import Store, upsert
+from .packages import StoreError, sa
+from .schema import tables
+
+Record = records.Record
+
+
+class Imported(t.NamedTuple):
+    """hosts: how many hosts' parts changed. problems: what could not be taken, as sentences."""
+
+    run_id: str
+    changed: bool
+    hosts: int
+    problems: list[str]
+
+
+def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
+    """Bring one run's folder into the store. raw: with its raw files. Raises StoreError; what was written before that stays, and is right."""
+    return _import(store, records.read(run_dir), raw)
+
+
+def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
+    run_id = folder.run["run"]["id"]
+    problems = list(folder.problems)
+    known = _Known(store)
+    run = _write_run(store, folder.run)
+    known.hosts(folder.hosts)
+    hosts = 0
+    for host in sorted(folder.hosts):
+        host_changed, problem = _import_host(store, known, run, folder, host, raw)
+        hosts += host_changed
+        problems += [f"{run_id}: {host}: {problem}"] if problem else []
+    return Imported(run_id, run.changed or hosts > 0, hosts, problems)
+
+
+def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Imported]:
+    """Every run of a results folder; one that cannot be read is told in its problems. Raises StoreError where the store cannot be written."""
+    done = []
+    for path in sorted(Path(results_dir).glob("*/run.json")):
+        try:
+            folder = records.read(str(path.parent))
+        except StoreError as error:
+            done.append(Imported(path.parent.name, False, 0, [str(error)]))
+            continue
+        done.append(_import(store, folder, raw))
+    return done
+
+
+class _Known:
+    """Names that many parts share, with their keys. They are written in transactions of their own, in order, so that no two writers wait for each other."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._keys: dict[str, dict[str, int]] = {"host": {}, "test": {}, "layout": {}, "drive": {}}
+
+    def hosts(self, names: t.Iterable[str]) -> dict[str, int]:
+        """Keys of hosts."""
+        return self._ensure("host", "name", {name: {"name": name} for name in names})
+
+    def tests(self, names: t.Iterable[str]) -> dict[str, int]:
+        """Keys of tests."""
+        return self._ensure("test", "name", {name: {"name": name} for name in names})
+
+    def layouts(self, texts: t.Iterable[str]) -> dict[str, int]:
+        """Keys of layouts, by their digest."""
+        rows = {records.digest(text): text for text in texts}
+        return self._ensure("layout", "digest", {key: {"digest": key, "content": records.packed(text)} for key, text in rows.items()})
+
+    def drives(self, rows: t.Iterable[Record]) -> dict[str, int]:
+        """Keys of drives, by their identity."""
+        return self._ensure("drive", "identity", {row["identity"]: row for row in rows})
+
+    def key(self, name: str, value: str) -> int | None:
+        """The key of a name of a kind, where this import has met it."""
+        return self._keys[name].get(value)
+
+    def _ensure(self, name: str, column: str, rows: t.Mapping[str, Record]) -> dict[str, int]:
+        table, known = getattr(tables(), name), self._keys[name]
+        missing = sorted(set(rows) - set(known))
+        if missing:
+            with self._store.writing() as connection:
+                upsert(connection, table, [rows[key] for key in missing], [column], replace=False)
+                for some in _portions(missing):
+                    known.update(connection.execute(sa.select(table.c[column], table.c.id).where(table.c[column].in_(some))).all())
+        return {key: known[key] for key in rows}
+
+
+def _portions(items: t.Sequence[str], size: int = 500) -> t.Iterator[t.Sequence[str]]:
+    """Few enough for the parameters of one statement."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+class _Run(t.NamedTuple):
+    """A run in the store: its key, run.json of all its slices, whether this import changed that."""
+
+    key: int
+    record: Record
+    changed: bool
+
+
+def _write_run(store: Store, run: Record) -> _Run:
+    """Merge run.json into the store."""
+    table, run_id = tables().run, run["run"]["id"]
+    with store.writing() as connection:
+        empty = {"run_id": run_id, "name": str(run["run"].get("name") or ""), "started": run.get("started"), "content": records.packed(None)}
+        upsert(connection, table, [empty], ["run_id"], replace=False)
+        row = connection.execute(sa.select(table.c.id, table.c.content).where(table.c.run_id == run_id).with_for_update()).one()
+        whole = records.merged_run(records.unpacked(row.content), run)
+        content = records.packed(whole)
+        changed = content != row.content
+        if changed:
+            connection.execute(sa.update(table).where(table.c.id == row.id).values(content=content))
+        return _Run(row.id, whole, changed)
+
+
+def _import_host(store: Store, known: _Known, run: _Run, folder: records.Folder, host: str, raw: bool) -> tuple[bool, str]:
+    """One host's part: (whether it changed, what was left out)."""
+    part, source = tables().part, records.source(folder, host, raw)
+    mine = sa.and_(part.c.run_id == run.key, part.c.host_id == known.hosts([host])[host])
+    with store.reading() as connection:
+        if connection.execute(sa.select(part.c.source).where(mine)).scalar() == source:
+            return False, ""
+    given, problem = records.complete(folder, host)
+    # Of what others stored all names are there: they wrote them before.
+    _names(known, given)
+    with store.writing() as connection:
+        empty = {"run_id": run.key, "host_id": known.hosts([host])[host], "source": "", "digest": ""}
+        upsert(connection, part, [empty], ["run_id", "host_id"], replace=False)
+        row = connection.execute(sa.select(part.c.id, part.c.digest).where(mine).with_for_update()).one()
+        all_records = records.merged(_stored(connection, row.id), given)
+        asked = [entry for entry in run.record["asked"] if entry["host"] == host]
+        judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
+        state = records.checksum([all_records, judged])
+        if state != row.digest:
+            _Part(connection, known, row.id).write(all_records, judged)
+        files = rawfiles.write(connection, row.id, folder.path, host) if raw else rawfiles.Written(False, [])
+        about = next((record for record in all_records if record["kind"] == "host"), {})
+        news = {"state": about.get("state"), "message": about.get("message"), "source": source, "digest": state}
+        connection.execute(sa.update(part).where(part.c.id == row.id).values(**news))
+    problem = "; ".join([problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out])
+    return state != row.digest or files.changed, problem
+
+
+def _names(known: _Known, given: t.Sequence[Record]) -> None:
+    tests = [record for record in given if record["kind"] == "test"]
+    known.tests(record["test"] for record in tests)
+    known.layouts(records.layout_text(records.figures(record)) for record in tests)
+    known.drives(drive for drive in map(_drive, given) if drive)
+
+
+def _stored(connection: t.Any, part_key: int) -> list[Record]:
+    table = tables().record
+    return [records.unpacked(content) for (content,) in connection.execute(sa.select(table.c.content).where(table.c.part_id == part_key))]
+
+
+def _drive(record: Record) -> Record | None:
+    """The drive of a record of kind drive: by its serial and model, else its WWN; None where neither is known."""
+    found = record.get("identity") or {}
+    serial, wwn, model = (str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model"))
+    identity = f"serial {model or ''} {serial}" if serial else f"wwn {wwn}" if wwn else None
+    return {"identity": identity, "serial": serial, "wwn": wwn, "model": model} if record["kind"] == "drive" and identity else None
+
+
+class _Part:
+    """The rows of one host's part, within its transaction."""
+
+    def __init__(self, connection: t.Any, known: _Known, part_key: int) -> None:
+        self._connection, self._known, self._part = connection, known, part_key
+
+    def write(self, all_records: t.Sequence[Record], judged: t.Sequence[Record]) -> None:
+        """Bring records, campaigns, judgements and measurements up to date; nothing is taken away, as nothing that was asked ever is."""
+        by_key = {records.key(record): record for record in all_records}
+        rows = [
+            {"part_id": self._part, "kind": kind, "label": label, "test": test, "time": record["time"], "content": records.packed(record)}
+            for (kind, label, test), record in by_key.items()
+        ]
+        upsert(self._connection, tables().record, rows, ["part_id", "kind", "label", "test"])
+        links = {record["drive"]: record["link"] for record in all_records if record["kind"] == "test" and record.get("link")}
+        campaigns = [self._campaign(drive, by_key.get(("drive", drive["drive"], "")), links.get(drive["drive"])) for drive in judged]
+        upsert(self._connection, tables().campaign, campaigns, ["part_id", "label"])
+        table = tables().campaign
+        keys = dict(self._connection.execute(sa.select(table.c.label, table.c.id).where(table.c.part_id == self._part)).all())
+        judgements = [{"campaign_id": keys[drive["drive"]], "content": records.packed(drive)} for drive in judged]
+        upsert(self._connection, tables().judgement, judgements, ["campaign_id"])
+        tests = [(drive["drive"], test) for drive in judged for test in drive["tests"]]
+        measured = [self._measurement(keys[drive], test, by_key.get(("test", drive, test["test"]))) for drive, test in tests]
+        upsert(self._connection, tables().measurement, [row for row in measured if row], ["campaign_id", "test_id"])
+
+    def _campaign(self, judged: Record, record: Record | None, link: str | None) -> Record:
+        identity = (record or {}).get("identity") or {}
+        drive = _drive(record) if record else None
+        return {
+            "part_id": self._part, "label": judged["drive"], "drive_id": self._key("drive", "identity", drive["identity"]) if drive else None,
+            "firmware": identity.get("firmware"), "capacity_bytes": identity.get("size_bytes"), "link": link or identity.get("transport"),
+            "outcome": (record or {}).get("outcome"), "verdict": judged["verdict"],
+        }
+
+    def _measurement(self, campaign_key: int, judged: Record, record: Record | None) -> Record | None:
+        if record is None:
+            return None
+        found = records.figures(record)
+        layout = self._key("layout", "digest", records.digest(records.layout_text(found)))
+        return {
+            "campaign_id": campaign_key, "test_id": self._key("test", "name", record["test"]), "attempt": record["attempt"],
+            "outcome": record["outcome"], "verdict": judged["verdict"], "started": record["started"], "finished": record["finished"],
+            "rounds": record["rounds"], "layout_id": layout, "figures": records.vector(found.values()),
+        }
+
+    def _key(self, name: str, column: str, value: str) -> int:
+        known = self._known.key(name, value)
+        if known is not None:
+            return known
+        table = getattr(tables(), name)
+        return self._connection.execute(sa.select(table.c.id).where(table.c[column] == value)).scalar_one()

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run's folder has for the store: its run.json, and each host's records with what the journal adds to them. It reads by the report's readers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import typing as t
+import zlib
+
+from ...module_utils.machine.pcie import link_text
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from ..common.values import number
+from ..gate import journal
+from ..report.raw import folder_of
+from ..results import run_record
+from ..results import store as results
+from .packages import StoreError
+
+# Raise it when records are made into something else here: then a folder that is known is read again.
+VERSION = 1
+RUN_SCHEMA_VERSION = 1
+# Of a figure that is no cell's and no round's: the test's own, over its window.
+NO_CELL, NO_ROUND = "", 0
+
+Record = t.Dict[str, t.Any]
+# (kind, drive, test); "" for what a kind has not
+Key = t.Tuple[str, str, str]
+Figure = t.Tuple[int, str, str]
+
+
+class Folder(t.NamedTuple):
+    """A run's folder. hosts: {host: its newest records}; hosts that were asked and have none are there too. problems: what was left out."""
+
+    path: str
+    run: Record
+    hosts: dict[str, list[Record]]
+    problems: list[str]
+
+
+def read(run_dir: str) -> Folder:
+    """A run's folder but for the journals. Raises StoreError where it cannot be read."""
+    path = os.path.join(run_dir, "run.json")
+    try:
+        run = run_record.read_run(run_dir)
+        loaded = results.load_all(os.path.join(run_dir, "results.jsonl"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} or results.jsonl beside it cannot be read: {error}") from error
+    if run is None:
+        raise StoreError(f"there is no run in {run_dir}: {path} is missing")
+    run_id = (run.get("run") or {}).get("id")
+    if run.get("schema_version") != RUN_SCHEMA_VERSION or not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id):
+        raise StoreError(f"{path} is not a run's record of schema version {RUN_SCHEMA_VERSION}")
+    hosts: dict[str, list[Record]] = {entry["host"]: [] for entry in run["asked"]}
+    for record in loaded.records:
+        if record["run_id"] == run_id:
+            hosts.setdefault(record["host"], []).append(record)
+    problems = [f"{run_dir}/results.jsonl: line {line} tells of no drive, test or host" for line in loaded.damaged_lines]
+    return Folder(run_dir, run, hosts, problems)
+
+
+def source(folder: Folder, host: str, raw: bool) -> str:
+    """A checksum of all that a host's part of the store is made from; the same again means that there is nothing to do."""
+    run = folder.run
+    about = {name: run.get(name) for name in ("criteria", "tests")}
+    asked = [entry for entry in run["asked"] if entry["host"] == host]
+    found = hashlib.sha256(checksum([VERSION, raw, about, asked, folder.hosts[host]]).encode())
+    place = folder_of(folder.path, host)
+    if place is not None:
+        try:
+            with open(os.path.join(place, "journal.jsonl"), "rb") as file:
+                for block in iter(lambda: file.read(1 << 20), b""):
+                    found.update(block)
+        except FileNotFoundError:
+            pass
+    return found.hexdigest()
+
+
+def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
+    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]) and `link` of its journal; what was left out of that."""
+    place = folder_of(folder.path, host)
+    problems = journal.Problems()
+    found: dict[tuple[str, str, int], Record] = {}
+    for event in journal.events(os.path.join(place, "journal.jsonl"), problems) if place else ():
+        if event["event"] in ("round", "sample", "test_finished"):
+            _take(found.setdefault((event["drive"], event["test"], event["attempt"]), {"cells": [], "tracked": [], "link": None}), event)
+    records = []
+    for record in folder.hosts[host]:
+        added = found.get((record["drive"], record["test"], record["attempt"])) if record["kind"] == "test" else None
+        records.append({**record, **added} if added else record)
+    return records, problems.text()
+
+
+def _take(entry: Record, event: Record) -> None:
+    if event["event"] == "test_finished":
+        entry["cells"] = event.get("cells") or []
+    elif event["event"] == "round":
+        entry["tracked"] += [[event["round"], item["cell"], item["metric"], item["value"]] for item in event.get("tracked") or []]
+    elif entry["link"] is None and event.get("link_width"):
+        entry["link"] = link_text(event["link_speed_gts"], event["link_width"])
+
+
+def key(record: Record) -> Key:
+    """Which record of its host and run this is."""
+    return record["kind"], record.get("drive") or "", record.get("test") or ""
+
+
+def merged(stored: t.Iterable[Record], given: t.Iterable[Record]) -> list[Record]:
+    """The newest of each key, whatever order folders come in; of two of one time the one that has its cells."""
+    newest: dict[Key, Record] = {}
+    for record in [*stored, *given]:
+        known = newest.get(key(record))
+        if known is None or _age(record) >= _age(known):
+            newest[key(record)] = record
+    return [newest[name] for name in sorted(newest)]
+
+
+def _age(record: Record) -> tuple[str, bool]:
+    # Times are texts of one form; with or without a fraction they compare once the Z is gone.
+    return record["time"].rstrip("Z"), bool(record.get("cells"))
+
+
+def merged_run(before: Record | None, now: Record) -> Record:
+    """run.json of all slices of a run, the same in whatever order they came."""
+    both = run_record.merge_run(before, now)
+    order = sorted(range(len(both["asked"])), key=lambda at: (both["asked"][at]["host"], at))
+    return {**both, "asked": [both["asked"][at] for at in order], "tests": dict(sorted(both["tests"].items()))}
+
+
+def figures(record: Record) -> dict[Figure, float]:
+    """What a test's record holds in numbers: {(round, cell, metric): value}."""
+    found = {(NO_ROUND, NO_CELL, metric): value for metric, value in record["metrics"].items()}
+    found.update({(NO_ROUND, cell["cell"], metric): value for cell in record.get("cells") or [] for metric, value in (cell.get("metrics") or {}).items()})
+    found.update({(at, cell, metric): value for at, cell, metric, value in record.get("tracked") or []})
+    return {figure: value for figure, value in sorted(found.items()) if number(value) is not None}
+
+
+def layout_text(measured: t.Iterable[Figure]) -> str:
+    """A layout as it is stored: which figure stands where in a vector."""
+    return json.dumps(list(measured), separators=(",", ":"))
+
+
+def layout(content: bytes) -> list[Figure]:
+    """A layout as it was stored: what each value of a vector is."""
+    return [(number_, cell, metric) for number_, cell, metric in json.loads(unpacked(content))]
+
+
+def vector(values: t.Collection[float]) -> bytes:
+    """Figures as they are stored: doubles, the least significant byte first."""
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def digest(text: str) -> str:
+    """A checksum of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checksum(content: t.Any) -> str:
+    """A checksum of what JSON can hold."""
+    return digest(json.dumps(content, sort_keys=True))
+
+
+def packed(content: t.Any) -> bytes:
+    """A record as it is stored."""
+    return zlib.compress(json.dumps(content, sort_keys=True, separators=(",", ":")).encode(), 6)
+
+
+def unpacked(content: bytes) -> t.Any:
+    """What `packed` made a record of."""
+    return json.loads(zlib.decompress(content))

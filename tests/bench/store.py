@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the default store costs: time and peak memory of an import and of reading the long table, each in a process of its own; and why figures are vectors.
+
+    python tests/bench/store.py [--drives 100 1000 10000] [--runs 30] [--layouts]
+
+Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells). The first run comes through the importer from a folder, the
+others are copies of its rows: 30 real folders would take as many times the import that is shown.
+--layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer  # noqa: E402  # pylint: disable=wrong-import-position
+
+METRICS = [
+    "iops", "bandwidth", "mean_latency_us", "max_latency_us", "write_iops", "write_bandwidth", "write_mean_latency_us", "write_max_latency_us",
+    "write_p50_latency_us", "write_p99_latency_us", "write_p99_9_latency_us", "write_p99_99_latency_us",
+]
+CELLS = [f"rand-4k-w{mix}-tc4-qd32" for mix in (100, 65, 35, 5)]
+RUN_ID, HOST_DRIVES = "20261121T130000Z-bench", 4
+TIME = "2026-11-21T13:00:00.000Z"
+PER_DRIVE = len(METRICS) * (1 + len(CELLS))
+
+
+def values(seed: int) -> dict:
+    """Twelve figures that differ between drives."""
+    return {name: 1000.0 + (seed * 7919 + at * 104729) % 100_003 / 7 for at, name in enumerate(METRICS)}
+
+
+def folder(results: Path, drives: int) -> Path:
+    """A run's folder."""
+    run_dir = results / RUN_ID
+    asked, lines = [], []
+    for number in range(drives):
+        host, drive = f"rack{number // 160}-{number // HOST_DRIVES}", f"SN{number:06}"
+        envelope = {"schema_version": 1, "time": TIME, "run_id": RUN_ID, "host": host}
+        if number % HOST_DRIVES == 0:
+            lines.append({**envelope, "kind": "host", "state": "ok", "message": ""})
+            (run_dir / "raw" / host).mkdir(parents=True)
+        identity = {"serial": drive, "wwn": None, "model": f"MODEL {number % 3}", "firmware": f"FW{number % 2}", "size_bytes": 960_197_124_096}
+        told = {"path": "/dev/nvme0n1", "identity": identity, "outcome": "complete", "message": "", "refusals": []}
+        lines.append({**envelope, "kind": "drive", "drive": drive, **told})
+        test = {
+            "test": "iops", "attempt": 1, "outcome": "complete", "reasons": [], "rounds": 5, "steady_state": [], "metrics": values(number),
+        }
+        record = {**test, "title": "IOPS", "started": TIME, "finished": TIME, "purge": None, "precondition": None, "not_applicable": []}
+        lines.append({**envelope, "kind": "test", "drive": drive, **record})
+        cells = [{"cell": cell, "metrics": values(number + at)} for at, cell in enumerate(CELLS, 1)]
+        with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
+            out.write(json.dumps({**envelope, "event": "test_finished", "drive": drive, **test, "cells": cells}) + "\n")
+        asked.append({"host": host, "drive": drive, "tests": ["iops"]})
+    run = {"schema_version": 1, "run": {"id": RUN_ID, "name": "bench"}, "started": TIME, "asked": asked, "criteria": [], "tests": {"iops": {"title": "IOPS"}}}
+    (run_dir / "run.json").write_text(json.dumps(run))
+    (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return run_dir
+
+
+def multiply(path: str, runs: int) -> None:
+    """Copy the first run's rows, so that the store has so many runs."""
+    connection = sqlite3.connect(path)
+    (parts, campaigns), = connection.execute("SELECT (SELECT max(id) FROM ssd_part), (SELECT max(id) FROM ssd_campaign)")
+    for number in range(1, runs):
+        connection.execute("INSERT INTO ssd_run SELECT ?, run_id || ?, name, started, content FROM ssd_run WHERE id = 1", (number + 1, f"-{number}"))
+        copied = "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE run_id = 1"
+        connection.execute(copied, (number * parts, number + 1))
+        moved = "label, drive_id, firmware, capacity_bytes, link, outcome, verdict FROM ssd_campaign WHERE id <= ?"
+        connection.execute(f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}", (number * campaigns, number * parts, campaigns))
+        kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM ssd_measurement WHERE campaign_id <= ?"
+        connection.execute(f"INSERT INTO ssd_measurement SELECT NULL, campaign_id + ?, {kept}", (number * campaigns, campaigns))
+    connection.commit()
+    connection.close()
+
+
+def measured(step: str, place: str) -> dict:
+    """Run a step of this file in a process of its own: its {seconds, peak_mib, …}."""
+    done = subprocess.run([sys.executable, __file__, "--step", step, "--place", place], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def one_step(step: str, place: str) -> None:
+    """Import or read, and print what that took."""
+    url, began = engine.resolve("", place), time.monotonic()
+    told = {}
+    if step == "import":
+        with engine.opened(url, make=True) as store:
+            told["hosts"] = importer.import_run(store, os.path.join(place, RUN_ID)).hosts
+    else:
+        table = frames.long(url)
+        told["rows"] = len(table)
+        told["table_mib"] = int(table.memory_usage(deep=True).sum()) >> 20
+    seconds = time.monotonic() - began
+    print(json.dumps({**told, "seconds": round(seconds, 1), "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}))
+
+
+def sizes(drives: list[int], runs: int) -> None:
+    """Print the table."""
+    head = ("drives", "runs", "values", "import of one run", "again", "store on disk", "read all", "table", "peak of import", "peak of reading")
+    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    for number in drives:
+        with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as place:
+            folder(Path(place), number)
+            first, again = measured("import", place), measured("import", place)
+            multiply(os.path.join(place, engine.FILE), runs)
+            read = measured("read", place)
+            assert read["rows"] == number * runs * PER_DRIVE
+            size = os.path.getsize(os.path.join(place, engine.FILE)) >> 20
+            row = (
+                f"{number:,}", runs, f"{read['rows']:,}", f"{first['seconds']} s", f"{again['seconds']} s", f"{size} MiB", f"{read['seconds']} s",
+                f"{read['table_mib']} MiB", f"{first['peak_mib']} MiB", f"{read['peak_mib']} MiB",
+            )
+            print("| " + " | ".join(map(str, row)) + " |", flush=True)
+
+
+def layouts(count: int) -> None:
+    """The same values as rows of SQLite, as vectors of SQLite, and as rows of DuckDB where that is installed."""
+    import numpy
+
+    figures = numpy.random.default_rng(1).random((count // PER_DRIVE, PER_DRIVE))
+    kinds = {"SQLite, a row each": _rows, "SQLite, a vector a measurement": _vectors, "DuckDB, a row each": _duckdb}
+    print("| layout | write | read | on disk |\n|---|---|---|---|")
+    for name, run in kinds.items():
+        with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as place:
+            path = os.path.join(place, "store")
+            try:
+                wrote, read = run(path, figures)
+            except ImportError:
+                continue
+            print(f"| {name} | {wrote:.1f} s | {read:.1f} s | {os.path.getsize(path) / 1e6:.0f} MB |", flush=True)
+
+
+def _timed(write, read) -> tuple[float, float]:
+    began = time.monotonic()
+    write()
+    between = time.monotonic()
+    read()
+    return between - began, time.monotonic() - between
+
+
+def _filler(connection, statement, rows):
+    def fill():
+        connection.executemany(statement, rows)
+        connection.commit()
+
+    return fill
+
+
+def _rows(path, figures):
+    import numpy
+
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE v (m INTEGER NOT NULL, f INTEGER NOT NULL, v REAL, PRIMARY KEY (m, f)) WITHOUT ROWID")
+    rows = ((m, f, value) for m, vector in enumerate(figures) for f, value in enumerate(vector.tolist()))
+    kinds = [("m", "i4"), ("f", "i2"), ("v", "f8")]
+    return _timed(_filler(connection, "INSERT INTO v VALUES (?, ?, ?)", rows), lambda: numpy.fromiter(connection.execute("SELECT m, f, v FROM v"), dtype=kinds))
+
+
+def _vectors(path, figures):
+    import numpy
+
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE v (m INTEGER PRIMARY KEY, v BLOB)")
+    rows = ((m, vector.tobytes()) for m, vector in enumerate(figures))
+    read = "SELECT m, v FROM v ORDER BY m"
+    return _timed(_filler(connection, "INSERT INTO v VALUES (?, ?)", rows), lambda: numpy.frombuffer(b"".join(row[1] for row in connection.execute(read))))
+
+
+def _duckdb(path, figures):
+    import duckdb
+    import numpy
+    import pandas
+
+    connection = duckdb.connect(path)
+    many = len(figures)
+    table = pandas.DataFrame({"m": numpy.repeat(numpy.arange(many), PER_DRIVE), "f": numpy.tile(numpy.arange(PER_DRIVE), many), "v": figures.ravel()})
+    connection.register("given", table)
+    fill = "CREATE TABLE v AS SELECT * FROM given; CHECKPOINT"
+    return _timed(lambda: connection.execute(fill), lambda: connection.execute("SELECT m, f, v FROM v").fetchnumpy())
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--drives", type=int, nargs="+", default=[100, 1000, 10000])
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--layouts", action="store_true", help="compare ways to keep 3 million values")
+    parser.add_argument("--step", choices=["import", "read"], help=argparse.SUPPRESS)
+    parser.add_argument("--place", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.step:
+        one_step(given.step, given.place)
+    elif given.layouts:
+        layouts(3_000_000)
+    else:
+        sizes(given.drives, given.runs)
+
+
+if __name__ == "__main__":
+    main()

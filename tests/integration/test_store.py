@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Both kinds of store under what happens to them: killed in mid-write, down, several writers. PostgreSQL is started by the test, on a socket in its folder."""
+
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+import pytest
+
+sa = pytest.importorskip("sqlalchemy")
+pytest.importorskip("pandas")
+pytest.importorskip("psycopg")
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, migrations, schema  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+
+DRIVES = [generator.DEMO[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in range(6)]
+# What a controller is while it imports; the argument "stop" holds it within the third host's transaction, after its rows are written.
+CONTROLLER = textwrap.dedent(
+    """
+    import sys, time
+    sys.path[:0] = sys.argv[4:]
+    from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer
+    url, folder, stop = sys.argv[1:4]
+    write, calls = importer._Part.write, []
+    def held(self, *arguments):
+        write(self, *arguments)
+        calls.append(1)
+        if stop == "stop" and len(calls) == 3:
+            print("writing", flush=True)
+            sys.stdin.readline()
+    importer._Part.write = held
+    with engine.opened(url, make=True) as store:
+        importer.import_all(store, folder)
+    """
+)
+
+
+class Server:
+    """A PostgreSQL of its own, by a user that is not root, which it refuses to run as."""
+
+    def __init__(self, programs):
+        self._programs = programs
+        self.folder = tempfile.mkdtemp(prefix="ssd-pg-")
+        self._user = []
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("nobody")
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self._user = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+        self._run("initdb", "--pgdata", self._data, "--username=ssdlab", "--auth=trust", "--no-sync", "--locale=C", "--encoding=UTF8")
+
+    @property
+    def _data(self):
+        return os.path.join(self.folder, "data")
+
+    def _run(self, program, *arguments):
+        argv = [*self._user, os.path.join(self._programs, program), *arguments]
+        # A file, as the server would keep a pipe open.
+        with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as log:
+            done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120, check=False)
+            log.seek(0)
+            assert done.returncode == 0, log.read()
+
+    def start(self):
+        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
+        self._run("pg_ctl", "--pgdata", self._data, "--wait", "--log", os.path.join(self.folder, "log"), "--options", options, "start")
+
+    def stop(self, mode="fast"):
+        self._run("pg_ctl", "--pgdata", self._data, "--wait", "--mode", mode, "stop")
+
+    def url(self, database="postgres"):
+        return engine.resolve(f"postgresql://ssdlab@/{database}?host={self.folder}", "")
+
+    def new_database(self, name):
+        alone = sa.create_engine(self.url(), isolation_level="AUTOCOMMIT")
+        with alone.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        alone.dispose()
+        return self.url(name)
+
+
+@pytest.fixture(name="server", scope="module")
+def fixture_server():
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    programs = found[-1] if found else os.path.dirname(shutil.which("initdb") or "")
+    if not programs:
+        pytest.skip("needs the package postgresql")
+    made = Server(programs)
+    try:
+        made.start()
+        yield made
+    finally:
+        try:
+            made.stop("immediate")
+        finally:
+            shutil.rmtree(made.folder)
+
+
+@pytest.fixture(name="url", params=["sqlite", "postgresql"])
+def fixture_url(request, tmp_path):
+    if request.param == "sqlite":
+        return engine.resolve("", str(tmp_path))
+    return request.getfixturevalue("server").new_database("for_" + request.node.originalname)
+
+
+@pytest.fixture(name="results")
+def fixture_results(tmp_path):
+    generator.make(tmp_path / "results", DRIVES, rounds=8)
+    return str(tmp_path / "results")
+
+
+def controller(url, results, stop=""):
+    argv = [sys.executable, "-c", CONTROLLER, url, results, stop, *[path for path in sys.path if path.endswith("collections")]]
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def put(url, results):
+    with engine.opened(url, make=True) as store:
+        return importer.import_all(store, results)
+
+
+def hosts_in(url):
+    with engine.opened(url) as store, store.reading() as connection:
+        tables = schema.tables()
+        return len(connection.execute(sa.select(tables.part.c.id)).all()), len(connection.execute(sa.select(tables.campaign.c.id)).all())
+
+
+def content(url):
+    table = frames.long(url)
+    # Texts all, as what is missing has no order.
+    return sorted(zip(*(map(str, table[name]) for name in frames.LONG)))
+
+
+@pytest.fixture(name="wanted")
+def fixture_wanted(results, tmp_path):
+    """What a store has that nothing happened to."""
+    (tmp_path / "calm").mkdir()
+    url = engine.resolve("", str(tmp_path / "calm"))
+    put(url, results)
+    return content(url)
+
+
+def test_killed_in_mid_write_it_loses_nothing_and_repeats_cleanly(url, results, wanted):
+    job = controller(url, results, "stop")
+    assert job.stdout.readline() == "writing\n"
+    job.send_signal(signal.SIGKILL)
+    job.communicate()
+    assert hosts_in(url) == (2, 2), "two hosts as a whole, of the third nothing"
+    (done,) = put(url, results)
+    assert done.hosts == 4 and content(url) == wanted
+    assert [one.changed for one in put(url, results)] == [False]
+
+
+def test_two_writers_and_their_repeats_at_once(url, results, wanted):
+    jobs = [controller(url, results) for _number in range(4)]
+    for job in jobs:
+        job.communicate(timeout=200)
+    assert [job.returncode for job in jobs] == [0] * 4
+    assert content(url) == wanted and hosts_in(url) == (6, 6)
+
+
+def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
+    url = server.new_database("dies")
+    job = controller(url, results, "stop")
+    assert job.stdout.readline() == "writing\n"
+    server.stop("immediate")
+    try:
+        job.communicate("go on\n", timeout=60)
+        assert job.returncode != 0
+        assert engine.problem(url.replace("+psycopg", ""), "").startswith("ssd_store_url: the store postgresql")
+        with pytest.raises(StoreError, match="cannot be"):
+            put(url, results)
+    finally:
+        server.start()
+    assert engine.problem(url.replace("+psycopg", ""), "") == ""
+    assert hosts_in(url) == (2, 2)
+    put(url, results)
+    assert content(url) == wanted
+
+
+def test_an_older_server_store_is_brought_up(server, results, wanted):
+    url = server.new_database("older")
+    put(url, results)
+    with engine.opened(url) as store, store.writing() as connection:
+        schema.tables().raw_file.drop(connection)
+        connection.execute(sa.update(schema.tables().store).values(version=1))
+    with pytest.raises(StoreError, match="schema version 1, not"):
+        frames.long(url)
+    put(url, results)
+    with engine.opened(url) as store, store.reading() as connection:
+        assert migrations.version(connection) == migrations.NEWEST
+    assert content(url) == wanted
+
+
+def test_preflight_tells_of_a_user_that_may_not_write(server):
+    url = server.new_database("closed")
+    with engine.opened(url, make=True) as store, store.writing() as connection:
+        connection.exec_driver_sql("CREATE ROLE reader LOGIN")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    assert "permission denied" in engine.problem(url.replace("ssdlab@", "reader@"), "")
+
+
+def test_preflight_and_the_report_use_the_store(site, loop_drive):
+    """A store that cannot be is a finding of preflight, and one that broke since fails the play after the report, which says how to go on."""
+    site.hosts = {"rack1-07": {"ssd_drives": [loop_drive("one").selector]}}
+    code, output = site.play("qualify", "-e", "ssd_store_url=sqlite:////proc/no/store.sqlite")
+    assert code == 2 and "ssd_store_url: /proc/no/store.sqlite cannot be made" in output and site.run_folders() == []
+    site.vars["ssd_run_id"] = "stored"
+    code, output = site.play("qualify", "-e", '{"report_exports": ["ocptv", "parquet"]}')
+    assert code == 0, output
+    table = frames.long(engine.resolve("", str(site.results)))
+    assert set(table["run"]) == {"stored"} and "write_iops" in set(table["metric"])
+    assert len(list((site.results / "stored" / "export" / "ocptv").iterdir())) == 1
+    code, output = site.play("import")
+    assert code == 0 and "changed=0" in output[output.index("PLAY RECAP") :], output
+    code, output = site.play("report", "-e", "ssd_store_url=sqlite:////proc/no/store.sqlite")
+    assert code == 2 and "The results are not in the store" in output and "playbooks/import.yml" in output and "did not pass" not in output

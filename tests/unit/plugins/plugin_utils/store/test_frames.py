@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The long table holds every figure of the run's folder and no other, and the wide one is the same turned round."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+pandas = pytest.importorskip("pandas")
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+
+
+@pytest.fixture(name="filled", scope="module")
+def fixture_filled(tmp_path_factory):
+    """(url, run folder) of three drives, two tests."""
+    folder = tmp_path_factory.mktemp("results")
+    run_dir = generator.make(folder, tests=("wsat", "iops"), rounds=12)
+    url = engine.resolve("", str(folder))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    return url, run_dir
+
+
+def expected(run_dir):
+    """{(host, test, round, cell, metric): value} straight from the files."""
+    found = {}
+    for line in map(json.loads, (run_dir / "results.jsonl").read_text().splitlines()):
+        if line["kind"] == "test":
+            found.update({(line["host"], line["test"], 0, None, name): value for name, value in line["metrics"].items()})
+    for path in run_dir.glob("raw/*/journal.jsonl"):
+        for event in map(json.loads, path.read_text().splitlines()):
+            where = (event["host"], event.get("test"))
+            if event["event"] == "test_finished":
+                found.update({(*where, 0, cell["cell"], name): value for cell in event["cells"] for name, value in cell["metrics"].items()})
+            elif event["event"] == "round":
+                found.update({(*where, event["round"], item["cell"], item["metric"]): item["value"] for item in event["tracked"]})
+    return found
+
+
+def as_dict(table):
+    cells = table["cell"].astype(object).where(table["cell"].notna(), None)
+    return dict(zip(zip(table["host"], table["test"], table["round"], cells, table["metric"]), table["value"]))
+
+
+def test_the_long_table_is_what_the_files_say(filled):
+    url, run_dir = filled
+    table = frames.long(url)
+    assert tuple(table.columns) == frames.LONG
+    assert as_dict(table) == expected(run_dir) and len(table) == len(expected(run_dir))
+    assert set(table["serial"]) == {"SIM0001", "SIM0002", "SIM0003"} and set(table["model"]) == {generator.MODEL}
+    assert set(table["capacity_bytes"]) == {generator.SIZE_BYTES} and set(table["firmware"]) == {"D1MU020"} and set(table["link"]) == {"sata"}
+    assert {str(kind) for kind in table.dtypes[["run", "host", "cell", "metric", "unit"]]} == {"category"}
+    assert dict(zip(table["metric"], table["unit"])).items() >= {"iops": "IOPS", "bandwidth": "bytes/s", "mean_latency_us": "µs"}.items()
+
+
+@pytest.mark.parametrize(
+    ("choice", "kept"),
+    [
+        ({"rounds": False}, lambda key: key[2] == 0),
+        ({"tests": ["wsat"]}, lambda key: key[1] == "wsat"),
+        ({"metrics": ["iops", "write_iops"]}, lambda key: key[4] in ("iops", "write_iops")),
+        ({"runs": ["none"]}, lambda key: False),
+    ],
+)
+def test_a_choice_takes_what_it_names(filled, choice, kept):
+    url, run_dir = filled
+    table = frames.long(url, **choice)
+    assert tuple(table.columns) == frames.LONG
+    assert as_dict(table) == {key: value for key, value in expected(run_dir).items() if kept(key)}
+
+
+def test_the_wide_table_has_a_row_for_each_measurement(filled):
+    url, run_dir = filled
+    table = frames.wide(frames.long(url))
+    assert len(table) == 6 and tuple(table.columns[: len(frames.MEASUREMENT)]) == frames.MEASUREMENT
+    for (host, test, number, cell, metric), value in expected(run_dir).items():
+        if number == 0:
+            row = table[(table["host"] == host) & (table["test"] == test)].iloc[0]
+            assert row[f"{cell} {metric}" if cell else metric] == value
+
+
+def test_a_drive_of_unknown_identity_has_rows_too(tmp_path):
+    """Nothing is known but the name that the inventory uses: it stands for the serial, and the wide table keeps the drive."""
+    run_dir = generator.make(tmp_path, generator.DEMO[:1], rounds=8)
+    lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "drive":
+            line["identity"] = None
+    (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    table = frames.long(url)
+    assert set(table["serial"]) == {"SIM0001"} and table["model"].isna().all() and table["capacity_bytes"].isna().all()
+    assert len(frames.wide(table)) == 1
+
+
+def test_no_store_is_told(tmp_path):
+    with pytest.raises(StoreError, match="there is no store .*import.yml"):
+        frames.long(engine.resolve("", str(tmp_path)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_store_is_an_empty_table(tmp_path):
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True):
+        pass
+    table = frames.long(url)
+    assert tuple(table.columns) == frames.LONG and table.empty and frames.wide(table).empty

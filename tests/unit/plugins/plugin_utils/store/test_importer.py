@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run folders into a store: all of it, once, in any order, with the judge's verdicts."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sqlite3
+
+import pytest
+
+sa = pytest.importorskip("sqlalchemy")
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, rawfiles, schema  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+
+STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
+
+
+@pytest.fixture(name="run_dir")
+def fixture_run_dir(tmp_path):
+    """Two that pass, one worn, one interrupted, one unreachable; both tests."""
+    drives = (*generator.DEMO, STOPPED)
+    return generator.make(tmp_path / "results", drives, ("wsat", "iops"), rounds=12, unreachable=[("server-9", "SIM0009")])
+
+
+@pytest.fixture(name="url")
+def fixture_url(tmp_path):
+    return engine.resolve("", str(tmp_path))
+
+
+def put(url, run_dir, raw=False):
+    with engine.opened(url, make=True) as store:
+        return importer.import_run(store, str(run_dir), raw)
+
+
+def rows(url, name):
+    """A table of the store without its keys' order: texts of all rows."""
+    with engine.opened(url) as store, store.reading() as connection:
+        return [tuple(row) for row in connection.execute(sa.select(getattr(schema.tables(), name)))]
+
+
+def everything(url):
+    return {name: rows(url, name) for name in schema.Tables._fields if name != "metadata"}
+
+
+def verdicts(url):
+    return {row.label: row.verdict for row in read(url, "campaign")}
+
+
+def read(url, name):
+    with engine.opened(url) as store, store.reading() as connection:
+        return connection.execute(sa.select(getattr(schema.tables(), name))).all()
+
+
+def test_the_store_says_what_the_report_says(url, run_dir):
+    done = put(url, run_dir)
+    assert done.changed and done.hosts == 5 and done.problems == []
+    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
+    assert sorted(set(verdicts(url).values())) == ["fail", "invalid", "not_tested", "pass"]
+
+
+def test_a_second_import_changes_nothing(url, run_dir):
+    put(url, run_dir)
+    before = everything(url)
+    assert put(url, run_dir)[1:3] == (False, 0)
+    assert everything(url) == before
+
+
+def test_slices_of_a_run_merge_in_any_order(tmp_path, run_dir):
+    """Each slice's folder has its own hosts alone: together they are the whole run, whichever came first, and again."""
+    whole = engine.resolve("", str(tmp_path))
+    put(whole, run_dir)
+    parts = ("server-1", "server-9"), ("server-2", "server-3", "server-4")
+    slices = [slice_of(run_dir, tmp_path / hosts[0], hosts) for hosts in parts]
+    found = []
+    for order in (slices, slices[::-1]):
+        url = engine.resolve("", str(tmp_path / f"store-{len(found)}"))
+        (tmp_path / f"store-{len(found)}").mkdir()
+        for folder in order:
+            assert put(url, folder).changed
+        assert not any(put(url, folder).changed for folder in order)
+        found.append((verdicts(url), [row.content for row in read(url, "run")], len(read(url, "measurement"))))
+    assert found[0] == found[1] == (verdicts(whole), found[0][1], len(read(whole, "measurement")))
+
+
+def slice_of(run_dir, target, hosts):
+    """A folder of the same run with some of its hosts."""
+    folder = target / run_dir.name
+    folder.mkdir(parents=True)
+    run = json.loads((run_dir / "run.json").read_text())
+    run["asked"] = [entry for entry in run["asked"] if entry["host"] in hosts]
+    (folder / "run.json").write_text(json.dumps(run))
+    lines = [line for line in (run_dir / "results.jsonl").read_text().splitlines() if json.loads(line)["host"] in hosts]
+    (folder / "results.jsonl").write_text("\n".join(lines) + "\n")
+    for host in hosts:
+        if (run_dir / "raw" / host).exists():
+            shutil.copytree(run_dir / "raw" / host, folder / "raw" / host)
+    return folder
+
+
+def test_an_older_folder_takes_nothing_back(url, run_dir, tmp_path):
+    """Another controller has only that the host was lost, from before: what was measured since stays, and the journal it never had too."""
+    put(url, run_dir)
+    before = verdicts(url), len(read(url, "measurement")), [row.figures for row in read(url, "measurement")]
+    stale = slice_of(run_dir, tmp_path / "stale", ("server-1",))
+    shutil.rmtree(stale / "raw")
+    lost = {"schema_version": 1, "kind": "host", "time": generator.time_at(1), "run_id": run_dir.name, "host": "server-1", "message": ""}
+    lost["state"] = "unreachable"
+    (stale / "results.jsonl").write_text(json.dumps(lost) + "\n")
+    assert not put(url, stale).changed
+    records = (run_dir / "results.jsonl").read_text().splitlines()
+    (stale / "results.jsonl").write_text("\n".join(line for line in records if json.loads(line)["host"] == "server-1") + "\n")
+    assert not put(url, stale).changed
+    assert (verdicts(url), len(read(url, "measurement")), [row.figures for row in read(url, "measurement")]) == before
+
+
+def test_other_criteria_give_other_verdicts(url, run_dir):
+    put(url, run_dir)
+    run = json.loads((run_dir / "run.json").read_text())
+    run["criteria"][0]["min"] = 1_000
+    (run_dir / "run.json").write_text(json.dumps(run))
+    assert put(url, run_dir).changed
+    assert verdicts(url)["SIM0003"] == "pass"
+
+
+def test_a_drive_that_moves_is_one_drive(url, tmp_path):
+    for host in ("server-1", "server-7"):
+        drive = generator.DEMO[0]._replace(host=host)
+        folder = generator.make(tmp_path / host, [drive], rounds=8)
+        put(url, folder)
+    assert len(read(url, "drive")) == 1 and len(read(url, "campaign")) == 2
+
+
+def test_a_killed_transaction_leaves_nothing_of_its_host(url, run_dir, monkeypatch):
+    """The third host breaks in mid-write: the others are whole, it is not there at all, and the next import adds it alone."""
+    write = importer._Part.write
+    calls = []
+
+    def broken(self, *arguments):
+        calls.append(1)
+        write(self, *arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(importer._Part, "write", broken)
+    with pytest.raises(KeyboardInterrupt):
+        put(url, run_dir)
+    assert len(read(url, "part")) == 2 and len(read(url, "campaign")) == 2
+    monkeypatch.undo()
+    assert put(url, run_dir).hosts == 3
+    assert len(verdicts(url)) == 5
+
+
+def test_raw_files_come_back_as_they_were(url, run_dir, tmp_path):
+    packed = run_dir / "raw" / "server-1" / "raw" / "SIM0001" / "wsat-1-0001-x.json.gz"
+    packed.parent.mkdir(parents=True)
+    packed.write_bytes(b"\x1f\x8b not even gzip")
+    put(url, run_dir)
+    assert read(url, "raw_file") == []
+    assert put(url, run_dir, raw=True).changed
+    assert not put(url, run_dir, raw=True).changed
+    with engine.opened(url) as store:
+        done = rawfiles.extract(store, run_dir.name, str(tmp_path / "back"))
+    assert len(done) == 9
+    for path in (run_dir / "raw").rglob("*"):
+        if path.is_file():
+            assert (tmp_path / "back" / path.relative_to(run_dir / "raw")).read_bytes() == path.read_bytes()
+
+
+def test_a_raw_file_that_leads_out_is_refused(url, run_dir, tmp_path):
+    put(url, run_dir, raw=True)
+    connection = sqlite3.connect(engine.path(url))
+    connection.execute("UPDATE ssd_raw_file SET path = '../../evil' WHERE path = 'plan.json'")
+    connection.commit()
+    connection.close()
+    with engine.opened(url) as store, pytest.raises(StoreError, match="lead out"):
+        rawfiles.extract(store, run_dir.name, str(tmp_path / "back"))
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"schema_version": 2, "run": {"id": "r"}, "asked": [], "tests": {}}', None])
+def test_a_damaged_run_is_told_and_the_others_go_on(url, run_dir, damage):
+    other = run_dir.parent / "20261120T000000Z-other"
+    other.mkdir()
+    (other / "run.json").write_text(damage) if damage else shutil.rmtree(other)
+    with engine.opened(url, make=True) as store:
+        done = importer.import_all(store, str(run_dir.parent))
+    assert any(one.run_id == run_dir.name and one.changed for one in done)
+    assert [bool(one.problems) for one in done if one.run_id == other.name] == [True] * bool(damage)
+    assert len(verdicts(url)) == 5
+
+
+def test_figures_that_are_no_numbers_are_not_there(url, run_dir):
+    lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "test":
+            line["metrics"]["iops"] = None
+    (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    put(url, run_dir)
+    from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
+
+    pytest.importorskip("pandas")
+    table = frames.long(url, metrics=["iops"])
+    assert table[table["cell"].isna()].empty and not table.empty
+    assert all(math.isfinite(value) for value in table["value"])
