@@ -191,7 +191,15 @@ def _plan_text(
 
 def _criteria(views: t.Sequence[View]) -> t.Any:
     """The run's criteria; None for a single step, which measures nothing that one could be about."""
-    return (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else None
+    if findings.shared_value(views, "ssd_step") != "qualify":
+        return None
+    own = findings.shared_value(views, "ssd_criteria") or []
+    found: list[t.Any] = []
+    for view in views:
+        with contextlib.suppress(PlanError):  # _plans says what is wrong with a file
+            of_host = hostplan.criteria(host_variables(view.asked)) if view.asked else []
+            found += [criterion for criterion in of_host if criterion not in found] if isinstance(own, list) else []
+    return found or own
 
 
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
@@ -205,7 +213,7 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name])}
+        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": host_variables(view.asked)["workload_ioengine"]}
         for view in views
         if view.asked is not None
         for selector in view.asked["ssd_drives"]
