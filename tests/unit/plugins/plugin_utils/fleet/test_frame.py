@@ -34,7 +34,8 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
 def test_the_stores_long_table_is_judged_alike():
     rows = table(slow={(2, 1): 0.8})
     stored = rows[list(STORE)].assign(round=0, cell=None)
-    stored = stored.assign(**{name: stored[name].astype("category") for name in ("run", "host", "serial", "model", "firmware", "link", "test", "metric", "unit")})
+    texts = ("run", "host", "serial", "model", "firmware", "link", "test", "metric", "unit")
+    stored = stored.assign(**{name: stored[name].astype("category") for name in texts})
     rounds = stored.assign(round=3, value=1.0)
     found = outliers.held(pandas.concat([stored, rounds]))
     assert len(found) == len(rows) and found.loc[found["outlier"], "drive"].unique().tolist() == ["S2-1"]

@@ -23,7 +23,8 @@ def test_a_fleet_has_a_line_a_model_then_what_stands_out_and_only_drives_in_need
     text = shown(*fleet(noise=0.001, slow={(2, 1): 0.8}, low={4: 0.7}, criteria=[{"metric": "write_iops", "min": 90_000}]))
     assert text[0].split() == list(closing_fleet.TITLES)
     assert text[1].split()[:5] == ["MTFDDAK960TDS", "D1MU020", "iops", "write_iops", "24"]
-    assert [line.split(":")[0] for line in text[2:4]] == ["outlier", "low host"] and "h2 S2-1 iops: write_" in text[2] and "h4: its 4 drives are 30 % worse" in text[3]
+    assert [line.split(":")[0] for line in text[2:4]] == ["outlier", "low host"]
+    assert "h2 S2-1 iops: write_" in text[2] and "h4: its 4 drives are 30 % worse" in text[3]
     assert "96 figures stand out; at most about" in text[4] and text[5].startswith("HOST")
     assert [line.split()[1] for line in text[6:-1]] == ["S2-1", "S4-0", "S4-1", "S4-2", "S4-3"] and text[-1] == "24 drives: 19 pass, 5 fail"
 
