@@ -9,7 +9,7 @@ import typing as t
 
 from ..common import schema as schemas
 from . import render as planning
-from . import tuning, tuning_values
+from . import limits, tuning, tuning_values
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
@@ -56,6 +56,11 @@ def tests(variables: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     return [] if step == "tune" else planning.step_plan(step, variables)
 
 
+def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
+    """What a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step. Raises PlanError."""
+    return limits.merged(variables) if variables["ssd_step"] == "qualify" else []
+
+
 def build(
     variables: t.Mapping[str, t.Any],
     *,
@@ -67,6 +72,7 @@ def build(
 ) -> dict[str, t.Any]:
     """plan.json of a host, from its VARIABLES and, where they are there, its TAGS. Raises PlanError."""
     values = schemas.plain({name: variables[name] for name in (*VARIABLES, *TAGS) if name in VARIABLES or name in variables})
+    values["ssd_criteria"] = criteria(values)
     return planning.render(
         tests(values),
         run=run,

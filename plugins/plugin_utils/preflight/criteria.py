@@ -9,6 +9,7 @@ import typing as t
 
 from ...module_utils.measure.rounds import FITTED_END
 from ..common.schema import suggestion
+from ..fleet import packages
 from ..results import judge
 from .findings import Finding, View, host_list
 
@@ -38,11 +39,17 @@ def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Ma
 
     tests: names of each host's tests, as far as they are right: {host: [name]}. plans: plan.json of each host, with its drives seen.
     """
-    found = []
+    found = _lacking(criteria)
     for criterion in usable(criteria):
         wrong = _metric(criterion) or _names(criterion, tests) or _model(criterion, usable(criteria), views)
         found += wrong or [finding for host, plan in plans.items() for finding in _on_host(criterion, host, plan["drives"])]
     return found
+
+
+def _lacking(criteria: t.Any) -> list[Finding]:
+    """A relative criterion is judged with packages that the controller may lack: better told before hours are spent."""
+    problem = packages.problem()
+    return [_finding(criterion, problem) for criterion in usable(criteria) if problem and judge.is_relative(criterion)][:1]
 
 
 def _metric(criterion: Criterion) -> list[Finding]:

@@ -16,7 +16,7 @@ from ansible.release import __version__ as ansible_version
 from ..common import schema as schemas
 from ..common.version import collection_version
 from ...module_utils.drive.entry import label
-from ..plan import hostplan
+from ..plan import hostplan, limits
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs
 from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, values
@@ -178,6 +178,7 @@ def _plan_text(
     if run is None:
         return []
     lines = [f"Run {run.id}"]
+    held_to = _criteria(views)
     for view in views:
         state = run.attach.get(view.name)
         if view.unreachable:
@@ -187,13 +188,21 @@ def _plan_text(
         elif view.name in plans and view.asked:
             eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
             looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
-            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), _criteria(views), chosen[view.name], looks)
+            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), held_to, chosen[view.name], looks)
     return lines
 
 
 def _criteria(views: t.Sequence[View]) -> t.Any:
     """The run's criteria; None for a single step, which measures nothing that one could be about."""
-    return (findings.shared_value(views, "ssd_criteria") or []) if findings.shared_value(views, "ssd_step") == "qualify" else None
+    if findings.shared_value(views, "ssd_step") != "qualify":
+        return None
+    own = findings.shared_value(views, "ssd_criteria") or []
+    folders = [schemas.plain(view.asked.get("ssd_tests_dirs")) or [] for view in views if view.asked]
+    found: list[t.Any] = []
+    for dirs in {repr(each): each for each in folders}.values() if isinstance(own, list) else ():
+        with contextlib.suppress(PlanError):  # _plans says what is wrong with a file
+            found += [criterion for criterion in limits.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs}) if criterion not in found]
+    return found or own
 
 
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
@@ -207,9 +216,10 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name])}
+        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine}
         for view in views
         if view.asked is not None
+        for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for selector in view.asked["ssd_drives"]
     ]
     return {

@@ -15,7 +15,8 @@ from markupsafe import Markup
 from ...module_utils.run import folder as rundir
 from ..common import units
 from ...module_utils.core.files import read_json, write_atomic
-from ..results import judge, store
+from ..fleet import judging
+from ..results import store
 from . import files as report_files
 from . import page
 from . import raw as report_raw
@@ -106,9 +107,11 @@ def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
     for record in of_kind["test"]:
         measured = raw[record["host"]].measurements.get((record["drive"], record["test"], record.get("attempt", 1)))
         record["cells"] = measured.averages if measured else []
+    judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records)
     return page.Sources(
         run=run,
-        judgement=judge.judge(run, loaded.records),
+        judgement=judged.judgement,
+        fleet=judged.fleet,
         records={(record["host"], record["drive"], record["test"]): record for record in of_kind["test"]},
         drives={(record["host"], record["drive"]): record for record in of_kind["drive"]},
         hosts={record["host"]: record for record in of_kind["host"]},
@@ -122,7 +125,7 @@ def _files(sources: page.Sources) -> dict[str, str]:
     return {
         "plotly.min.js": _plotly_js(),
         "results.csv": report_files.csv_text(sources.run, sources.judgement, sources.records),
-        "summary.json": report_files.summary(sources.run, sources.judgement),
+        "summary.json": report_files.summary(sources.run, sources.judgement, sources.fleet),
         "junit.xml": report_files.junit(sources.run, sources.judgement),
         "index.html": _html(page.view(sources)),
     }

@@ -35,10 +35,10 @@ Mapping = t.Dict[str, t.Any]
 Records = t.Dict[t.Tuple[str, str, str], Mapping]
 
 
-def summary(run: Mapping, judgement: Mapping) -> str:
-    """summary.json (plugin_utils/common/schemas/summary.schema.json)."""
+def summary(run: Mapping, judgement: Mapping, fleet: Mapping) -> str:
+    """summary.json (plugin_utils/common/schemas/summary.schema.json). fleet: of fleet/judging.py."""
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
-    content = {"schema_version": SCHEMA_VERSION, "run": about, "verdicts": judgement["verdicts"], "drives": judgement["drives"]}
+    content = {"schema_version": SCHEMA_VERSION, "run": about, "verdicts": judgement["verdicts"], "fleet": fleet, "drives": judgement["drives"]}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 

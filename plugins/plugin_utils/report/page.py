@@ -33,6 +33,7 @@ class Sources(t.NamedTuple):
     hosts: dict[str, Mapping]
     raw: dict[str, HostRaw]
     damaged_lines: list[int]
+    fleet: Mapping = {}
 
 
 def view(sources: Sources) -> Mapping:
@@ -125,7 +126,7 @@ def _own_reasons(judged: Mapping) -> list[str]:
 def _figure(judged: Mapping, tests: list[Mapping]) -> Mapping | None:
     """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was tracked."""
     checks = [(check["met"], test, check) for test in judged["tests"] for check in test["criteria"]]
-    for met, test, check in sorted(checks, key=lambda item: item[0]):
+    for met, test, check in sorted(checks, key=lambda item: (item[0] is None, item[0] or False)):
         valid = test["verdict"] in ("pass", "fail")
         return {
             **{key: check[key] for key in ("metric", "value", "min", "max")},

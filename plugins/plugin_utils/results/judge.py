@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
+from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import units
 from ..common.values import number
 from . import beside, freshness, recheck, saturation, validity, worlds
@@ -15,8 +16,12 @@ from . import beside, freshness, recheck, saturation, validity, worlds
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 NO_CRITERION = "no criterion applied"
-CRITERION_KEYS = ("test", "metric", "min", "max", "model", "cell")
-TEXT_KEYS = ("test", "metric", "model", "cell")
+# Limits as they are, and as shares of the drive's peers' median or of what a baseline run had.
+ABSOLUTE = ("min", "max")
+RELATIVE = ("min_of_median", "max_of_median", "min_of_baseline", "max_of_baseline")
+LIMITS = ABSOLUTE + RELATIVE
+TEXT_KEYS = ("test", "metric", "model", "cell", "baseline", "source")
+CRITERION_KEYS = ("test", "metric", *LIMITS, "baseline", "model", "cell", "source")
 
 Mapping = t.Dict[str, t.Any]
 
@@ -28,27 +33,62 @@ class Finding(t.NamedTuple):
     reason: str
 
 
-def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
+class Reference(t.NamedTuple):
+    """What a relative limit is a share of. value: None where there is none, and `of` says why; else `of` says what it is."""
+
+    value: float | None
+    of: str
+
+
+# (criterion, limit of RELATIVE, host, drive, test) -> its reference
+References = t.Callable[[t.Mapping[str, t.Any], str, str, str, str], Reference]
+
+
+def no_references(*_of: t.Any) -> Reference:
+    """Where nobody knows the fleet."""
+    return Reference(None, "the fleet was not looked at")
+
+
+def judge(run: Mapping, records: t.Iterable[Mapping], references: References = no_references) -> Mapping:
     """Judge every drive that was asked for, and every other one that has records.
 
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
-    ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
+    ([{cell, metrics}]), which criteria with a `cell` need. `references`: of relative criteria. Returns `verdicts` ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
     verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition, remarks}]}. Each of a
-    test's `criteria` is {criterion, metric, cell, value, min, max, met}; the last four: beside.fields.
+    test's `criteria` is {criterion, metric, cell, value, min, max, met, reference}; met: None where the reference is lacking; the last four of a
+    test: beside.fields.
     """
-    facts = _Facts(run, list(records))
+    facts = _Facts(run, list(records), references)
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
     counts = {verdict: sum(drive["verdict"] == verdict for drive in drives) for verdict in reversed(VERDICTS)}
     return {"verdicts": counts, "all_passed": bool(drives) and counts["pass"] == len(drives), "drives": drives}
 
 
+def valid_tests(run: Mapping, records: t.Iterable[Mapping]) -> set[tuple[str, str, str]]:
+    """(host, drive, test) of the tests whose figures count."""
+    facts = _Facts(run, list(records), no_references)
+    return {
+        (host, drive, name)
+        for (host, drive), tests in facts.test_records.items()
+        for name, record in tests.items()
+        if _invalid(facts, host, drive, name, record) is None
+    }
+
+
+def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
+    """Whether any of its limits needs a reference."""
+    return any(criterion.get(limit) is not None for limit in RELATIVE)
+
+
 def describe(criterion: Mapping) -> str:
     """A criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
     words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
-    words += [f"{limit} {units.plain(criterion[limit])}" for limit in ("min", "max") if criterion.get(limit) is not None]
-    text = " ".join(words)
-    return f"{text} (model {criterion['model']})" if (criterion.get("model") or "*") != "*" else text
+    words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]
+    text = " ".join(words + ([f"run {criterion['baseline']}"] if criterion.get("baseline") else []))
+    notes = [f"model {criterion['model']}"] if (criterion.get("model") or "*") != "*" else []
+    notes += [str(criterion["source"])] if criterion.get("source") else []
+    return f"{text} ({', '.join(notes)})" if notes else text
 
 
 def criterion_problems(criterion: t.Any) -> list[str]:
@@ -66,10 +106,16 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     ]
     if not criterion.get("metric"):
         problems.append(f"{name} names no metric")
-    given = [limit for limit in ("min", "max") if criterion.get(limit) is not None]
+    given = [limit for limit in LIMITS if criterion.get(limit) is not None]
     if not given:
         problems.append(f"{name} has neither min nor max")
     problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
+    problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit in given if limit in RELATIVE and (number(criterion[limit]) or 1) <= 0]
+    of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
+    if bool(of_baseline) != bool(criterion.get("baseline")):
+        problems.append(f"{name}: baseline (the id of a run) and min_of_baseline or max_of_baseline go together")
+    elif of_baseline and isinstance(criterion["baseline"], str) and not RUN_ID_PATTERN.fullmatch(criterion["baseline"]):
+        problems.append(f"{name}: baseline: {criterion['baseline']!r} is not the id of a run")
     return problems
 
 
@@ -81,7 +127,8 @@ def _finite(metrics: Mapping) -> Mapping:
 class _Facts:
     """run.json and the records, found by host, drive and test."""
 
-    def __init__(self, run: Mapping, records: list[Mapping]) -> None:
+    def __init__(self, run: Mapping, records: list[Mapping], references: References) -> None:
+        self.references = references
         self.tests: Mapping = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
         self.strict = run.get("unknown_causes") == "spoil"
@@ -111,6 +158,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     measured = facts.test_records.get((host, drive), {})
     criteria = [c for c in facts.criteria if not criterion_problems(c) and is_of_model(c, model)]
     tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
+    tests = tests if any(check["met"] is not None for test in tests for check in test["criteria"]) else [_unjudged(test) for test in tests]
     findings = _drive_findings(facts, host, drive, record, tests)
     # What the whole campaign says, each test without a record would only repeat.
     told = [test for test in tests if test["test"] in measured or not findings]
@@ -138,6 +186,12 @@ def _pass_findings(tests: list[Mapping]) -> list[Finding]:
     """The criteria that a drive met, or that there was none."""
     met = [Finding("pass", f"{test['test']}: {comparison(check)}") for test in tests for check in test["criteria"]]
     return met or [Finding("pass", NO_CRITERION)]
+
+
+def _unjudged(test: Mapping) -> Mapping:
+    """A test of a drive that is held to nothing but what has no reference (too few peers): that is no pass."""
+    lacking = [comparison(check) for check in test["criteria"] if check["met"] is None]
+    return dict(test, verdict="invalid", reasons=lacking) if lacking and test["verdict"] == "pass" else test
 
 
 def worst(verdicts: t.Iterable[str]) -> str:
@@ -201,21 +255,26 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
-    checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
+    checks = [_check(facts, criterion, host, drive, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check],
         **beside.fields(record, about),
     )
-    trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
-    trouble = trouble or _spoilt(record, about, facts.strict)
+    trouble = _invalid(facts, host, drive, name, record)
     result.update({"warnings": warned} if (warned := validity.warnings(record)) else {})
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
-    missed = [check for check in result["criteria"] if not check["met"]]
+    missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
         return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
     reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
+
+
+def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -> Finding | None:
+    """Why a test's figures don't count, or None."""
+    about = facts.tests.get(name) or {}
+    return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(facts, host, drive, record, about)
 
 
 def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
@@ -239,17 +298,13 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
     return Finding("not_tested", f"the test has not finished (outcome {outcome!r})")
 
 
-def _too_fresh(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
-    """A record whose conditions did not hold, that is not steady by its own values, or may still be fresh: the host's word is not enough."""
+def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
+    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, or whose window holds a spoilt round: the
+    host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
     said = worlds.problem(record, facts.strict) or recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
-    return Finding("invalid", said) if said else None
-
-
-def _spoilt(record: Mapping, about: Mapping, strict: bool) -> Finding | None:
-    """A record whose window holds a spoilt round."""
-    said = validity.problem(record, about.get("steady_state"), strict)
+    said = said or validity.problem(record, rule, facts.strict)
     return Finding("invalid", said) if said else None
 
 
@@ -257,34 +312,47 @@ def _unsteady(windows: list[Mapping]) -> str:
     return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
 
 
-def _check(criterion: Mapping, record: Mapping) -> Mapping | None:
+def _check(facts: _Facts, criterion: Mapping, host: str, drive: str, record: Mapping) -> Mapping | None:
     """The criterion against the record's figure; None when the record has no such figure."""
     value = figure(criterion, record)
     if value is None:
         return None
-    low, high = number(criterion.get("min")), number(criterion.get("max"))
-    met = is_met(criterion, value)
-    cell = criterion.get("cell")
+    given = {limit: number(criterion[limit]) for limit in LIMITS if criterion.get(limit) is not None}
+    references = {limit: facts.references(criterion, limit, host, drive, record["test"]) for limit in given if limit in RELATIVE}
+    lacking = [reference for reference in references.values() if reference.value is None]
+    limits = {limit: share if limit in ABSOLUTE else _of(share, references[limit].value) for limit, share in given.items()}
+    low = max((limit for name, limit in limits.items() if name.startswith("min") and limit is not None), default=None)
+    high = min((limit for name, limit in limits.items() if name.startswith("max") and limit is not None), default=None)
+    met = is_met({"min": low, "max": high}, value)
     return {
         "criterion": describe(criterion),
         "metric": criterion["metric"],
-        "cell": cell,
+        "cell": criterion.get("cell"),
         "value": value,
         "min": low,
         "max": high,
-        "met": met,
+        # What is missed already needs no reference any more.
+        "met": None if met and lacking else met,
+        "reference": "; ".join(dict.fromkeys(reference.of for reference in lacking or references.values())) or None,
     }
+
+
+def _of(share: float | None, reference: float | None) -> float | None:
+    return None if share is None or reference is None else share * reference
 
 
 def comparison(check: Mapping) -> str:
     """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min 500)"."""
     value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
+    if check["met"] is None:
+        return f"{check['reference']} ({check['criterion']})"
     if low is not None and (value < low or high is None or value <= high):
         sign, limit = ("<" if value < low else ">="), low
     else:
         sign, limit = (">" if value > high else "<="), high
     shown, bound = units.apart(metric, value, limit)
-    return f"{metric} {shown} {sign} {bound} ({check['criterion']})"
+    of = f": {check['reference']}" if check.get("reference") else ""
+    return f"{metric} {shown} {sign} {bound} ({check['criterion']}{of})"
 
 
 def _without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:

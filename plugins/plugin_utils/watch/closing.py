@@ -1,18 +1,20 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table at the end of a playbook: every drive of the run, what its tests gave, and where the report is. Pure."""
+"""The tables at the end of a playbook: the fleet by model, and the drives of the run with what their tests gave. Pure."""
 from __future__ import annotations
 
 import re
 import typing as t
 
 from ..results import judge
-from . import progress
+from . import closing_fleet, progress
 
 Record = t.Mapping[str, t.Any]
 Key = t.Tuple[str, str]
 MOST_ROWS = 40
+# Of more drives only those that need attention are shown.
+MOST_DRIVES = 20
 # From here on a rate says more than a number of I/Os.
 LARGE_BLOCK_BYTES = 128 << 10
 BLOCK_OF_CELL = re.compile(r"[a-z]+-(?P<number>[0-9]+)(?P<unit>[bk])-")
@@ -34,13 +36,25 @@ class _Row(t.NamedTuple):
 def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> list[str]:
     """run: run.json or {}. records: the newest of each key. summary: the run's report/summary.json, when it was made just now."""
     rows = [_row(key, run, records, summary) for key in _drives(run, records, summary)]
-    shown = rows if len(rows) <= MOST_ROWS else [row for row in rows if not row.good]
+    shown = rows if len(rows) <= MOST_DRIVES else [row for row in rows if not row.good]
     names = {row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host]) for row in shown[:MOST_ROWS]}
     table = [TITLES, *[(row.host, names[row], row.model, row.result, "; ".join(filter(None, (row.tests, row.why)))) for row in shown[:MOST_ROWS]]]
-    text = progress.columns(table, indent="") if shown else []
+    text = _fleet(run, summary) + (progress.columns(table, indent="") if shown else [])
     if len(shown) > MOST_ROWS:
         text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")
     return text + [_total(rows)]
+
+
+def _fleet(run: Record, summary: Record | None) -> list[str]:
+    """What the report says of the fleet; of each test by the figure that the drives' rows show too."""
+    fleet = (summary or {}).get("fleet") or {}
+    told = run.get("tests") or {}
+    figures: dict[str, str] = {}
+    for group in fleet.get("groups") or []:
+        tracked = next((item["metric"] for item in (told.get(group["test"]) or {}).get("tracked") or []), None)
+        of_test = {item["metric"]: item for item in fleet["groups"] if item["test"] == group["test"]}
+        figures.setdefault(group["test"], tracked if tracked in of_test else _headline(of_test, told.get(group["test"]) or {}) or group["metric"])
+    return closing_fleet.lines(fleet, figures)
 
 
 def _drives(run: Record, records: t.Iterable[Record], summary: Record | None) -> list[Key]:

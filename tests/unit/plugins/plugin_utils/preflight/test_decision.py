@@ -9,6 +9,7 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import packages
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
@@ -259,6 +260,27 @@ def test_a_criterion_may_be_about_another_hosts_plan(fleet):
     both = [fleet(ssd_plan=["wsat"], ssd_criteria=criteria), fleet("h2", ["S2"], ssd_plan=[QUICK], ssd_criteria=criteria)]
     assert decide(*both).findings == []
     assert "names no test of any plan (tests: quick)" in decide(both[1]).findings[0]
+
+
+def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path):
+    (tmp_path / "site" / "criteria").mkdir(parents=True)
+    path = tmp_path / "site" / "criteria" / "m.yml"
+    path.write_text("model: M*\nsource: sheet 3\ncriteria: [{test: quick, metric: write_iops, min: 7}]")
+    decision = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")], ssd_criteria=[{"metric": "iops", "min": 5}]))
+    of_file = {"model": "M*", "source": "sheet 3", "test": "quick", "metric": "write_iops", "min": 7}
+    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"]["criteria"] == [of_file, {"metric": "iops", "min": 5}]
+    assert [entry["engine"] for entry in decision.record["asked"]] == ["libaio"]
+    path.write_text("model: M*")
+    found = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")])).findings
+    assert any("m.yml: criteria: is missing" in text for text in found) and any("m.yml: source: is missing" in text for text in found)
+
+
+def test_a_relative_criterion_needs_packages_that_preflight_asks_for(fleet, monkeypatch):
+    criteria = [{"metric": "write_iops", "min_of_median": 0.9}]
+    assert decide(fleet(ssd_plan=[QUICK], ssd_criteria=criteria)).findings == []
+    monkeypatch.setattr(packages, "PACKAGES", ("no_such_package",))
+    assert "lacks no_such_package; run: " in "".join(decide(fleet(ssd_plan=[QUICK], ssd_criteria=criteria)).findings)
+    assert decide(fleet(ssd_plan=[QUICK])).findings == []
 
 
 def test_criteria_for_the_whole_fleet_do_not_stop_a_part_of_it(fleet):

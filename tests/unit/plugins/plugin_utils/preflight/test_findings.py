@@ -95,6 +95,9 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_criteria", [{"metric": "iops", "min": 1, "cell": {}}], "cell is {}, not a text"),
         ("ssd_criteria", [{"metric": ["iops"], "min": 1}], "metric is ['iops'], not a text"),
         ("ssd_criteria", [{"metric": "iops"}], "ssd_criteria: criterion iops has neither min nor max"),
+        ("ssd_criteria", [{"metric": "iops", "min_of_median": -1}], "min_of_median is a share, such as 0.9, and above 0"),
+        ("ssd_criteria", [{"metric": "iops", "min_of_baseline": 1}], "baseline (the id of a run) and min_of_baseline or max_of_baseline go together"),
+        ("ssd_criteria", [{"metric": "iops", "min_of_baseline": 1, "baseline": "../x"}], "'../x' is not the id of a run"),
     ],
 )
 def test_a_wrong_setting_names_host_and_key(variable, value, expected):

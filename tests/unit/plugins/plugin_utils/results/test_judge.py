@@ -53,6 +53,29 @@ def one(records, **run):
 
 
 @pytest.mark.parametrize(
+    ("criterion", "reference", "verdict", "reason"),
+    [
+        ({"min_of_median": 0.9}, 800.0, "pass", "write_iops 800 >= 720 (criterion wsat write_iops min_of_median 0.9: median)"),
+        ({"min_of_median": 0.9}, 1000.0, "fail", "write_iops 800 < 900 (criterion wsat write_iops min_of_median 0.9: median)"),
+        ({"max_of_median": 1.1}, 700.0, "fail", "write_iops 800 > 770 (criterion wsat write_iops max_of_median 1.1: median)"),
+        ({"min": 900, "min_of_median": 0.1}, 800.0, "fail", "write_iops 800 < 900 (criterion wsat write_iops min 900 min_of_median 0.1: median)"),
+        ({"min": 900, "min_of_median": 0.9}, None, "fail", "write_iops 800 < 900 (criterion wsat write_iops min 900 min_of_median 0.9: median)"),
+        ({"min": 700, "min_of_median": 0.9}, None, "invalid", "median (criterion wsat write_iops min 700 min_of_median 0.9)"),
+        ({"max_of_baseline": 1, "baseline": "r1"}, 800.0, "pass", "write_iops 800 <= 800 (criterion wsat write_iops max_of_baseline 1 run r1: median)"),
+    ],
+)
+def test_a_limit_may_be_a_share_of_a_reference(criterion, reference, verdict, reason):
+    run = run_json([{"test": "wsat", "metric": "write_iops", **criterion}])
+    found = judge.judge(run, [drive_record(), test_record()], lambda *_of: judge.Reference(reference, "median"))["drives"][0]
+    assert (found["verdict"], found["reasons"]) == (verdict, ["wsat: " + reason])
+
+
+def test_only_what_counts_is_valid():
+    records = [test_record(), test_record("invalid", test="iops"), test_record("complete", test="hir", steady_state=[])]
+    assert judge.valid_tests(run_json(tests=("wsat", "iops")), records) == {("h1", "S1", "wsat"), ("h1", "S1", "hir")}
+
+
+@pytest.mark.parametrize(
     ("records", "verdict", "reason"),
     [
         ([drive_record(), test_record()], "pass", "wsat: write_iops 800 >= 500 (criterion wsat write_iops min 500)"),

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The long table that a fleet is judged from: one row for each figure of each drive. Pure; pandas.
+
+Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, link, engine, test, round, cell, metric,
+unit, value. A figure of the whole window has no round, or round 0 as in the store. The store's long table (without drive, lba_bytes, engine; no cell
+for a test's own figures) passes too: see `complete`.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+import pandas
+
+from ...module_utils.run.criteria import number
+from ..common import units
+
+ABOUT = ("run", "host", "drive", "serial", "model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine")
+COLUMNS = (*ABOUT, "test", "round", "cell", "metric", "unit", "value")
+# Drives that are alike in all of these are peers, for one figure.
+PEERS = ("model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine", "test")
+FIGURE = (*PEERS, "cell", "metric")
+
+Mapping = t.Mapping[str, t.Any]
+Key = t.Tuple[str, str, str]
+Row = t.Tuple[t.Any, ...]
+
+
+def of_run(run: Mapping, records: t.Iterable[Mapping], valid: t.Container[Key], cells: bool = False) -> pandas.DataFrame:
+    """The figures of a run's valid tests.
+
+    run: run.json. records: the newest of each key of results.jsonl. valid: (host, drive, test) whose figures count (judge.valid_tests).
+    cells: the figures of every cell (of `cells` in a test's record), instead of those of its tracked one.
+    """
+    given = list(records)
+    run_id = str((run.get("run") or {}).get("id") or "")
+    engines = {(entry["host"], entry["drive"]): entry.get("engine") or "" for entry in run.get("asked") or []}
+    identities = {(record["host"], record["drive"]): record.get("identity") or {} for record in given if record["kind"] == "drive"}
+    rows: list[Row] = []
+    for record in given:
+        if record["kind"] != "test" or (record["host"], record["drive"], record["test"]) not in valid:
+            continue
+        key = (record["host"], record["drive"])
+        about = (run_id, *key, *_about(identities.get(key, {}), key[1]), engines.get(key, ""))
+        tracked = next((window.get("cell") or "" for window in record.get("steady_state") or []), "")
+        figures = [(tracked, record.get("metrics") or {})]
+        if cells:
+            figures = [(cell["cell"], cell.get("metrics") or {}) for cell in record.get("cells") or []]
+        rows += _rows(about, record["test"], figures)
+    return _frame(rows)
+
+
+def of_summary(summary: Mapping) -> pandas.DataFrame:
+    """The figures of a report/summary.json: of an earlier run, to compare with by serial. It does not tell capacity, link and engine."""
+    run_id = summary["run"]["id"]
+    rows: list[Row] = []
+    for drive in summary.get("drives") or []:
+        about = (run_id, drive["host"], drive["drive"], drive.get("serial") or drive["drive"], _text(drive, "model"), _text(drive, "firmware"), 0, 0, "", "")
+        for test in drive["tests"]:
+            if test["verdict"] in ("pass", "fail"):
+                rows += _rows(about, test["test"], [("", test["metrics"])])
+    return _frame(rows)
+
+
+def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """A long table with every column, and those that say what a drive is without gaps, so that pandas groups by them; whole windows only."""
+    whole = frame[pandas.to_numeric(frame["round"]).fillna(0) == 0] if "round" in frame else frame
+    lacking = {name: whole["serial"] if name == "drive" else "" for name in COLUMNS if name not in whole}
+    known = whole.assign(**lacking)
+    filled = {name: known[name].astype(object).where(known[name].notna(), "") for name in (*FIGURE, "host", "drive", "serial")}
+    return known.assign(**filled, value=known["value"].astype(float)).reset_index(drop=True)
+
+
+def _about(identity: Mapping, drive: str) -> Row:
+    link = " ".join(str(identity[key]) for key in ("transport", "link_speed_gts", "link_width") if identity.get(key))
+    # What has no serial number is told apart by what the inventory calls it.
+    serial = identity.get("serial") or drive
+    sizes = (identity.get("size_bytes") or 0, identity.get("logical_block_size_bytes") or 0)
+    return (serial, _text(identity, "model"), _text(identity, "firmware"), *sizes, link)
+
+
+def _text(source: Mapping, key: str) -> str:
+    return str(source.get(key) or "").strip()
+
+
+def _rows(about: Row, test: str, figures: t.Iterable[tuple[str, Mapping]]) -> list[Row]:
+    return [
+        (*about, test, None, cell, metric, units.unit(metric)[0], value)
+        for cell, found in figures
+        for metric, given in found.items()
+        if (value := number(given)) is not None
+    ]
+
+
+def _frame(rows: list[Row]) -> pandas.DataFrame:
+    frame = pandas.DataFrame(rows, columns=list(COLUMNS))
+    return frame.assign(value=frame["value"].astype(float), round=frame["round"].astype("Int64"))

@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Host or drive: drives are nested in hosts, so only several drives of a host can speak for it. Pure, over what outliers.held made."""
+
+from __future__ import annotations
+
+import typing as t
+
+import numpy as np
+import pandas
+
+from . import robust
+from .frame import FIGURE
+
+# Of one host and model; with fewer it can't be told.
+FEWEST_DRIVES = 4
+# Of a low host's drives, how many have to be worse than the practical threshold.
+MOST_OF_THEM = 0.75
+# Hosts with FEWEST_DRIVES beside it, from which on the spread of their medians counts.
+FEWEST_HOSTS = 5
+# The variance of a normal sample's median is about so many times that of its mean.
+_OF_MEDIAN = np.pi / 2
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def effects(judged: pandas.DataFrame) -> pandas.DataFrame:
+    """Hosts whose drives are worse than the other hosts' of their group: FIGURE, host, serials, by (a share), z, p.
+
+    A host is low where most of its drives are worse by more than robust.PRACTICAL and their median stands out of the spread of the others, drives
+    and, where there are enough, hosts; at the false discovery rate over all hosts and figures.
+    """
+    columns = [*FIGURE, "host", "serials", "by", "z", "p"]
+    enough = judged[judged["p"].notna()]
+    if len(enough):
+        enough = enough[enough.groupby([*FIGURE, "host"], sort=False)["value"].transform("size") >= FEWEST_DRIVES]
+    if enough.empty:
+        return pandas.DataFrame(columns=columns)
+    comparisons = enough.groupby([*FIGURE, "host"], sort=False).ngroups
+    # Whoever is not worse against all is not worse against the others either: most hosts need no closer look.
+    worse = (enough["by"] > robust.PRACTICAL / 2).groupby([enough[name] for name in (*FIGURE, "host")], sort=False).transform("mean")
+    suspects = enough[worse >= MOST_OF_THEM].groupby([*FIGURE, "host"], sort=False).groups
+    groups = judged.groupby(list(FIGURE), sort=False).indices if suspects else {}
+    found = [_effect(judged.iloc[groups[key[:-1]]], key) for key in suspects]
+    table = pandas.DataFrame([row for row in found if row], columns=columns)
+    return table[robust.discoveries(table["p"], of=comparisons)].reset_index(drop=True) if len(table) else table
+
+
+def _effect(group: pandas.DataFrame, key: tuple[t.Any, ...]) -> tuple[t.Any, ...] | None:
+    metric, host = key[-2], key[-1]
+    mine, rest = group[group["host"] == host], group[group["host"] != host]
+    if len(rest) < robust.FEWEST_PEERS:
+        return None
+    drives = robust.against(metric, mine["value"], rest["value"])
+    if np.mean(np.asarray(drives.by) > robust.PRACTICAL) < MOST_OF_THEM:
+        return None
+    median = np.exp(np.log(mine["value"]).median()) if robust.metrics.is_tail(metric) else mine["value"].median()
+    as_one = robust.against(metric, [median], rest["value"])
+    # The median of several drives spreads less than one drive.
+    sharper = np.sqrt((1 + _OF_MEDIAN / len(rest)) / (_OF_MEDIAN / len(mine) + _OF_MEDIAN / len(rest)))
+    z = float(as_one.z[0] * sharper)
+    p = float(robust.chance(z, len(rest)))
+    of_hosts = rest.groupby("host")["value"].agg(["median", "size"])
+    medians = of_hosts[of_hosts["size"] >= FEWEST_DRIVES]["median"]
+    if len(medians) >= FEWEST_HOSTS:
+        among = robust.against(metric, [median], medians)
+        z, p = min(z, float(among.z[0])), max(p, float(among.p[0]))
+    return (*key, mine["serial"].tolist(), float(as_one.by[0]), z, p) if z > robust.Z_LIMIT else None
+
+
+def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
+    """Which outliers are their low host's: no worse than the other drives of that host."""
+    result = np.zeros(len(judged), dtype=bool)
+    on_low = judged[judged["host"].isin(list(low))]
+    by_host = on_low.groupby([*FIGURE, "host"], sort=False).groups if on_low["outlier"].any() else {}
+    for place in on_low.index[on_low["outlier"]]:
+        own = judged.loc[place]
+        mates = by_host[tuple(own[name] for name in (*FIGURE, "host"))].drop([place])
+        if len(mates) + 1 < FEWEST_DRIVES:
+            continue
+        scaled = robust.on_scale(own["metric"], np.array([own["value"]]))
+        middle = np.median(robust.on_scale(own["metric"], judged.loc[mates, "value"].to_numpy()))
+        by = robust.worse_by(own["metric"], scaled, middle)[0]
+        result[place] = by <= robust.PRACTICAL or robust.modified_z(own["metric"], scaled, middle, own["mad"])[0] <= robust.Z_LIMIT
+    return result
+
+
+def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterable[str]) -> list[str]:
+    """What a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of 8 others have 2.6"."""
+    mine = _flat(snapshots.get(host) or {})
+    rest = [_flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
+    found = []
+    for key in sorted({key for each in (mine, *rest) for key in each}) if mine and rest else ():
+        values = [each.get(key) for each in rest]
+        most = max(dict.fromkeys(values), key=values.count)
+        if mine.get(key) != most and 2 * values.count(most) > len(values):
+            found.append(f"{key}: {_said(mine.get(key))} where {values.count(most)} of {len(values)} others have {_said(most)}")
+    return found
+
+
+def _flat(snapshot: Mapping) -> dict[str, str]:
+    """Texts by name; of the kernel's command line each argument that is not of this machine alone."""
+    flat = {}
+    for key, value in snapshot.items():
+        if key == "tools" and isinstance(value, t.Mapping):
+            flat.update({f"tool {name}": str(version) for name, version in value.items() if version})
+        elif key == "command_line" and value:
+            words = [word for word in str(value).split() if not word.startswith(("root=", "BOOT_IMAGE=", "initrd=", "resume=")) and "UUID" not in word]
+            flat.update({f"kernel argument {word.partition('=')[0]}": word.partition("=")[2] or "set" for word in words})
+        elif key == "memory_bytes" and isinstance(value, (int, float)):
+            # The kernel keeps a little of it, more or less.
+            flat["memory"] = f"{float(f'{value / 2**30:.2g}'):g} GiB"
+        elif isinstance(value, (str, int, float)) and value != "":
+            flat[key] = str(value)
+    return flat
+
+
+def _said(value: str | None) -> str:
+    return "none" if value is None else value
+
+
+def swapped(sightings: t.Iterable[Mapping]) -> dict[str, list[str]]:
+    """{serial: hosts} of drives that were outliers on more than one host: it is the drive, not the host. sightings: {serial, host} of any runs."""
+    seen: dict[str, dict[str, None]] = {}
+    for sighting in sightings:
+        if sighting.get("serial"):
+            seen.setdefault(sighting["serial"], {})[sighting["host"]] = None
+    return {serial: list(names) for serial, names in seen.items() if len(names) > 1}

@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which way a metric is bad, and on which scale its spread is told. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ...module_utils.measure.rounds import FITTED_END
+
+_TAIL = re.compile(r"(^|_)(p9[0-9](_[0-9]+)?|max)_latency_us$")
+
+
+def is_latency(metric: str) -> bool:
+    """More of it is worse; of every other figure less is."""
+    return metric.removesuffix(FITTED_END).endswith("latency_us")
+
+
+def is_tail(metric: str) -> bool:
+    """A percentile from the 90th on, or the maximum: its spread is even on a log scale only."""
+    return bool(_TAIL.search(metric))

@@ -1,0 +1,61 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drives that are worse than their peers. Pure, over the long table (frame.py); the statistics are robust.py's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+
+from . import metrics, robust
+from .frame import FIGURE, PEERS, complete
+
+HELD = ("median", "mad", "by", "z", "p")
+
+
+def held(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Every figure against those of the other drives of its group.
+
+    Adds n (the group's drives), median and mad (of the others), by (how much worse, a share), z, p, outlier. In groups of fewer than
+    robust.FEWEST_PEERS drives these stay empty and nothing is an outlier. A drive with more than one figure in a group (runs) is an error.
+    """
+    known = complete(frame)
+    # A tail of 0 is none that was measured.
+    known = known[(known["value"] > 0) | ~known["metric"].map(metrics.is_tail).astype(bool)].reset_index(drop=True)
+    if known.duplicated([*FIGURE, "host", "serial"]).any():
+        raise ValueError("a drive has more than one value of a figure: judge one run at a time")
+    groups = known.groupby(list(FIGURE), sort=False)
+    columns = {name: np.full(len(known), np.nan) for name in HELD}
+    for key, places in groups.indices.items():
+        if len(places) >= robust.FEWEST_PEERS:
+            found = robust.hold(key[-1], known["value"].to_numpy()[places])
+            for name in HELD:
+                columns[name][places] = getattr(found, name)
+    result = known.assign(n=groups["value"].transform("size") if len(known) else pandas.Series(dtype=int), **columns)
+    return result.assign(outlier=_outliers(result))
+
+
+def _outliers(result: pandas.DataFrame) -> np.ndarray:
+    judged = result["p"].notna().to_numpy()
+    stands = np.zeros(len(result), dtype=bool)
+    stands[judged] = robust.discoveries(result["p"].to_numpy()[judged])
+    return stands & (result["z"].to_numpy() > robust.Z_LIMIT) & (result["by"].to_numpy() > robust.PRACTICAL)
+
+
+def groups(judged: pandas.DataFrame) -> pandas.DataFrame:
+    """One row for each figure of each group of `held`: FIGURE, n, median, spread (of half of the drives around it, a share), least, most."""
+    if judged.empty:
+        return pandas.DataFrame(columns=[*FIGURE, "n", "median", "spread", "least", "most"])
+    by = judged.groupby(list(FIGURE), sort=False)
+    told = by["value"].agg(n="size", median="median", least="min", most="max")
+    away = (judged["value"] - by["value"].transform("median")).abs()
+    spread = away.groupby([judged[name] for name in FIGURE], sort=False).median()
+    share = spread / told["median"].abs().replace(0, np.nan)
+    return told.assign(spread=share.fillna(0.0)).reset_index()
+
+
+def too_few(judged: pandas.DataFrame) -> pandas.DataFrame:
+    """PEERS and n of the groups that are too small to be judged."""
+    small = judged[judged["n"] < robust.FEWEST_PEERS]
+    return small.groupby(list(PEERS), sort=False)["n"].max().reset_index() if len(small) else small[[*PEERS, "n"]]

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What relative criteria are shares of: the median of a drive's peers, or what a baseline run had. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pandas
+
+from ..results.judge import Reference, References
+from . import robust
+from .frame import FIGURE, complete, of_run, of_summary
+
+Mapping = t.Mapping[str, t.Any]
+Found = t.Dict[t.Tuple[str, ...], Reference]
+TOO_FEW = "too few peers"
+
+
+def references(
+    run: Mapping, records: t.Sequence[Mapping], valid: t.Container[t.Tuple[str, str, str]], baselines: t.Callable[[str], Mapping | None]
+) -> References:
+    """For judge.judge. valid: judge.valid_tests. baselines: the report/summary.json of a run by its id, None where there is none."""
+    medians: dict[bool, Found] = {}
+    of_baseline: dict[str, Found | None] = {}
+
+    def reference(criterion: Mapping, limit: str, host: str, drive: str, test: str) -> Reference:
+        cell, metric = criterion.get("cell"), criterion["metric"]
+        if limit.endswith("_of_median"):
+            whole = bool(cell)
+            if whole not in medians:
+                medians[whole] = _medians(of_run(run, records, valid, cells=whole))
+            return medians[whole].get((host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count"))
+        name = str(criterion["baseline"])
+        if cell:
+            return Reference(None, f"a baseline has no figures of single cells, and {cell} is asked for")
+        if name not in of_baseline:
+            summary = baselines(name)
+            of_baseline[name] = None if summary is None else _baseline(summary, name)
+        known = of_baseline[name]
+        if known is None:
+            return Reference(None, f"there is no report of the baseline {name}: run report.yml with ssd_run_id={name}")
+        return known.get((serials.get((host, drive), drive), test, metric), Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"))
+
+    named = (record for record in records if record["kind"] == "drive")
+    serials = {(record["host"], record["drive"]): (record.get("identity") or {}).get("serial") or record["drive"] for record in named}
+    return reference
+
+
+def _medians(frame: pandas.DataFrame) -> Found:
+    """By host, drive, test, cell (of one named) and metric: the median of the peers, without the drive itself."""
+    known = complete(frame)
+    found: Found = {}
+    for (*_peers, test, cell, metric), places in known.groupby(list(FIGURE), sort=False).indices.items():
+        group = known.iloc[places]
+        medians = robust.without_each(group["value"].to_numpy()) if len(group) >= robust.FEWEST_PEERS else [None] * len(group)
+        for host, drive, median in zip(group["host"], group["drive"], medians):
+            if median is None:
+                told = Reference(None, f"{TOO_FEW}: {len(group)} like it, {robust.FEWEST_PEERS} are needed")
+            else:
+                told = Reference(float(median), f"median of {len(group) - 1} peers")
+            # A criterion without a cell is about the tracked one, whatever its name.
+            found.update({(host, drive, test, name, metric): told for name in (cell, "")})
+    return found
+
+
+def _baseline(summary: Mapping, name: str) -> Found:
+    """By serial, test and metric: what each drive had."""
+    rows = of_summary(summary)[["serial", "test", "metric", "value"]].itertuples(index=False, name=None)
+    return {(serial, test, metric): Reference(float(value), f"in run {name}") for serial, test, metric, value in rows}

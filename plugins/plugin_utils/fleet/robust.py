@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Robust statistics of one group of peers, each drive held against the others. Pure, over numpy arrays.
+
+The rule is that of docs/fleet.md: modified z with a floor (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), its chance among
+good drives, and the false discovery rate (Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995).
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+import numpy as np
+from scipy import stats
+
+from . import metrics
+
+# A group of fewer drives is reported, not judged.
+FEWEST_PEERS = 8
+Z_LIMIT = 3.5
+# Of the median: a spread below this is the measurement's, or none at all (drives that their link limits).
+SPREAD_FLOOR = 0.005
+# How much worse than the median a drive has to be for anybody to mind.
+PRACTICAL = 0.05
+# Of the findings, how many may be false; in a fleet of good drives the chance of any.
+FALSE_DISCOVERY_RATE = 0.05
+# The median absolute deviation of a normal distribution, in standard deviations.
+_MAD_OF_NORMAL = 0.6745
+
+Array = t.Any
+
+
+class Held(t.NamedTuple):
+    """Each drive of a group against the others. by: how much worse than the median, as a share (negative: better). z: modified, above 0 is worse.
+    p: the chance that a good drive is as bad. median, mad: of the others (mad on the metric's scale)."""
+
+    median: Array
+    mad: Array
+    by: Array
+    z: Array
+    p: Array
+
+
+def without_each(values: Array) -> Array:
+    """For each of n >= 2 values the median of the others."""
+    n = len(values)
+    order = np.argsort(values, kind="stable")
+    ranks = np.empty(n, dtype=int)
+    ranks[order] = np.arange(n)
+    in_order = values[order]
+
+    def at(place: int) -> Array:
+        return in_order[np.where(ranks <= place, place + 1, place)]
+
+    return (at((n - 2) // 2) + at((n - 1) // 2)) / 2
+
+
+def spread_without_each(values: Array, medians: Array) -> Array:
+    """For each value the median absolute deviation of the others from their median (`without_each`: at most three different ones)."""
+    result = np.empty(len(values))
+    for median in np.unique(medians):
+        mine = medians == median
+        result[mine] = without_each(np.abs(values - median))[mine]
+    return result
+
+
+def chance(z: Array, others: int) -> Array:
+    """How likely a good drive's modified z against so many others is as large, where the noise is normal.
+
+    The ratio to a median absolute deviation of few values has long tails: Student's t, with the degrees of freedom and the scale fitted to
+    simulated drives for 7 to 399 others (tests/bench/fleet_statistics.py shows how well).
+    """
+    freedom = 0.4 * others + (0.5 if others % 2 == 0 else 0.0)
+    return stats.t.sf(np.asarray(z) / (1 + 1 / others + 5 / others**2), freedom)
+
+
+def on_scale(metric: str, values: Array) -> Array:
+    """Values where their spread is even: logarithms of tails, else as they are."""
+    return np.log(values) if metrics.is_tail(metric) else values
+
+
+def worse_by(metric: str, scaled: Array, median: Array) -> Array:
+    """How much worse than the median, as a share of it; both on the metric's scale."""
+    if metrics.is_tail(metric):
+        return np.expm1(scaled - median)
+    share = (scaled - median) / np.where(median == 0, np.nan, np.abs(median))
+    return np.nan_to_num(share if metrics.is_latency(metric) else -share)
+
+
+def modified_z(metric: str, scaled: Array, median: Array, mad: Array) -> Array:
+    """Above 0 is worse; the spread has its floor."""
+    floor = SPREAD_FLOOR if metrics.is_tail(metric) else SPREAD_FLOOR * np.abs(median)
+    worse = (scaled - median) * (1 if metrics.is_latency(metric) else -1)
+    spread = np.maximum(mad, floor)
+    return _MAD_OF_NORMAL * worse / np.where(spread == 0, np.inf, spread)
+
+
+def hold(metric: str, values: Array) -> Held:
+    """Each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a tail."""
+    scaled = on_scale(metric, np.asarray(values, dtype=float))
+    medians = without_each(scaled)
+    mad = spread_without_each(scaled, medians)
+    z = modified_z(metric, scaled, medians, mad)
+    shown = np.exp(medians) if metrics.is_tail(metric) else medians
+    return Held(shown, mad, worse_by(metric, scaled, medians), z, chance(z, len(scaled) - 1))
+
+
+def against(metric: str, values: Array, others: Array) -> Held:
+    """Values against a group that they are no part of."""
+    scaled, rest = (on_scale(metric, np.asarray(given, dtype=float)) for given in (values, others))
+    median = np.median(rest)
+    mad = np.median(np.abs(rest - median))
+    z = modified_z(metric, scaled, median, mad)
+    return Held(np.exp(median) if metrics.is_tail(metric) else median, mad, worse_by(metric, scaled, median), z, chance(z, len(rest)))
+
+
+def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:
+    """Which of many comparisons stand, at a false discovery rate. `of`: how many there were, where those that can't stand are left out."""
+    chances = np.asarray(chances, dtype=float)
+    total = of or len(chances)
+    order = np.sort(chances)
+    passing = np.flatnonzero(order <= rate * np.arange(1, len(order) + 1) / max(total, 1))
+    return chances <= order[passing[-1]] if len(passing) else np.zeros(len(chances), dtype=bool)

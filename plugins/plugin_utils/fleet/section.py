@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet of report/summary.json (common/schemas/summary.schema.json), from a run's records. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pandas
+
+from ..common import units
+from . import hosts, outliers, robust, trends
+from .frame import FIGURE, of_run, of_summary
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def make(
+    run: Mapping, records: t.Sequence[Mapping], valid: t.Container[t.Tuple[str, str, str]], judgement: Mapping, earlier: t.Sequence[Mapping] = ()
+) -> dict[str, t.Any]:
+    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before this one, newest first."""
+    judged = outliers.held(of_run(run, records, valid))
+    snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
+    low = hosts.effects(judged)
+    flagged = judged[judged["outlier"].astype(bool)]
+    own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
+    sightings = [item for summary in earlier for item in (summary.get("fleet") or {}).get("outliers") or []]
+    sightings += own[["serial", "host"]].to_dict("records")
+    return {
+        "groups": _groups(judged),
+        "outliers": _outliers(own, judged, hosts.swapped(sightings)),
+        "low_hosts": _low_hosts(low, judged, snapshots),
+        "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
+        "comparisons": int(judged["p"].notna().sum()),
+        "flagged": len(flagged),
+        "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
+        "firmwares": _plain(trends.firmwares(judged)),
+        "since": _since(judged, judgement, earlier),
+    }
+
+
+def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
+    """Rows as JSON has them."""
+    return [{key: value.item() if hasattr(value, "item") else value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
+    """A row a figure of a group, with its worst drive."""
+    if judged.empty:
+        return []
+    lower = ~judged["metric"].map(robust.metrics.is_latency).astype(bool)
+    order = judged["value"].where(lower, -judged["value"])
+    places = order.groupby([judged[name] for name in FIGURE], sort=False).idxmin()
+    worst = judged.loc[places.to_numpy(), ["host", "drive", "value"]]
+    return [{**row, "worst": bad} for row, bad in zip(_plain(outliers.groups(judged)), _plain(worst))]
+
+
+def _outliers(own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mapping[str, list[str]]) -> list[dict[str, t.Any]]:
+    if own.empty:
+        return []
+    alike = judged.groupby([*FIGURE, "host"], sort=False)["value"].transform("size")
+    told = []
+    for place, row in own.sort_values("z", ascending=False).iterrows():
+        mates = int(alike[place])
+        cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")
+        if row["serial"] in swapped:
+            cause, why = "drive", f"it was low on {' and on '.join(swapped[row['serial']])}"
+        elif mates < hosts.FEWEST_DRIVES:
+            cause, why = "can't tell", f"{row['host']} has {mates} drive{'s' if mates > 1 else ''} like it; {hosts.FEWEST_DRIVES} tell a host from a drive"
+        about = {name: row[name] for name in ("host", "drive", "serial", "model", "firmware", "test", "cell", "metric")}
+        numbers = {"value": float(row["value"]), "median": float(row["median"]), "by_pct": 100 * float(row["by"]), "z": float(row["z"]), "n": int(row["n"])}
+        told.append({**about, **numbers, "cause": cause, "why": why, "reason": reason(row["metric"], row["value"], row["median"], row["by"], row["n"] - 1)})
+    return told
+
+
+def reason(metric: str, value: float, median: float, by: float, peers: int) -> str:
+    """As a sentence: "write_iops 81,000 is 19 % worse than the median of 11 peers, 100,000"."""
+    shown, middle = units.apart(metric, value, median)
+    return f"{metric} {shown} is {100 * by:.0f} % worse than the median of {peers:.0f} peers, {middle}"
+
+
+def _low_hosts(low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]) -> list[dict[str, t.Any]]:
+    """One entry a host, told by its rate that is lowest, else by the latency that is highest."""
+    told = []
+    for host, rows in low.groupby("host", sort=False):
+        rates = rows[~rows["metric"].map(robust.metrics.is_latency).astype(bool)]
+        worst = (rates if len(rates) else rows).sort_values("by", ascending=False).iloc[0]
+        others = judged[(judged["model"] == worst["model"]) & (judged["host"] != host)]["host"].unique()
+        drives = judged[(judged["host"] == host) & judged["serial"].isin(worst["serials"])]["drive"].unique().tolist()
+        about = {name: worst[name] for name in ("model", "firmware", "test", "cell", "metric")}
+        differs = hosts.differences(str(host), snapshots, others)
+        told.append({"host": host, "by_pct": 100 * float(worst["by"]), "drives": drives, "differs": differs, **about, "z": float(worst["z"])})
+    return sorted(told, key=lambda entry: -entry["by_pct"])
+
+
+def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
+    """What changed since the run before: verdicts, and each model's figures, drive by drive. None where there was none."""
+    if not earlier:
+        return None
+    before = {(drive["host"], drive["drive"]): drive["verdict"] for drive in earlier[0]["drives"]}
+    verdicts = [
+        {"host": drive["host"], "drive": drive["drive"], "before": before.get((drive["host"], drive["drive"])), "now": drive["verdict"]}
+        for drive in judgement["drives"]
+        if before.get((drive["host"], drive["drive"])) != drive["verdict"]
+    ]
+    changes = trends.regressions(judged, [of_summary(earlier[0])])
+    return {"run": earlier[0]["run"]["id"], "verdicts": verdicts, "changes": _plain(changes)}

@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report/summary.json of runs on this controller: a baseline by its id, and the runs before one. Reads only."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ...module_utils.core.files import SCHEMA_VERSION, read_json
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from . import runs
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def read(results_dir: str, run_id: str) -> Mapping | None:
+    """A run's summary; None where it has none that can be read."""
+    if not RUN_ID_PATTERN.fullmatch(run_id):
+        return None
+    try:
+        found = read_json(os.path.join(results_dir, run_id, "report", "summary.json"))
+    except (OSError, ValueError):
+        return None
+    usable = isinstance(found, dict) and found.get("schema_version") == SCHEMA_VERSION and isinstance(found.get("drives"), list)
+    return found if usable and isinstance(found.get("run"), dict) else None
+
+
+def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
+    """Summaries of the runs of this name that began before this one, newest first, at most so many."""
+    name, run_id, started = run["run"]["name"], run["run"]["id"], run.get("started") or ""
+    before = [own for own in runs.on_controller(results_dir) if own.name == name and own.id != run_id and own.started < started]
+    ids = [own.id for own in sorted(before, key=lambda own: (own.started, own.id), reverse=True)]
+    found = (read(results_dir, own_id) for own_id in ids[:most])
+    return [summary for summary in found if summary]

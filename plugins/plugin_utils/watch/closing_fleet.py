@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet at the end of a playbook: each model's figures, outliers, low hosts, and what changed since the last run. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common import units
+from . import progress
+
+Record = t.Mapping[str, t.Any]
+TITLES = ("MODEL", "FIRMWARE", "TEST", "METRIC", "N", "MEDIAN", "SPREAD", "WORST")
+# Of each kind; the report has all.
+MOST_LINES = 20
+CHANGED = ("worse", "better")
+
+
+def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
+    """fleet: of summary.json, {} for none. figures: the metric to show of each test."""
+    if fleet.get("problem"):
+        return [fleet["problem"]]
+    if not fleet:
+        return []
+    shown = [group for group in fleet["groups"] if group["metric"] == figures.get(group["test"])]
+    table = progress.columns([TITLES, *[_row(group) for group in shown]], indent="") if shown else []
+    return table + _few(fleet) + _most(_outliers(fleet)) + _most(_low_hosts(fleet)) + _chance(fleet) + _most(_since(fleet))
+
+
+def _row(group: Record) -> tuple[str, ...]:
+    metric, worst = group["metric"], group["worst"]
+    median, value = (units.show(metric, number) for number in (group["median"], worst["value"]))
+    spread = f"±{units.rounded(100 * group['spread'], 2)} %"
+    return (group["model"], group["firmware"], group["test"], metric, str(group["n"]), median, spread, f"{value} {worst['host']} {worst['drive']}")
+
+
+def _few(fleet: Record) -> list[str]:
+    names = {(row["model"], row["firmware"]): row for row in fleet["too_few"]}
+    told = [f"{' '.join(filter(None, name)) or 'no model'} ({row['n']})" for name, row in names.items()]
+    return [f"too few peers to judge by, {row['needed']} are needed: {', '.join(told)}" for row in list(names.values())[:1]]
+
+
+def _outliers(fleet: Record) -> list[str]:
+    """One line a drive and test, by its worst figure."""
+    worst: dict[tuple[str, str, str], Record] = {}
+    for outlier in fleet["outliers"]:
+        worst.setdefault((outlier["host"], outlier["drive"], outlier["test"]), outlier)
+    return [f"outlier: {host} {drive} {test}: {item['reason']}; {item['cause']}: {item['why']}" for (host, drive, test), item in worst.items()]
+
+
+def _low_hosts(fleet: Record) -> list[str]:
+    return [
+        f"low host: {item['host']}: its {len(item['drives'])} drives are {units.rounded(item['by_pct'], 2)} % worse in {item['test']} {item['metric']}"
+        f" than the other hosts'; {'; '.join(item['differs']) or 'its snapshot tells no difference'}"
+        for item in fleet["low_hosts"]
+    ]
+
+
+def _chance(fleet: Record) -> list[str]:
+    if not fleet["comparisons"]:
+        return []
+    return [f"{fleet['flagged']} of {fleet['comparisons']} figures stand out; at most about {units.rounded(fleet['expected_false'], 2)} of them by chance"]
+
+
+def _since(fleet: Record) -> list[str]:
+    since = fleet.get("since")
+    if not since:
+        return []
+    told = [f"since {since['run']}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}" for item in since["verdicts"]]
+    told += [
+        f"since {since['run']}: {item['model']} {item['test']} {item['metric']} is {units.rounded(100 * abs(item['by']), 2)} % {item['verdict']}"
+        f" (n={item['n']})"
+        for item in since["changes"]
+        if item["verdict"] in CHANGED
+    ]
+    return told or [f"since {since['run']}: no verdict changed, and no figure was shown to"]
+
+
+def _word(verdict: str | None) -> str:
+    return (verdict or "new").replace("_", " ")
+
+
+def _most(told: list[str]) -> list[str]:
+    return told if len(told) <= MOST_LINES else [*told[:MOST_LINES], f"… and {len(told) - MOST_LINES} more of these in the report"]

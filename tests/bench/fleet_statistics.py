@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often a fleet of good drives is flagged, and how surely a bad drive or host is: the tables of docs/fleet.md.
+
+From the repository's root:  python tests/bench/fleet_statistics.py [--fleets 1000] [--seed 1] [--drives 8 24 96] [--table flags]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import typing as t
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
+
+# pylint: disable=wrong-import-position
+import numpy as np  # noqa: E402
+import pandas  # noqa: E402
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import hosts, outliers, robust  # noqa: E402
+
+# Independent ones, two of them tails: those that go together would make false flags rarer.
+METRICS = ("read_iops", "write_iops", "read_mean_latency_us", "write_mean_latency_us", "read_p99_9_latency_us", "write_p99_9_latency_us")
+DRIVES_A_HOST = 4
+NOISES = {"normal 3 %": ("normal", 0.03), "normal 10 %": ("normal", 0.10), "Student's t, 5 d.f., 3 %": ("t", 0.03)}
+
+
+class Rates(t.NamedTuple):
+    """Shares of the fleets with any drive and any host flagged, mean number of flags, and of drives flagged but for the practical threshold."""
+
+    drive: float
+    host: float
+    flags: float
+    by_chance_alone: float
+
+
+def fleet(random: np.random.Generator, drives: int, kind: str, noise: float) -> pandas.DataFrame:
+    """The long table of one fleet of good drives."""
+    names = np.arange(drives)
+    shape = (len(METRICS), drives)
+    spread = random.standard_normal(shape) if kind == "normal" else random.standard_t(5, shape) / np.sqrt(5 / 3)
+    # Tails spread evenly on a log scale, and wider.
+    values = np.concatenate([1000 * (1 + noise * spread[:4]), 1000 * np.exp(2 * noise * spread[4:])]).ravel()
+    labels = {"host": [f"h{number // DRIVES_A_HOST}" for number in names], "serial": [f"S{number}" for number in names]}
+    about = {"run": "r", "model": "M", "firmware": "1", "test": "iops", "cell": "c", "round": None}
+    return pandas.DataFrame(
+        {**{key: np.tile(given, len(METRICS)) for key, given in labels.items()}, "metric": np.repeat(METRICS, drives), "value": values}
+    ).assign(**about)
+
+
+def clean(fleets: int, drives: int, kind: str, noise: float, seed: int = 1) -> Rates:
+    """Flags in fleets of good drives."""
+    random = np.random.default_rng(seed)
+    drive = host = flags = alone = 0
+    for _fleet in range(fleets):
+        judged = outliers.held(fleet(random, drives, kind, noise))
+        found = int(judged["outlier"].sum())
+        drive, flags, host = drive + (found > 0), flags + found, host + (len(hosts.effects(judged)) > 0)
+        alone += bool((robust.discoveries(judged["p"]) & (judged["z"] > robust.Z_LIMIT)).any())
+    return Rates(drive / fleets, host / fleets, flags / fleets, alone / fleets)
+
+
+def slowed(table: pandas.DataFrame, which: t.Any, by: float, only: t.Sequence[str] = METRICS[:4]) -> pandas.DataFrame:
+    """Drives that are worse by a share in rates and means."""
+    worse = which & table["metric"].isin(only)
+    factor = np.where(table["metric"].str.endswith("_us"), 1 + by, 1 - by)
+    return table.assign(value=np.where(worse, table["value"] * factor, table["value"]))
+
+
+def power(fleets: int, drives: int, noise: float, by: float, seed: int = 1, only: t.Sequence[str] = METRICS[:4]) -> tuple[float, float]:
+    """(share of fleets whose one bad drive is flagged, share whose one bad host is, with nothing else called low)."""
+    random = np.random.default_rng(seed)
+    drive = host = 0
+    for _fleet in range(fleets):
+        good = fleet(random, drives, "normal", noise)
+        judged = outliers.held(slowed(good, good["serial"] == "S0", by, only))
+        drive += bool(judged.loc[judged["outlier"], "serial"].eq("S0").any())
+        low = hosts.effects(outliers.held(slowed(good, good["host"] == "h0", by, only)))
+        host += set(low["host"]) == {"h0"}
+    return drive / fleets, host / fleets
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fleets", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--drives", type=int, nargs="+", default=[8, 24, 96])
+    parser.add_argument("--table", choices=("flags", "power", "both"), default="both")
+    asked = parser.parse_args()
+    if asked.table != "power":
+        flags_table(asked)
+    if asked.table != "flags":
+        power_table(asked)
+
+
+def flags_table(asked: argparse.Namespace) -> None:
+    """False flags over fleets of good drives."""
+    print("| drives | noise | fleets with a drive flagged | with a host flagged | flags a fleet | without the 5 % threshold (stated: at most 0.05) |")
+    print("|---|---|---|---|---|---|")
+    for drives in asked.drives:
+        for name, (kind, noise) in NOISES.items():
+            rates = clean(asked.fleets, drives, kind, noise, asked.seed)
+            print(f"| {drives} | {name} | {rates.drive:.3f} | {rates.host:.3f} | {rates.flags:.3f} | {rates.by_chance_alone:.3f} |", flush=True)
+
+
+def power_table(asked: argparse.Namespace) -> None:
+    """How often one bad drive, or one bad host, is found."""
+    effects = (0.05, 0.07, 0.10, 0.15, 0.20, 0.30)
+    print("| drives | noise | bad | " + " | ".join(f"{100 * by:.0f} % worse" for by in effects) + " |")
+    print("|---|---|---|" + "---|" * len(effects))
+    for drives in asked.drives:
+        for noise in (0.01, 0.03):
+            found = [power(asked.fleets, drives, noise, by, asked.seed) for by in effects]
+            one = [power(asked.fleets, drives, noise, by, asked.seed, METRICS[:1])[0] for by in effects]
+            rows = {"drive": [pair[0] for pair in found], "drive, one metric of six": one}
+            rows.update({"host of 4 drives": [pair[1] for pair in found]} if drives > 8 + DRIVES_A_HOST else {})
+            for what, shares in rows.items():
+                print(f"| {drives} | {100 * noise:.0f} % | {what} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

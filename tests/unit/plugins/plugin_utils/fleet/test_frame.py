@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The long table: from records, and as the store has it."""
+
+from __future__ import annotations
+
+import pandas
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import frame, outliers
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
+
+STORE = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test", "round", "cell", "metric", "unit", "value")
+
+
+def table(cells=False, **options):
+    run, records = fleet(**options)
+    run["asked"][0]["engine"] = "io_uring"
+    return frame.of_run(run, records, judge.valid_tests(run, records), cells=cells)
+
+
+@pytest.mark.parametrize("cells", [False, True])
+def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
+    rows = table(cells, hosts=1, drives=2)
+    assert tuple(rows.columns) == frame.COLUMNS and len(rows) == 8 and rows["round"].isna().all()
+    first = rows.iloc[0].drop(["value", "round"]).tolist()
+    assert first == ["r2", "h0", "S0-0", "S0-0", MODEL, "D1MU020", 960, 512, "nvme", "io_uring", "iops", "c", "write_iops", "IOPS"]
+    # Measured by another engine: no peers.
+    assert len(outliers.too_few(outliers.held(rows))) == 2
+
+
+def test_the_stores_long_table_is_judged_alike():
+    rows = table(slow={(2, 1): 0.8})
+    stored = rows[list(STORE)].assign(round=0, cell=None)
+    texts = ("run", "host", "serial", "model", "firmware", "link", "test", "metric", "unit")
+    stored = stored.assign(**{name: stored[name].astype("category") for name in texts})
+    rounds = stored.assign(round=3, value=1.0)
+    found = outliers.held(pandas.concat([stored, rounds]))
+    assert len(found) == len(rows) and found.loc[found["outlier"], "drive"].unique().tolist() == ["S2-1"]
+
+
+def test_two_runs_of_a_drive_are_no_peers_of_each_other():
+    with pytest.raises(ValueError, match="judge one run at a time"):
+        outliers.held(pandas.concat([table(), table(run_id="r3")]))

@@ -1,0 +1,22 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A short sample of tests/bench/fleet_statistics.py, whose tables are in docs/fleet.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.tests.bench import fleet_statistics as bench
+
+
+@pytest.mark.parametrize("drives", [8, 24])
+def test_good_fleets_are_flagged_no_more_often_than_is_said(drives):
+    rates = bench.clean(100, drives, "normal", 0.03, seed=7)
+    # At most 5 of 100 are expected; 12 would come by chance once in a thousand such samples.
+    assert rates.by_chance_alone < 0.12 and rates.drive < 0.12 and rates.host < 0.12
+
+
+def test_a_bad_drive_and_a_bad_host_are_found():
+    assert bench.power(20, 24, 0.01, 0.15) == (1.0, 1.0)
+    assert bench.power(20, 24, 0.01, 0.0)[0] < 0.2

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leave-one-out statistics against their definition, and the chances that they give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import robust
+
+VALUES = st.lists(st.integers(1, 50), min_size=2, max_size=30)
+
+
+@given(VALUES)
+def test_a_median_and_a_spread_never_include_the_drive_itself(values):
+    numbers = np.array(values, dtype=float)
+    rest = [np.delete(numbers, index) for index in range(len(numbers))]
+    medians = robust.without_each(numbers)
+    assert medians.tolist() == [np.median(others) for others in rest]
+    wanted = [np.median(np.abs(others - np.median(others))) for others in rest]
+    assert robust.spread_without_each(numbers, medians).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("metric", "bad", "by"),
+    [("write_iops", 80.0, 0.2), ("write_mean_latency_us", 120.0, 0.2), ("read_p99_9_latency_us", 120.0, 0.2), ("write_iops", 120.0, -0.2)],
+)
+def test_only_the_bad_direction_is_worse_than_the_median(metric, bad, by):
+    held = robust.hold(metric, [100.0] * 11 + [bad])
+    assert held.by[-1] == pytest.approx(by) and held.median[-1] == pytest.approx(100)
+    # Drives that are alike to the last digit have a spread of 0: the floor says how much is nothing.
+    assert (held.z[-1] > robust.Z_LIMIT) == (by > 0) and abs(held.z[:-1]).max() == 0
+
+
+def test_two_bad_drives_of_eight_do_not_hide_each_other():
+    held = robust.hold("iops", [100, 101, 99, 100.5, 99.5, 100.2, 70, 69])
+    assert held.z[-2:].min() > robust.Z_LIMIT > held.z[:-2].max()
+
+
+def test_a_dead_drive_and_a_dead_group_give_figures():
+    assert robust.hold("iops", [0.0] + [5.0] * 8).by[0] == 1
+    assert robust.hold("iops", [0.0] * 9).z.tolist() == [0] * 9
+
+
+@pytest.mark.parametrize("others", [7, 8, 15, 48])
+def test_good_drives_are_as_seldom_as_bad_as_is_said(others):
+    """A short sample of tests/bench/fleet_statistics.py: 1 % of good drives have a chance below 1 %."""
+    noise = np.random.default_rng(others)
+    fleets = noise.standard_normal((60_000, others + 1))
+    median = np.median(fleets[:, 1:], axis=1)
+    mad = np.median(np.abs(fleets[:, 1:] - median[:, None]), axis=1)
+    z = 0.6745 * (fleets[:, 0] - median) / mad
+    assert np.mean(robust.chance(z, others) < 0.01) == pytest.approx(0.01, abs=0.002)
+
+
+def test_discoveries_are_those_of_benjamini_and_hochberg():
+    # The example of their paper (15 comparisons, 4 stand).
+    chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+    assert robust.discoveries(chances).sum() == 4
+    assert robust.discoveries(chances[:6], of=15).sum() == 4
+    assert robust.discoveries([]).tolist() == []

@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet of summary.json over constructed fleets: known bad drives, bad hosts, and none."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, retest, section
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import SNAPSHOT, fleet, measured
+
+
+def made(run, records, earlier=()):
+    """The section, held to its schema and to be JSON."""
+    found = section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records), earlier)
+    schema = schemas.load("summary")
+    jsonschema.Draft202012Validator({**schema["$defs"]["fleet"], "$defs": schema["$defs"]}).validate(json.loads(json.dumps(found, allow_nan=False)))
+    return found
+
+
+def summary(run, records, earlier=()):
+    judgement = judge.judge(run, records)
+    return {"schema_version": 1, "run": run["run"], "drives": judgement["drives"], "fleet": made(run, records, earlier)}
+
+
+def flagged(found):
+    return sorted({(item["host"], item["drive"]) for item in found["outliers"]})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fleet_of_good_drives_has_nothing_to_tell(seed):
+    found = made(*fleet(seed=seed))
+    assert (found["outliers"], found["low_hosts"], found["too_few"], found["since"]) == ([], [], [], None)
+    group = next(item for item in found["groups"] if item["metric"] == "write_iops")
+    assert (group["n"], group["model"], group["firmware"]) == (24, "MTFDDAK960TDS", "D1MU020")
+    assert group["median"] == pytest.approx(100_000, rel=0.01) and 0 < group["spread"] < 0.02
+    assert found["comparisons"] == 24 * 4 and found["expected_false"] == pytest.approx(0.05)
+
+
+def test_a_bad_drive_is_named_with_its_peers_median_and_its_host_is_not():
+    found = made(*fleet(slow={(2, 1): 0.8}))
+    assert flagged(found) == [("h2", "S2-1")] and found["low_hosts"] == []
+    worst = next(item for item in found["outliers"] if item["metric"] == "write_iops")
+    assert worst["by_pct"] == pytest.approx(20, abs=3) and worst["n"] == 24 and worst["cause"] == "drive"
+    assert "worse than the median of 23 peers" in worst["reason"]
+
+
+def test_a_faster_drive_is_none():
+    assert made(*fleet(slow={(2, 1): 1.3}))["outliers"] == []
+
+
+def test_a_bad_host_is_named_with_what_differs_and_its_drives_are_not_blamed():
+    other = {**SNAPSHOT, "bios": "AMI 2.4", "command_line": "root=UUID=2 quiet intel_idle.max_cstate=9"}
+    found = made(*fleet(low={3: 0.82}, snapshots={3: other}))
+    assert found["outliers"] == []
+    [host] = found["low_hosts"]
+    assert host["host"] == "h3" and host["by_pct"] == pytest.approx(18, abs=3) and sorted(host["drives"]) == ["S3-0", "S3-1", "S3-2", "S3-3"]
+    assert host["differs"] == ["bios: AMI 2.4 where 5 of 5 others have AMI 2.6", "kernel argument intel_idle.max_cstate: 9 where 5 of 5 others have none"]
+
+
+def test_a_bad_drive_on_a_bad_host_is_still_named():
+    found = made(*fleet(hosts=8, low={3: 0.82}, slow={(3, 0): 0.6, (5, 2): 0.8}))
+    assert [item["host"] for item in found["low_hosts"]] == ["h3"] and flagged(found) == [("h3", "S3-0"), ("h5", "S5-2")]
+
+
+def test_two_bad_drives_of_four_do_not_make_a_bad_host():
+    found = made(*fleet(slow={(1, 0): 0.7, (1, 1): 0.7}))
+    assert found["low_hosts"] == [] and flagged(found) == [("h1", "S1-0"), ("h1", "S1-1")]
+
+
+def test_a_host_with_few_drives_cannot_be_told_from_its_drive():
+    found = made(*fleet(hosts=12, drives=1, slow={(4, 0): 0.7}))
+    assert {item["cause"] for item in found["outliers"]} == {"can't tell"}
+
+
+def test_a_drive_that_was_low_on_two_hosts_is_the_drive():
+    run, records = fleet(hosts=12, drives=1, slow={(4, 0): 0.7})
+    before = {"run": {"id": "r1"}, "drives": [], "fleet": {"outliers": [{"serial": "S4-0", "host": "h9"}]}}
+    found = made(run, records, [before])
+    assert {(item["cause"], item["why"]) for item in found["outliers"]} == {("drive", "it was low on h9 and on h4")}
+
+
+@pytest.mark.parametrize(("drives", "few"), [(7, [(7, 8)]), (8, [])])
+def test_fewer_than_eight_are_reported_and_not_judged(drives, few):
+    found = made(*fleet(hosts=1, drives=drives, slow={(0, 0): 0.5}))
+    assert [(item["n"], item["needed"]) for item in found["too_few"]] == few and found["groups"][0]["n"] == drives
+    assert (flagged(found) == []) == bool(few)
+
+
+def test_another_firmware_is_no_peer_and_both_are_compared():
+    run, records = fleet(hosts=4)
+    _other, newer = fleet(hosts=4, firmware="D1MU030", low=dict.fromkeys(range(4), 0.8), seed=2)
+    for record in newer:
+        record["host"] = "n" + record["host"]
+    found = made(run, records + newer)
+    assert found["outliers"] == [] and {item["n"] for item in found["groups"]} == {16}
+    told = next(item for item in found["firmwares"] if item["metric"] == "write_iops")
+    assert (told["firmware"], told["against"], told["verdict"]) == ("D1MU030", "D1MU020", "worse") and told["by"] == pytest.approx(0.25, abs=0.05)
+
+
+def test_what_did_not_count_is_nobodys_peer():
+    run, records = fleet(hosts=2)
+    next(record for record in records if record["kind"] == "test")["outcome"] = "invalid"
+    found = made(run, records)
+    assert [item["n"] for item in found["too_few"]] == [7]
+
+
+def test_since_the_last_run_a_verdict_and_a_model_changed():
+    limit = [{"metric": "write_iops", "min": 95_000}]
+    before = summary(*fleet(run_id="r1", criteria=limit, noise=0.001))
+    run, records = fleet(criteria=limit, low=dict.fromkeys(range(6), 0.9), noise=0.001)
+    found = made(run, records, [before])["since"]
+    assert found["run"] == "r1" and len(found["verdicts"]) == 24 and found["verdicts"][0] == {"host": "h0", "drive": "S0-0", "before": "pass", "now": "fail"}
+    told = next(item for item in found["changes"] if item["metric"] == "write_iops")
+    assert told["verdict"] == "worse" and told["n"] == 24 and told["by"] == pytest.approx(1 / 0.9 - 1, abs=0.01)
+
+
+def test_an_empty_run_has_an_empty_fleet():
+    found = made({"run": {"id": "r"}, "asked": [], "tests": {}}, [])
+    assert found["groups"] == [] and found["too_few"] == [] and found["comparisons"] == 0
+
+
+def test_without_pandas_the_run_is_judged_and_says_what_to_install(monkeypatch):
+    run, records = fleet(criteria=[{"metric": "write_iops", "min_of_median": 0.9}])
+    monkeypatch.setattr(judging.packages, "PACKAGES", ("pandas", "no_such_package"))
+    judged = judging.judge_run("/nowhere", run, records)
+    assert "lacks no_such_package; run: " in judged.fleet["problem"] and judged.fleet["groups"] == []
+    assert judged.judgement["verdicts"]["invalid"] == 24
+
+
+def test_relative_criteria_are_judged_by_the_peers(tmp_path):
+    run, records = fleet(criteria=[{"metric": "write_iops", "min_of_median": 0.9}], slow={(2, 1): 0.8})
+    drives = {drive["drive"]: drive for drive in judging.judge_run(str(tmp_path), run, records).judgement["drives"]}
+    assert [name for name, drive in drives.items() if drive["verdict"] != "pass"] == ["S2-1"]
+    assert "min_of_median 0.9: median of 23 peers)" in drives["S2-1"]["reasons"][0]
+    # Of a single cell too.
+    run["criteria"] = [{"test": "iops", "cell": "c", "metric": "write_iops", "min_of_median": 0.9}]
+    assert judging.judge_run(str(tmp_path), run, records).judgement["verdicts"]["fail"] == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict", "reason"),
+    [
+        ([], "invalid", "iops: too few peers: 4 like it, 8 are needed (criterion write_iops min_of_median 0.9)"),
+        ([{"metric": "write_iops", "min": 5}], "pass", "iops: too few peers: 4 like it, 8 are needed (criterion write_iops min_of_median 0.9)"),
+    ],
+)
+def test_too_few_peers_are_no_pass_where_nothing_else_is_held(tmp_path, more, verdict, reason):
+    run, records = fleet(hosts=1, criteria=[{"metric": "write_iops", "min_of_median": 0.9}, *more])
+    drives = judging.judge_run(str(tmp_path), run, records).judgement["drives"]
+    assert {drive["verdict"] for drive in drives} == {verdict} and all(reason in drive["reasons"] for drive in drives)
+
+
+def test_a_baseline_run_is_held_drive_by_drive(tmp_path):
+    folder = tmp_path / "r1" / "report"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps(summary(*fleet(hosts=1, run_id="r1"))))
+    run, records = fleet(hosts=1, slow={(0, 2): 0.7}, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}])
+    drives = judging.judge_run(str(tmp_path), run, records).judgement["drives"]
+    assert [drive["verdict"] for drive in drives] == ["pass", "pass", "fail", "pass"] and "in run r1" in drives[2]["reasons"][0]
+    run["criteria"][0]["baseline"] = "r0"
+    assert judging.judge_run(str(tmp_path), run, records).judgement["verdicts"]["invalid"] == 4
+
+
+def test_an_outlier_alone_fails_nothing():
+    run, records = fleet(slow={(2, 1): 0.5}, criteria=[{"metric": "write_iops", "min": 1}])
+    assert judge.judge(run, records)["verdicts"]["pass"] == 24 and flagged(made(run, records))
+
+
+def test_an_outlier_is_measured_again_once_and_never_the_whole_fleet():
+    found = made(*fleet(slow={(2, 1): 0.8}))
+    assert [again[:3] for again in retest.wanted(found, {}, 24, 1)] == [("h2", "S2-1", ("iops",))]
+    assert retest.wanted(found, {("h2", "S2-1", "iops"): 2}, 24, 1) == retest.wanted(found, {}, 24, 0) == []
+    many = {"outliers": [{"host": f"h{number}", "drive": "d", "test": "iops"} for number in range(7)]}
+    assert retest.wanted(many, {}, 24, 1) == []
+
+
+def test_a_record_of_a_test_without_its_drive_is_still_a_figure():
+    run, records = fleet(hosts=1, drives=0)
+    assert made(run, [*records, measured("h0", "S9", 5.0)])["too_few"][0]["model"] == ""
