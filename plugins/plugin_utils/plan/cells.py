@@ -14,7 +14,7 @@ UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
 # What all cells of a matrix share.
-CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s")
+CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine")
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
@@ -31,31 +31,44 @@ def size_bytes(text: str | int) -> int:
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65; then, where given, 1000iops, batch16, ramp5s."""
+    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65; then, if given, 1000iops, batch16, ramp5s, sync."""
     size = cell["block_size_bytes"]
     shown = f"{size}b" if size % 1024 else f"{size // 1024}k"
     mix = "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}"
     rate = f"-{cell['rate_iops']}iops" if cell.get("rate_iops") else ""
     rate += f"-batch{cell['batch']}" if cell.get("batch") else ""
     rate += f"-ramp{cell['ramp_s']}s" if cell.get("ramp_s") else ""
+    rate += f"-{cell['ioengine']}" if cell.get("ioengine") else ""
     return f"{cell['access'][:4].replace('sequ', 'seq')}-{shown}-{mix}-tc{cell['threads']}-qd{cell['queue_depth']}{rate}"
 
 
 def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
-    """The cells of a test that fits the schema and has its defaults: the matrix in its nesting, then the single ones."""
-    sources = []
+    """The cells of a test that fits the schema and has its defaults, as the plan has them."""
+    return [rendered(source) for source in sources(test)]
+
+
+def sources(test: t.Mapping[str, t.Any]) -> list[Cell]:
+    """The cells as a test file would list them: the matrix in its nesting, then the single ones."""
+    found: list[Cell] = []
     matrix = test.get("matrix")
     if matrix:
         axes = [matrix[axis] if isinstance(matrix[axis], list) else [matrix[axis]] for axis in MATRIX_AXES]
         rest = {key: matrix[key] for key in CELL_KEYS if key in matrix}
-        sources += [{**dict(zip(MATRIX_AXES, point)), **rest} for point in itertools.product(*axes)]
-    return [_rendered(source) for source in sources + test["cells"]]
+        found += [{**dict(zip(MATRIX_AXES, point)), **rest} for point in itertools.product(*axes)]
+    return [*found, *test["cells"]]
 
 
-def _rendered(source: t.Mapping[str, t.Any]) -> Cell:
+def rendered(source: t.Mapping[str, t.Any]) -> Cell:
+    """A cell of a test file as the plan has it: with its id, and the block size in bytes."""
     cell = {key: value for key, value in source.items() if key != "block_size"}
     cell["block_size_bytes"] = size_bytes(source["block_size"])
     return {"id": cell_id(cell), **cell}
+
+
+def short_names(cells: t.Sequence[Cell]) -> list[str]:
+    """The cells' ids without the threads, depth and so on at their end, where they differ without."""
+    short = ["-".join(cell["id"].split("-")[:3]) for cell in cells]
+    return short if len(set(short)) == len(short) else [cell["id"] for cell in cells]
 
 
 def static_problems(cells: t.Sequence[Cell]) -> list[str]:
@@ -72,6 +85,8 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
         if cell.get("ramp_s", 0) >= cell["runtime_s"]:
             # fio then gives figures of a moment.
             found.append(f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of {cell['runtime_s']}")
+        if cell.get("ioengine") == "sync" and cell["queue_depth"] > 1:
+            found.append(f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of {cell['queue_depth']}; use more threads")
         if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):
             found.append(f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction")
     names = [cell["id"] for cell in cells]
@@ -91,9 +106,10 @@ def track(tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]) -
     for index, item in enumerate(tracked):
         where = f"steady_state.tracked[{index}]"
         wanted = {key: value for key, value in item.items() if key not in ("metric", "block_size")}
-        wanted["block_size_bytes"] = size_bytes(item["block_size"])
+        if "block_size" in item:
+            wanted["block_size_bytes"] = size_bytes(item["block_size"])
         matches = [cell for cell in cells if all(cell[key] == value for key, value in wanted.items())]
-        described = ", ".join(f"{key} {item[key]}" for key in item if key != "metric")
+        described = ", ".join(f"{key} {item[key]}" for key in item if key != "metric") or "no key but the metric"
         if not matches:
             wrong.append(f"{where}: the test has no cell with {described}")
         elif len({cell["id"] for cell in matches}) > 1:

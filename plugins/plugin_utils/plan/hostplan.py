@@ -8,11 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from ..common import schema as schemas
+from ..common import values as numbers
 from . import render as planning
-from . import limits, tuning, tuning_values
+from . import limits, times, tuning, tuning_values
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
+    "ssd_assumed_write_mib_s",
     "ssd_criteria",
     "ssd_leave",
     "ssd_look",
@@ -22,6 +24,7 @@ VARIABLES = (
     "ssd_sample_interval_s",
     "ssd_step",
     "ssd_tests_dirs",
+    "ssd_time_budget",
     "ssd_unknown_causes",
     "ssd_validity_limits",
     *tuning.VARIABLES,
@@ -48,17 +51,50 @@ def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str,
     return tuning.build(values, tuning.wanted(values, run_tags, skip_tags), keep)
 
 
-def tests(variables: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """The tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises PlanError."""
+Drives = t.Sequence[t.Mapping[str, t.Any]]
+
+
+def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[str, t.Any]]:
+    """The tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises PlanError.
+
+    drives: as drive_facts returns them; with ssd_time_budget only the tests that fit (times.within) on all of them.
+    """
     step = variables["ssd_step"]
     if step == "qualify":
-        return planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
+        asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
+        kept, left_out = _within(asked, variables, drives)
+        if left_out and not kept:
+            name, longest_s = min(left_out.items(), key=lambda item: item[1])
+            problem = f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, {name}, may take {longest_s / 3600:.1f} h"
+            raise planning.PlanError([f"{problem}; give more time or a shorter plan"])
+        return kept
     return [] if step == "tune" else planning.step_plan(step, variables)
 
 
 def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
     """What a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step. Raises PlanError."""
     return limits.merged(variables) if variables["ssd_step"] == "qualify" else []
+
+
+def left_out(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, float]:
+    """The tests that ssd_time_budget leaves out on a host, {name: their longest time in s}. Raises PlanError."""
+    if variables["ssd_step"] != "qualify":
+        return {}
+    return _within(planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]), variables, drives)[1]
+
+
+def _within(asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
+    most_s = times.budget_s(variables.get("ssd_time_budget"))
+    identities = [drive["identity"] for drive in drives if (drive.get("identity") or {}).get("logical_block_size_bytes")]
+    if most_s is None or not identities:
+        return asked, {}
+    rate = numbers.number(variables["ssd_assumed_write_mib_s"]) or 0
+    # What purge_method says counts for the tests that leave the method open.
+    method = variables["purge_method"]
+    timed = [{**test, "purge": {"method": method if test["purge"]["method"] == "auto" else test["purge"]["method"]}} for test in asked]
+    kept, rest = times.within(timed, identities, most_s, max(float(rate), 0.001) * times.MIB)
+    names = {test["name"] for test in kept}
+    return [test for test in asked if test["name"] in names], rest
 
 
 def build(
@@ -74,7 +110,7 @@ def build(
     values = schemas.plain({name: variables[name] for name in (*VARIABLES, *TAGS) if name in VARIABLES or name in variables})
     values["ssd_criteria"] = criteria(values)
     return planning.render(
-        tests(values),
+        tests(values, drives),
         run=run,
         host=host,
         boot_id=boot_id,

@@ -24,6 +24,8 @@ WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
 IOENGINES = ("libaio", "io_uring")
+# Of a test, what only the controller needs.
+NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats")
 OVERWRITE_BLOCK_BYTES = 131_072
 # rw= of fio by access, for reads alone, writes alone, and both.
 RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
@@ -127,6 +129,8 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
     empty = {
         "name": step,
         "source": "",
+        "description": "",
+        "repeats": None,
         "origin": f"the step {step}",
         "own_cells": True,
         "active_range_pct": 100,
@@ -153,7 +157,7 @@ def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[s
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test, identity)
     engine = settings["workload_ioengine"]
-    done = {key: copy.deepcopy(value) for key, value in test.items() if key not in ("origin", "own_cells")}
+    done = {key: copy.deepcopy(value) for key, value in test.items() if key not in NOT_FOR_HOSTS}
     done["purge"] = purge
     if purge["method"] in ("auto", "overwrite"):
         purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
@@ -200,7 +204,7 @@ def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
         section.update(size=share, offset_increment=share)
     if cell.get("rate_iops"):
         section["rate_iops"] = _rate(cell)
-    section.update({key: cell[key] for key in ("batch", "ramp_s") if cell.get(key)})
+    section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine") if cell.get(key)})
     return section
 
 

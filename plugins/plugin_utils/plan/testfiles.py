@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import typing as t
 from pathlib import Path
 
@@ -91,22 +92,23 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     """The checked tests of a plan, in order.
 
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
-    A test: name, title, source, origin, own_cells (the site chose the cells), purge {method}, precondition {passes,
-    block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None, after_steady_rounds (docs/internals.md, "A
-    rendered test", without job texts). Raises PlanError with every problem at once.
+    A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it) or None, purge
+    {method}, precondition {passes, block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None,
+    after_steady_rounds (docs/internals.md, "A rendered test", without job texts). Raises PlanError with every problem at once.
     """
     library = Library(dirs)
     sources = _plan_sources(schemas.plain(ssd_plan), library)
     tests, problems = [], []
     for source in sources:
         try:
-            tests.append(_load_test(source, library))
+            tests += _load_tests(source, library)
         except PlanError as error:
             problems += error.problems
     names = [test["name"] for test in tests]
     for test in {test["name"]: test for test in tests if names.count(test["name"]) > 1}.values():
         problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
     problems += unwritten.problems(tests)
+    problems += _repeat_problems(tests)
     if problems:
         raise PlanError(problems)
     return tests
@@ -133,8 +135,22 @@ def _no_plan(name: str, library: Library) -> str:
     return f"ssd_plan: no plan file named {name!r}{schemas.suggestion(name, known)} (known plans: {', '.join(known)})"
 
 
-def _load_test(entry: Source, library: Library) -> Test:
-    """One entry of a plan as a checked test. Raises PlanError."""
+def _repeat_problems(tests: t.Sequence[Test]) -> list[str]:
+    """`repeats` names a test before it, of the same cells: else there is nothing to compare."""
+    found: list[str] = []
+    before: dict[str, Test] = {}
+    for test in tests:
+        other, name = before.get(test["repeats"] or ""), test["repeats"]
+        before[test["name"]] = test
+        if name and other is None:
+            found.append(f"{test['origin']}: repeats: {name!r} names no test before it{schemas.suggestion(name, list(before))}")
+        elif other and [cell["id"] for cell in other["cells"]] != [cell["id"] for cell in test["cells"]]:
+            found.append(f"{test['origin']}: repeats: {name!r} has other cells than {test['name']!r}, so nothing can be compared")
+    return found
+
+
+def _load_tests(entry: Source, library: Library) -> list[Test]:
+    """One entry of a plan as checked tests: one, or with each_cell one for each cell. Raises PlanError."""
     source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
     data, own_cells = _flatten(source, library, ())
     schema = schemas.load("test")
@@ -142,7 +158,21 @@ def _load_test(entry: Source, library: Library) -> Test:
     data = {key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value for key, value in data.items()}
     _raise_for(source.origin, schemas.problems(data, schema) + ([] if "name" in data else ["name: is missing"]))
     test = schemas.with_defaults({"title": data["name"], **data}, schema)
-    return _normalised(test, source.origin, own_cells)
+    tests = _split(test) if test["each_cell"] else [test]
+    # The names of its cells may have made a test's name too long.
+    _raise_for(source.origin, [problem for one in tests for problem in schemas.problems({"name": one["name"]}, schema)])
+    return [_normalised(one, source.origin, own_cells) for one in tests]
+
+
+def _split(test: Test) -> list[Test]:
+    """A test of each cell, named without what all cells share: micron-rand-4k-w100."""
+    sources = celling.sources(test)
+    names = celling.short_names([celling.rendered(source) for source in sources])
+    tests = []
+    for source, name in zip(sources, names):
+        made = copy.deepcopy({**test, "name": f"{test['name']}-{name}", "title": f"{test['title']}: {name}", "matrix": None, "cells": [source]})
+        tests.append(made)
+    return tests
 
 
 def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -> Source:
@@ -203,9 +233,11 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     return {
         "name": test["name"],
         "title": test["title"],
+        "description": " ".join(test["description"].split()),
         "source": test["source"],
         "origin": origin,
         "own_cells": own_cells,
+        "repeats": test["repeats"],
         "purge": test["purge"] or {"method": "none"},
         "precondition": precondition,
         "active_range_pct": test["active_range_pct"],

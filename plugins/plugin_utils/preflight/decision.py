@@ -19,7 +19,7 @@ from ...module_utils.drive.entry import label
 from ..plan import hostplan, limits
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs
-from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, values
+from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, values, wear
 from . import plan_text as describe
 from .findings import Finding, Run, View
 
@@ -81,7 +81,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     chosen = {}
     for view in views:
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
-        found += wrong
+        found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
     warned = host_checks.warnings(views, run)
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
@@ -137,7 +137,8 @@ def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
     for view in views:
         if view.asked is not None:
             with contextlib.suppress(PlanError):
-                tests[view.name] = {test["name"]: definitions.about(test) for test in hostplan.tests(host_variables(view.asked))}
+                asked = hostplan.tests(host_variables(view.asked), view.drives or ())
+                tests[view.name] = {test["name"]: definitions.about(test) for test in asked}
     return tests
 
 
@@ -188,8 +189,29 @@ def _plan_text(
         elif view.name in plans and view.asked:
             eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
             looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
-            lines += describe.describe(plans[view.name], eligible, assumed_rate(view.asked), held_to, chosen[view.name], looks)
+            rate, ratings = assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
+            worn = {
+                drive["drive"]: wear.text(*wear.of_drive(drive, rate, chosen[view.name]), wear.rated_bytes(drive["expected"].get("model"), ratings))
+                for drive in plans[view.name]["drives"]
+            }
+            lines += describe.describe(plans[view.name], eligible, rate, held_to, chosen[view.name], looks, worn)
+            lines += _left_out(view)
     return lines
+
+
+def _left_out(view: View) -> list[str]:
+    """What ssd_time_budget leaves out on a host."""
+    variables = host_variables(view.asked or {})
+    rest = hostplan.left_out(variables, view.drives or ())
+    shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
+    return [f"  left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []
+
+
+def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purges.Chosen) -> list[Finding]:
+    """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that began."""
+    if plan is None or view.asked is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
+        return []
+    return wear.findings(view.name, plan, schemas.plain(view.asked), assumed_rate(view.asked), chosen)
 
 
 def _criteria(views: t.Sequence[View]) -> t.Any:

@@ -22,7 +22,7 @@ Tests = t.Mapping[str, t.Mapping[str, About]]
 
 def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it."""
-    keys = ("title", "source", "origin", "purge", "precondition", "active_range_pct", "rounds", "steady_state", "after_steady_rounds")
+    keys = ("title", "description", "source", "origin", "repeats", "purge", "precondition", "active_range_pct", "rounds", "steady_state", "after_steady_rounds")
     return {
         **{key: test[key] for key in keys},
         "tracked": (test["steady_state"] or {}).get("tracked", []),

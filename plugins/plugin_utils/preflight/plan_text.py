@@ -9,13 +9,12 @@ import typing as t
 
 from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
-from ..plan import cells as celling
+from ..plan import times
 from . import criteria as judging
 from . import instead, purges
 
-MIB = 1 << 20
-# Starting fio, its result and the journal, for each cell.
-CELL_OVERHEAD_S = 0.4
+MIB = times.MIB
+CELL_OVERHEAD_S = times.CELL_OVERHEAD_S
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
@@ -37,36 +36,8 @@ def estimate(plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Cho
 def _estimate_test(
     test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], bytes_per_s: float, offer: purges.Offer | None
 ) -> dict[str, t.Any]:
-    active = celling.active_range_bytes(test, identity)
-    purge_s = identity["size_bytes"] / bytes_per_s * purges.share_of_fill(test, offer)
-    fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
-    shortest, longest = _rounds_s(test, identity["size_bytes"] / bytes_per_s) if test["cells"] else (0.0, 0.0)
-    before_s = purge_s + fill_s
-    return {"test": test["name"], "min_s": round(before_s + shortest, 1), "max_s": round(before_s + longest, 1)}
-
-
-def _rounds_s(test: t.Mapping[str, t.Any], capacity_s: float) -> tuple[float, float]:
-    """Shortest and longest time of the rounds; `capacity_s`: to write the user capacity once at the assumed rate."""
-    rounds, steady = test["rounds"], test["steady_state"]
-    round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test["cells"])
-    bounds = []
-    if rounds["max"]:
-        bounds.append(rounds["max"] * round_s)
-    if rounds["time_limit_s"]:
-        bounds.append(rounds["time_limit_s"] + round_s)
-    by_bytes_s = rounds["capacity_multiple"] * capacity_s + round_s if rounds["capacity_multiple"] else None
-    longest = min(bounds) if bounds else by_bytes_s or 0.0
-    first_s = _first_steady_s(test, round_s, capacity_s) if steady else None
-    chances = [longest, *([first_s] if first_s else []), *([by_bytes_s] if by_bytes_s else [])]
-    return min(chances), longest
-
-
-def _first_steady_s(test: t.Mapping[str, t.Any], round_s: float, capacity_s: float) -> float:
-    """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
-    steady = test["steady_state"]
-    before_s = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
-    rounds = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
-    return before_s + rounds * round_s
+    shortest, longest = times.span_s(test, identity, bytes_per_s, purges.share_of_fill(test, offer))
+    return {"test": test["name"], "min_s": round(shortest, 1), "max_s": round(longest, 1)}
 
 
 def window_s(test: t.Mapping[str, t.Any]) -> float:
@@ -100,19 +71,20 @@ def describe(
     criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None,
     chosen: purges.Chosen | None = None,
     looks: t.Mapping[str, t.Mapping[str, t.Any]] | None = None,
+    wear: t.Mapping[str, str] | None = None,
 ) -> list[str]:
     """The lines that plan mode prints for one host.
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as it is known.
-    looks: what was looked at of each drive.
+    looks: what was looked at of each drive. wear: what wear.text says of each drive.
     """
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
-    for drive, times in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
+    for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
         lines.append(f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})")
         if (looks or {}).get(drive["drive"]):
             lines.append(f"    {look.text(looks[drive['drive']], capacity)}")
-        for number, (test, took) in enumerate(zip(drive["tests"], times["tests"]), start=1):
+        for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
@@ -120,7 +92,9 @@ def describe(
             lines += [f"       not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test["not_applicable"]).items()]
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
-        lines.append(f"    in all {span(times['min_s'], times['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)")
+        if (wear or {}).get(drive["drive"]):
+            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes {write_mib_s:g} MiB/s at most")
+        lines.append(f"    in all {span(took_all['min_s'], took_all['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)")
     return lines
 
 

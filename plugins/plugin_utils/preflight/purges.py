@@ -12,12 +12,9 @@ from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
 from ...module_utils.guard import rules
 from ..plan.purge_values import identity_after
+from ..plan.times import purge_share
 from .findings import DRIVES_SETTLED, Finding, Run, View
 
-# Methods that write or erase block by block: as slow as a full overwrite, as far as anybody can tell before.
-_FULL = ("overwrite", "nvme_sanitize_overwrite", "scsi_sanitize_overwrite", "scsi_format_unit", "ata_security_erase")
-# A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
-_SHARE_OF_FILL = 0.1
 Offer = t.Mapping[str, t.Any]
 # {(drive, test): the offer taken}
 Chosen = t.Dict[t.Tuple[str, str], Offer]
@@ -49,8 +46,7 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
 
 def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
     """How long a purge takes as a share of the time to write the drive once."""
-    method = offer["method"] if offer else test["purge"]["method"]
-    return 0.0 if method == "none" else 1.0 if method in _FULL else _SHARE_OF_FILL
+    return purge_share(offer["method"] if offer else test["purge"]["method"])
 
 
 def lines(offer: Offer) -> list[str]:

@@ -11,7 +11,7 @@ import typing as t
 from ...module_utils.measure import causes
 from ..common import values
 from ..common.schema import plain
-from ..plan import purge_values, tuning_values
+from ..plan import purge_values, times, tuning_values
 
 # Variables that a host must not have, with where they belong.
 MISPLACED = {
@@ -45,6 +45,39 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
 )
 
 
+WEAR_BUDGET = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(%|TB)\s*")
+
+
+def wear_budget(value: t.Any) -> tuple[float | None, float | None] | None:
+    """ssd_wear_budget as (share in per cent, None) or (None, bytes); None: no budget, or what `problems` tells of."""
+    match = WEAR_BUDGET.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    number = float(match[1])
+    return (number, None) if match[2] == "%" else (None, number * 10**12)
+
+
+def rating_problem(entry: t.Any) -> str:
+    """What is wrong with an entry of ssd_rated_tbw; "" if nothing is."""
+    if not isinstance(entry, t.Mapping) or set(entry) != {"model", "tbw"} or not isinstance(entry["model"], str):
+        return f"{entry!r} is not a mapping with model (a shell pattern) and tbw (terabytes)"
+    number = values.number(entry["tbw"])
+    return "" if number is not None and number > 0 else f"tbw: {entry['tbw']!r} is not a number of terabytes above 0"
+
+
+def _budget_problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+    found = []
+    time_budget = plain(asked.get("ssd_time_budget"))
+    if time_budget not in (None, "") and times.budget_s(time_budget) is None:
+        found.append(f"ssd_time_budget: {time_budget!r} must be empty or a time such as 90min, 2h or 1.5d")
+    budget, ratings = plain(asked.get("ssd_wear_budget")), plain(asked.get("ssd_rated_tbw"))
+    if budget not in (None, "") and wear_budget(budget) is None:
+        found.append(f"ssd_wear_budget: {budget!r} must be empty, a share such as 5% or an amount such as 20TB")
+    if ratings is not None and not isinstance(ratings, list):
+        return [*found, f"ssd_rated_tbw: {ratings!r} must be a list of mappings with model and tbw"]
+    return found + [f"ssd_rated_tbw: {problem}" for problem in map(rating_problem, ratings or []) if problem]
+
+
 # Variables that are one of a few words.
 WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is"), "ssd_unknown_causes": ("warn", "spoil")}
 
@@ -54,7 +87,7 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
     wrong += [(name, f"one of: {', '.join(words)}") for name, words in WORDS.items() if name in asked and plain(asked[name]) not in words]
     told = [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong]
-    return told + _limits(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
+    return told + _limits(asked) + _budget_problems(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
 
 
 def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:

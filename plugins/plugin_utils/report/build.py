@@ -125,7 +125,7 @@ def _files(sources: page.Sources) -> dict[str, str]:
     return {
         "plotly.min.js": _plotly_js(),
         "results.csv": report_files.csv_text(sources.run, sources.judgement, sources.records),
-        "summary.json": report_files.summary(sources.run, sources.judgement, sources.fleet),
+        "summary.json": report_files.summary(sources.run, sources.judgement, sources.fleet, page.derived_of(sources)),
         "junit.xml": report_files.junit(sources.run, sources.judgement),
         "index.html": _html(page.view(sources)),
     }

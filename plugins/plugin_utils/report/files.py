@@ -35,11 +35,19 @@ Mapping = t.Dict[str, t.Any]
 Records = t.Dict[t.Tuple[str, str, str], Mapping]
 
 
-def summary(run: Mapping, judgement: Mapping, fleet: Mapping) -> str:
-    """summary.json (plugin_utils/common/schemas/summary.schema.json). fleet: of fleet/judging.py."""
+def summary(run: Mapping, judgement: Mapping, fleet: Mapping, derived: t.Mapping[tuple[str, str], Mapping] | None = None) -> str:
+    """summary.json (plugin_utils/common/schemas/summary.schema.json).
+
+    fleet: of fleet/judging.py. derived: {(host, drive): {test: what derived.of_drive found}}.
+    """
+    drives = [_with_derived(drive, (derived or {}).get((drive["host"], drive["drive"]), {})) for drive in judgement["drives"]]
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
-    content = {"schema_version": SCHEMA_VERSION, "run": about, "verdicts": judgement["verdicts"], "fleet": fleet, "drives": judgement["drives"]}
+    content = {"schema_version": SCHEMA_VERSION, "run": about, "verdicts": judgement["verdicts"], "fleet": fleet, "drives": drives}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _with_derived(drive: Mapping, found: Mapping) -> Mapping:
+    return {**drive, "tests": [{**test, **found.get(test["test"], {})} for test in drive["tests"]]}
 
 
 def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:

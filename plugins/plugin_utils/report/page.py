@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ..common import units
 from ..results.judge import VERDICTS
-from . import conditions, curves
+from . import conditions, curves, derived
 from . import series as report_series
 from .raw import HostRaw, Measurement
 
@@ -103,7 +103,8 @@ def _drive(sources: Sources, index: int, judged: Mapping) -> Mapping:
     record = sources.drives.get((host, drive), {})
     identity = record.get("identity") or {}
     raw = sources.raw.get(host) or HostRaw({}, [], {}, {})
-    tests = [_test(sources, raw, judged, test, identity) for test in judged["tests"]]
+    found = _derived(sources, judged)
+    tests = [{**_test(sources, raw, judged, test, identity), **derived.lines(found.get(test["test"], {}))} for test in judged["tests"]]
     return {
         **{name: judged[name] for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")},
         "own_reasons": _own_reasons(judged),
@@ -115,6 +116,18 @@ def _drive(sources: Sources, index: int, judged: Mapping) -> Mapping:
         "warnings": conditions.warnings(sources.run, host, drive),
         "tests": tests,
     }
+
+
+def derived_of(sources: Sources) -> dict[tuple[str, str], Mapping]:
+    """What follows from the figures of several cells or tests (derived.of_drive), by (host, drive)."""
+    return {(judged["host"], judged["drive"]): _derived(sources, judged) for judged in sources.judgement["drives"]}
+
+
+def _derived(sources: Sources, judged: Mapping) -> Mapping:
+    host, drive = judged["host"], judged["drive"]
+    records = {test: record for (of_host, of_drive, test), record in sources.records.items() if (of_host, of_drive) == (host, drive)}
+    raw = sources.raw.get(host)
+    return derived.of_drive(judged, records, raw.tests.get(drive, {}) if raw else {}, sources.run.get("tests") or {})
 
 
 def _own_reasons(judged: Mapping) -> list[str]:
@@ -154,6 +167,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
     spec = raw.tests.get(judged["drive"], {}).get(test["test"], {})
     about = (sources.run.get("tests") or {}).get(test["test"]) or {}
     result = {**test, "series": None, "windows": [], "record": record or {}, "source": spec.get("source") or about.get("source")}
+    result["description"] = about.get("description")
     result["limits"] = [_limit(check) for check in test["criteria"]]
     if record is None:
         return dict(result, matrix=None, cells=[], latency=None, not_applicable=[], gap_s=None)

@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.plan_text import window_s
 
-PLANS = ("micron-p420m", "micron-p420m-dd", "iomemory-guide")
+PLANS = ("micron-p420m", "micron-p420m-dd", "micron-p420m-small", "iomemory-guide")
 
 
 def test_a_cards_own_sector_size_counts_for_what_follows():
@@ -31,7 +31,7 @@ def rendered(plan, block=512):
     )
 
 
-@pytest.mark.parametrize("plan", ["micron-p420m", "micron-p420m-dd"])
+@pytest.mark.parametrize("plan", ["micron-p420m", "micron-p420m-dd", "micron-p420m-small"])
 def test_a_window_spans_what_the_note_measures_and_comes_after_it_settled(plan):
     """TN-FD-15, figure 11: 3000 s to settle, 1600 s to measure; and no window of a real drive spans less than half an hour."""
     for test in load_plan(plan):
@@ -52,6 +52,10 @@ def test_a_shipped_saturation_test_waits_until_the_drive_can_have_left_its_fresh
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("block", [512, 4096])
 def test_they_fit_the_schema_and_keep_their_cells(plan, block):
+    if (plan, block) == ("micron-p420m-small", 4096):
+        with pytest.raises(PlanError, match="below the drive's logical block size"):
+            rendered(plan, block)
+        return
     done = rendered(plan, block)
     jsonschema.validate(json.loads(json.dumps(done)), schemas.load("plan"))
     for test in done["drives"][0]["tests"]:
@@ -60,7 +64,7 @@ def test_they_fit_the_schema_and_keep_their_cells(plan, block):
             assert test["not_applicable"] == [], test["name"]
 
 
-@pytest.mark.parametrize("plan, passes", [("micron-p420m", 2), ("micron-p420m-dd", 1)])
+@pytest.mark.parametrize("plan, passes", [("micron-p420m", 2), ("micron-p420m-small", 2), ("micron-p420m-dd", 1)])
 def test_micron_keeps_256_in_flight_on_at_most_8_threads(plan, passes):
     tests = load_plan(plan)
     for test in tests:
@@ -75,8 +79,17 @@ def test_micron_reads_all_after_one_fill_and_writes_one_metric_at_a_time():
     """TN-FD-15, Recommended Performance Testing Workflow: reads need purge and fill once, any other workload its own."""
     reads, *others = load_plan("micron-p420m")
     assert {cell["read_pct"] for cell in reads["cells"]} == {100}
-    assert len({(cell["access"], cell["block_size_bytes"]) for cell in reads["cells"]}) == len(reads["cells"]) == 2 * 6
+    assert len({(cell["access"], cell["block_size_bytes"]) for cell in reads["cells"]}) == len(reads["cells"]) == 2 * 12
     assert others and all(len(test["cells"]) == 1 and test["cells"][0]["read_pct"] < 100 for test in others)
+
+
+def test_micron_has_the_whole_of_figure_11():
+    """Random and sequential, 512 B to 1 MiB, reads, writes and mixes; what is below 4 KiB and writes is a plan of its own."""
+    tests = [*load_plan("micron-p420m"), *load_plan("micron-p420m-small")]
+    done = [(cell["access"], cell["read_pct"], cell["block_size_bytes"]) for test in tests for cell in test["cells"]]
+    wanted = {(access, mix, 512 << power) for access in ("random", "sequential") for mix in (0, 10, 30, 50, 70, 90, 100) for power in range(12)}
+    assert len(done) == len(wanted) and set(done) == wanted
+    assert {cell["block_size_bytes"] for test in load_plan("micron-p420m-small") for cell in test["cells"]} == {512, 1024, 2048}
 
 
 def test_zeros_are_written_by_the_fill_alone():

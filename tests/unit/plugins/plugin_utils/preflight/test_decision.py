@@ -296,3 +296,26 @@ def test_plan_mode_says_what_each_drive_will_be_held_to(fleet):
     assert "    criterion write_iops min 5 (model A*)" in text[:own] and "    no criterion applies" in text[own:]
     assert text.count("    no criterion applies") == 1
     assert not [line for line in decide(fleet(ssd_step="purge", ssd_mode="plan")).plan_text if "criteri" in line]
+
+
+def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_writes(fleet):
+    plan = [{"name": "read", "cells": [{"block_size": "4KiB", "read_pct": 100}], "rounds": {"max": 1}, "purge": False, "precondition": {"passes": 2}}]
+    given = {"ssd_plan": plan, "ssd_criteria": [], "model": "M1", "ssd_rated_tbw": [{"model": "M*", "tbw": 1}]}
+    assert decide(fleet(**given, ssd_wear_budget="1%")).findings == []
+    (found,) = decide(fleet(**given, ssd_wear_budget="0.01%")).findings
+    assert found.startswith("h1: drive S1: ssd_wear_budget: the plan may write 128 MiB, more than the 95.37 MiB of the budget; ")
+    (found,) = decide(fleet(ssd_wear_budget="lots")).findings
+    assert found.startswith("h1: ssd_wear_budget: 'lots' must be empty, a share such as 5%")
+    text = decide(fleet(**given, ssd_mode="plan")).plan_text
+    assert "    writes 128 MiB, 0.013 % of its rated 1 TB, if it writes 500 MiB/s at most" in text
+
+
+def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):
+    read = {"cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}], "purge": {"method": "none"}, "precondition": {"passes": 1}}
+    plan = [{**read, "name": "short", "rounds": {"max": 5}}, {**read, "name": "long", "rounds": {"max": 60}}]
+    decided = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="10min"))
+    assert decided.findings == [] and [entry["tests"] for entry in decided.record["asked"]] == [["short"]]
+    assert [test["name"] for test in decided.plans["h1"]["drives"][0]["tests"]] == ["short"]
+    assert "  left out by ssd_time_budget (10min a drive): long (up to 1 h)" in decided.plan_text
+    (found,) = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="1min")).findings
+    assert found.startswith("h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 0.1 h")

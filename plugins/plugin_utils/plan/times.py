@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long tests take, and which of a plan fit into a time budget. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ...module_utils.measure.rounds import cell_s
+from . import cells as celling
+
+MIB = 1 << 20
+# Starting fio, its result and the journal, for each cell.
+CELL_OVERHEAD_S = 0.4
+# Methods that write or erase block by block: as slow as a full overwrite, as far as anybody can tell before.
+SLOW_PURGES = ("overwrite", "nvme_sanitize_overwrite", "scsi_sanitize_overwrite", "scsi_format_unit", "ata_security_erase")
+# A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
+SHARE_OF_FILL = 0.1
+BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")
+UNIT_S = {"min": 60, "h": 3600, "d": 86400}
+Mapping = t.Mapping[str, t.Any]
+
+
+def budget_s(value: t.Any) -> float | None:
+    """Seconds of ssd_time_budget: 90min, 2h, 1.5d; None: no budget, or what preflight tells of."""
+    match = BUDGET.fullmatch(value) if isinstance(value, str) else None
+    return float(match[1]) * UNIT_S[match[2]] if match and float(match[1]) > 0 else None
+
+
+def purge_share(method: str) -> float:
+    """How long a purge takes as a share of the time to write the drive once."""
+    return 0.0 if method == "none" else 1.0 if method in SLOW_PURGES else SHARE_OF_FILL
+
+
+def span_s(test: Mapping, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
+    """Shortest and longest time of a test on a drive, purge and fill included. share: purge_share of the method, where it is known better."""
+    active = celling.active_range_bytes(test, identity)
+    purge_s = identity["size_bytes"] / bytes_per_s * (purge_share(test["purge"]["method"]) if share is None else share)
+    fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
+    shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test["cells"] else (0.0, 0.0)
+    return purge_s + fill_s + shortest, purge_s + fill_s + longest
+
+
+def rounds_s(test: Mapping, capacity_s: float) -> tuple[float, float]:
+    """Shortest and longest time of the rounds; `capacity_s`: to write the user capacity once at the assumed rate."""
+    rounds, steady = test["rounds"], test["steady_state"]
+    round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test["cells"])
+    bounds = []
+    if rounds["max"]:
+        bounds.append(rounds["max"] * round_s)
+    if rounds["time_limit_s"]:
+        bounds.append(rounds["time_limit_s"] + round_s)
+    by_bytes_s = rounds["capacity_multiple"] * capacity_s + round_s if rounds["capacity_multiple"] else None
+    longest = min(bounds) if bounds else by_bytes_s or 0.0
+    first_s = _first_steady_s(test, round_s, capacity_s) if steady else None
+    chances = [longest, *([first_s] if first_s else []), *([by_bytes_s] if by_bytes_s else [])]
+    return min(chances), longest
+
+
+def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
+    """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
+    steady = test["steady_state"]
+    before_s = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
+    rounds = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
+    return before_s + rounds * round_s
+
+
+def within(tests: t.Sequence[Mapping], identities: t.Sequence[Mapping], most_s: float, bytes_per_s: float) -> tuple[list[Mapping], dict[str, float]]:
+    """The tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its longest time}).
+
+    The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it fits into what those before
+    it leave. One that neither purges nor fills goes on from the state that the test before it left: it is left out with that.
+    """
+    kept: list[Mapping] = []
+    left_out: dict[str, float] = {}
+    used_s = 0.0
+    before_is_there = True
+    for test in tests:
+        follows = bool(kept or left_out) and test["purge"]["method"] == "none" and not test["precondition"]
+        longest_s = max((span_s(test, identity, bytes_per_s)[1] for identity in identities), default=0.0)
+        before_is_there = (before_is_there or not follows) and used_s + longest_s <= most_s
+        if before_is_there:
+            kept.append(test)
+            used_s += longest_s
+        else:
+            left_out[test["name"]] = longest_s
+    return kept, left_out

@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How much a plan writes to a drive, at least and at most, against its rated life and the site's budget. Pure.
+
+Bytes are those of the host: what the drive writes besides (write amplification) is not in them, and ratings (TBW) count host bytes too.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import typing as t
+
+from ...module_utils.measure.rounds import cell_s
+from ..common import values as numbers
+from ..plan import cells as celling
+from ..plan import times
+from . import plan_text, purges, values
+from .findings import Finding
+
+TB = 10**12
+ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise the budget"
+Mapping = t.Mapping[str, t.Any]
+
+
+def of_drive(drive: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> tuple[float, float]:
+    """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in plan_text.estimate."""
+    offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
+    parts = [_of_test(test, drive["expected"], write_mib_s * plan_text.MIB, offer) for test, offer in zip(drive["tests"], offers)]
+    return sum(least for least, _most in parts), sum(most for _least, most in parts)
+
+
+def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges.Offer | None) -> tuple[float, float]:
+    """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside it every round that the limits
+    allow, each cell that writes doing so at the assumed rate all the time."""
+    size = identity["size_bytes"]
+    # Other purges write, if at all, within the drive.
+    fill = size * ((offer["method"] if offer else test["purge"]["method"]) == "overwrite")
+    fill += (test["precondition"] or {"passes": 0})["passes"] * celling.active_range_bytes(test, identity)
+    writing = [cell for cell in test["cells"] if cell["read_pct"] < 100]
+    if not writing:
+        return fill, fill
+    round_bytes = sum(_rate(cell, bytes_per_s) * cell_s(cell) for cell in writing)
+    _shortest_s, longest_s = times.rounds_s(test, size / bytes_per_s)
+    most = round_bytes * longest_s / sum(cell_s(cell) for cell in test["cells"])
+    multiple = test["rounds"]["capacity_multiple"]
+    if multiple:
+        most = min(most, multiple * size + round_bytes)
+    before = (test["steady_state"] or {}).get("min_capacity_multiple", 0) * size
+    return fill + min(before, most), fill + most
+
+
+def _rate(cell: Mapping, bytes_per_s: float) -> float:
+    """The most that a cell writes in a second: what its rate limit lets through, where it has one."""
+    if not cell.get("rate_iops"):
+        return bytes_per_s
+    return min(bytes_per_s, cell["rate_iops"] * (100 - cell["read_pct"]) / 100 * cell["block_size_bytes"])
+
+
+def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
+    """The rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry that fits; None: not known."""
+    for entry in ratings if isinstance(ratings, list) else []:
+        if values.rating_problem(entry) == "" and fnmatch.fnmatchcase((model or "").strip(), str(entry["model"])):
+            return float(numbers.number(entry["tbw"]) or 0) * TB
+    return None
+
+
+def text(least: float, most: float, rated: float | None) -> str:
+    """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB."""
+    span = plan_text.capacity(int(least)) if least == most else f"{plan_text.capacity(int(least))} to {plan_text.capacity(int(most))}"
+    if not most:
+        return "writes nothing"
+    if rated is None:
+        return f"writes {span} (its rated life is not known: ssd_rated_tbw)"
+    shares = f"{100 * most / rated:.2g}" if least == most else f"{100 * least / rated:.2g} to {100 * most / rated:.2g}"
+    return f"writes {span}, {shares} % of its rated {plan_text.capacity(int(rated))}"
+
+
+def findings(host: str, plan: Mapping, asked: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> list[Finding]:
+    """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their rated life is not known."""
+    budget = values.wear_budget(asked.get("ssd_wear_budget"))
+    if budget is None:
+        return []
+    share, amount = budget
+    found = []
+    for drive in plan["drives"]:
+        rated = rated_bytes(drive["expected"].get("model"), asked.get("ssd_rated_tbw"))
+        _least, most = of_drive(drive, write_mib_s, chosen)
+        if share is not None and rated is None and most:
+            model = drive["expected"].get("model") or "(none told)"
+            message = f"ssd_wear_budget: {share:g} % of a rated life that is not known: give model {model!r} in ssd_rated_tbw, or the budget in TB"
+            found.append(Finding(message, host, drive["drive"]))
+            continue
+        allowed = amount if share is None else share / 100 * (rated or 0)
+        if most > t.cast(float, allowed):
+            limit = plan_text.capacity(int(t.cast(float, allowed)))
+            message = f"ssd_wear_budget: the plan may write {plan_text.capacity(int(most))}, more than the {limit} of the budget; {ADVICE}"
+            found.append(Finding(message, host, drive["drive"]))
+    return found

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What follows from the figures of several cells or tests: the sweet spot of a sweep, the change of a repeated stimulus. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common import units
+from .series import block_size
+
+# Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the most IOPS of the sweep.
+SWEET_SHARE = 0.95
+FEWEST_DEPTHS = 3
+# A figure that cannot be trusted leads to none.
+TRUSTED = ("pass", "fail")
+_SAME = ("access", "block_size_bytes", "read_pct", "threads", "rate_iops", "batch", "ramp_s", "ioengine")
+Mapping = t.Mapping[str, t.Any]
+
+
+def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[dict[str, t.Any]]:
+    """Sweeps over the queue depth: cells alike but for it, at least three depths, all with figures.
+
+    cells: of a rendered test. averages: [{cell, metrics}] over its window. Returns [{access, block_size_bytes, read_pct, threads, points:
+    [{cell, queue_depth, asked_outstanding, observed_outstanding, iops, mean_latency_us}] by depth, sweet_spot: one of the points and its
+    share of the most IOPS}]. observed_outstanding is IOPS x mean latency (Little's law).
+    """
+    figures = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
+    groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
+    for cell in cells:
+        if not all(cell.get(key) for key in ("access", "threads", "queue_depth")):
+            continue  # a plan that came back from a host may lack them
+        groups.setdefault(tuple(cell.get(key) for key in _SAME), []).append(cell)
+    found = []
+    for group in groups.values():
+        points = [_point(cell, figures.get(cell["id"], {})) for cell in sorted(group, key=lambda cell: cell["queue_depth"])]
+        if len(points) >= FEWEST_DEPTHS and all(points):
+            first = group[0]
+            about = {key: first[key] for key in ("access", "block_size_bytes", "read_pct", "threads")}
+            found.append({**about, "points": points, "sweet_spot": sweet_spot(t.cast(t.List[Mapping], points))})
+    return found
+
+
+def _point(cell: Mapping, metrics: Mapping) -> dict[str, t.Any] | None:
+    iops, latency_us = metrics.get("iops"), metrics.get("mean_latency_us")
+    if not iops or not latency_us or iops <= 0 or latency_us <= 0:
+        return None
+    return {
+        "cell": cell["id"],
+        "queue_depth": cell["queue_depth"],
+        "asked_outstanding": cell["queue_depth"] * cell["threads"],
+        "observed_outstanding": round(iops * latency_us / 1e6, 3),
+        "iops": iops,
+        "mean_latency_us": latency_us,
+    }
+
+
+def sweet_spot(points: t.Sequence[Mapping]) -> dict[str, t.Any]:
+    """The point of the lowest depth that reaches SWEET_SHARE of the most IOPS, with `share`, its part of them. points: by depth, not empty."""
+    most = max(point["iops"] for point in points)
+    spot = next(point for point in points if point["iops"] >= SWEET_SHARE * most)
+    return {**spot, "share": spot["iops"] / most}
+
+
+def sweep_text(sweep: Mapping) -> str:
+    """The sweet spot in a line: depth 8: 80,433 IOPS at 49 µs, 100 % of the most; at depth 256 it is …"""
+    spot, last = sweep["sweet_spot"], sweep["points"][-1]
+    text = f"depth {spot['queue_depth']}: {units.show('iops', spot['iops'])} at {units.show('mean_latency_us', spot['mean_latency_us'])}"
+    text += f", {100 * spot['share']:.1f} % of the most IOPS of the sweep"
+    if last["queue_depth"] == spot["queue_depth"]:
+        return f"{text}; no greater depth was measured, so it may lie beyond"
+    return f"{text}; at depth {last['queue_depth']} {units.show('iops', last['iops'])} at {units.show('mean_latency_us', last['mean_latency_us'])}"
+
+
+def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str, t.Any] | None:
+    """How a repeated stimulus differs from its first time: {first_test, metric, first, value, change_pct}; None without trusted figures of both.
+
+    name: of the first test. first, test: {verdict, metric, value}, as `figure` returns them.
+    """
+    if not first or not test or first["metric"] != test["metric"] or not first["value"] or test["value"] is None:
+        return None
+    change_pct = 100.0 * (test["value"] - first["value"]) / first["value"]
+    return {"first_test": name, "metric": test["metric"], "first": first["value"], "value": test["value"], "change_pct": round(change_pct, 2)}
+
+
+def figure(test: Mapping, record: Mapping) -> dict[str, t.Any] | None:
+    """The figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its IOPS; None where it isn't trusted."""
+    if test["verdict"] not in TRUSTED:
+        return None
+    windows = record.get("steady_state") or []
+    if windows:
+        return {"metric": windows[0]["metric"], "value": windows[0].get("average")}
+    value = (test.get("metrics") or {}).get("iops")
+    return {"metric": "iops", "value": value} if value is not None else None
+
+
+def repeated_text(found: Mapping) -> str:
+    """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS)."""
+    change = found["change_pct"]
+    how = "the same as" if change == 0 else f"{abs(change):.1f} % {'lower' if change < 0 else 'higher'} than"
+    return f"{how} in {found['first_test']} ({units.show(found['metric'], found['first'])} → {units.show(found['metric'], found['value'])})"
+
+
+def lines(found: Mapping) -> Mapping:
+    """What the page shows of it: {sweeps: [{title, spot, rows: [texts]}], repeated: text or None}."""
+    shown = []
+    for sweep in found.get("sweeps") or []:
+        mix = f"{sweep['read_pct']}/{100 - sweep['read_pct']}"
+        title = f"{sweep['access']} {block_size(sweep['block_size_bytes'])}, R/W {mix}, over the queue depth"
+        spot = sweep["sweet_spot"]["queue_depth"]
+        rows = [
+            {
+                "texts": [units.rounded(point[key]) for key in ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")],
+                "spot": point["queue_depth"] == spot,
+            }
+            for point in sweep["points"]
+        ]
+        shown.append({"title": title, "spot": sweep_text(sweep), "rows": rows})
+    return {"sweeps": shown, "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None}
+
+
+def of_drive(judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]) -> dict[str, dict[str, t.Any]]:
+    """{test: {sweeps: […], repeated: …}} of one drive, each only where there is something; no test without either.
+
+    judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts: run.json's tests, all by name.
+    """
+    tests = {test["test"]: test for test in judged["tests"]}
+    found: dict[str, dict[str, t.Any]] = {}
+    for name, test in tests.items():
+        if test["verdict"] not in TRUSTED:
+            continue
+        curves = sweeps((specs.get(name) or {}).get("cells") or [], (records.get(name) or {}).get("cells") or [])
+        before = (abouts.get(name) or {}).get("repeats")
+        one = figure(tests[before], records.get(before) or {}) if before in tests else None
+        change = repeated(before, one, figure(test, records.get(name) or {})) if before else None
+        parts = {**({"sweeps": curves} if curves else {}), **({"repeated": change} if change else {})}
+        if parts:
+            found[name] = parts
+    return found

@@ -1,0 +1,72 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every job of every shipped suite runs for a second under the real fio, on small loop drives of 512 B blocks, and its result is believed."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
+
+MIB = 1 << 20
+SIZE = 128 * MIB
+# Jobs that run at the same time, each on a drive of its own: what counts here is that they run, not how fast.
+SIDE_BY_SIDE = 6
+# `full` has the tests of pts-enterprise in another order.
+PLANS = sorted(path.stem for path in SHIPPED_DIR.glob("plans/*.yml") if path.stem != "full")
+# fio looks for its drive among all of /sys/block, and says so when another test's drive goes meanwhile.
+GONE_MEANWHILE = "stat: No such file or directory"
+
+
+def cells_of(plan):
+    """Each cell of a plan once, with a second of time in place of its own; its range is the whole drive."""
+    tests = [{**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in load_plan(plan)]
+    done = render(
+        tests, run={"id": "r", "name": "n"}, host="h", boot_id="b", engine_version="0", variables={},
+        drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": SIZE, "logical_block_size_bytes": 512}}],
+    )
+    cells = [cell for test in done["drives"][0]["tests"] for cell in test["cells"]]
+    return list({cell["id"]: cell for cell in cells}.values())
+
+
+def scaled(cell):
+    """A second of runtime; a ramp goes, as it has to be shorter."""
+    return {**{key: value for key, value in cell.items() if key != "ramp_s"}, "runtime_s": 1}
+
+
+def problems_of(cell, drive, log):
+    values = {"device": drive.path, "seed": 1, "size_bytes": SIZE, "max_queue_depth": 32, "numa_node": None, "cpus_allowed": None}
+    job = fio.fill(cell["job"], values)
+    file, out = log / (drive.name + cell["id"] + ".fio"), log / (drive.name + cell["id"] + ".json")
+    file.write_text(job)
+    done = subprocess.run(["fio", f"--output={out}", "--output-format=json", str(file)], capture_output=True, text=True, timeout=120, check=False)
+    result = fio.parse(out.read_text())
+    directions = [name for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
+    found = fio.problems(done.returncode, result, drive.path, directions, 1) or plausible.contradictions(result, job)
+    return [f"{cell['id']}: {line}" for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_job_of_the_suite_runs(plan, loop_drive, tmp_path):
+    drives: queue.Queue = queue.Queue()
+    for number in range(SIDE_BY_SIDE):
+        drives.put(loop_drive(f"drive{number}", SIZE))
+
+    def run(cell):
+        drive = drives.get()
+        try:
+            return problems_of(cell, drive, tmp_path)
+        finally:
+            drives.put(drive)
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        assert [line for lines in pool.map(run, cells_of(plan)) for line in lines] == []

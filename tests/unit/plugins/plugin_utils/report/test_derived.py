@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, derived
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+
+# Micron's blog, part 2: outstanding I/Os, IOPS, average latency in µs, at device queue depths of 31 and 255.
+DEPTH_31 = [(2, 33_279, 29), (4, 51_586, 38), (8, 61_364, 65), (16, 58_586, 136), (32, 57_111, 279), (64, 54_854, 583)]
+DEPTH_255 = [(2, 32_282, 30), (4, 52_848, 37), (8, 80_433, 49), (16, 80_117, 99), (32, 75_266, 212), (64, 71_527, 447)]
+# Part 3: at 1 outstanding "more than 90 % of maximum"; the sweet spot is 2.
+PART_3 = [(1, 8_300, 117), (2, 9_078, 220), (4, 9_100, 439)]
+
+
+def cells_of(rows, **more):
+    common = {"access": "random", "block_size_bytes": 4096, "read_pct": 0, "threads": 1}
+    return [{**common, "id": f"c{depth}", "queue_depth": depth, **more} for depth, _iops, _latency in rows]
+
+
+def averages_of(rows):
+    return [{"cell": f"c{depth}", "metrics": {"iops": iops, "mean_latency_us": latency}} for depth, iops, latency in rows]
+
+
+@pytest.mark.parametrize(("rows", "depth"), [(DEPTH_31, 8), (DEPTH_255, 8), (PART_3, 2)])
+def test_the_sweet_spot_of_the_blogs_tables(rows, depth):
+    (sweep,) = derived.sweeps(cells_of(rows), averages_of(rows))
+    assert sweep["sweet_spot"]["queue_depth"] == depth
+    # All rows of part 2 have half of the I/Os in flight that they name.
+    if rows is not PART_3:
+        assert all(0.45 <= point["observed_outstanding"] / point["asked_outstanding"] <= 0.55 for point in sweep["points"])
+
+
+@pytest.mark.parametrize(
+    ("iops", "depth", "share"),
+    [
+        ([100, 100, 100], 1, 1.0),
+        ([95, 99, 100], 1, 0.95),
+        ([94.99, 95, 100], 2, 0.95),
+        ([50, 70, 100], 3, 1.0),
+        ([100, 60, 90], 1, 1.0),
+    ],
+)
+def test_the_lowest_depth_within_five_per_cent(iops, depth, share):
+    spot = derived.sweet_spot([{"queue_depth": number, "iops": value} for number, value in enumerate(iops, start=1)])
+    assert spot["queue_depth"] == depth and spot["share"] == pytest.approx(share)
+
+
+def test_a_spot_at_the_end_says_that_it_may_lie_beyond():
+    rows = [(1, 10, 100), (2, 20, 100), (4, 40, 100)]
+    (sweep,) = derived.sweeps(cells_of(rows), averages_of(rows))
+    assert "may lie beyond" in derived.sweep_text(sweep)
+    (sweep,) = derived.sweeps(cells_of(DEPTH_255), averages_of(DEPTH_255))
+    assert derived.sweep_text(sweep) == "depth 8: 80,433 IOPS at 49 µs, 100.0 % of the most IOPS of the sweep; at depth 64 71,527 IOPS at 447 µs"
+
+
+@pytest.mark.parametrize(
+    ("cells", "averages"),
+    [
+        (cells_of(DEPTH_31[:2]), averages_of(DEPTH_31[:2])),
+        (cells_of(DEPTH_31), averages_of(DEPTH_31[1:])),
+        (cells_of(DEPTH_31), averages_of([(2, 0, 0), *DEPTH_31[1:]])),
+        ([{**cell, "threads": number} for number, cell in enumerate(cells_of(DEPTH_31), start=1)], averages_of(DEPTH_31)),
+        ([{key: cell[key] for key in ("id", "block_size_bytes", "read_pct")} for cell in cells_of(DEPTH_31)], averages_of(DEPTH_31)),
+        ([], []),
+    ],
+    ids=["two depths", "a depth without figures", "a figure of nothing", "other threads", "cells of unknown depth", "nothing"],
+)
+def test_what_is_no_sweep(cells, averages):
+    assert derived.sweeps(cells, averages) == []
+
+
+def test_sweeps_are_told_apart_by_all_but_the_depth():
+    rows = DEPTH_31[:3]
+    other = [{**cell, "id": "r" + cell["id"], "read_pct": 100} for cell in cells_of(rows)]
+    figures = averages_of(rows) + [{**entry, "cell": "r" + entry["cell"]} for entry in averages_of(rows)]
+    found = derived.sweeps([*other, *cells_of(rows)][::-1], figures)
+    assert sorted(sweep["read_pct"] for sweep in found) == [0, 100]
+    assert all([point["queue_depth"] for point in sweep["points"]] == [2, 4, 8] for sweep in found)
+
+
+def judged(first="pass", second="pass"):
+    tests = [{"test": "one", "verdict": first, "metrics": {}}, {"test": "two", "verdict": second, "metrics": {}}]
+    records = {name: {"steady_state": [{"metric": "iops", "average": value}]} for name, value in (("one", 4160.0), ("two", 3648.0))}
+    return derived.of_drive({"tests": tests}, records, {}, {"two": {"repeats": "one"}, "one": {"repeats": None}})
+
+
+def test_a_repeated_stimulus_is_compared_with_its_first_time():
+    assert judged() == {"two": {"repeated": {"first_test": "one", "metric": "iops", "first": 4160.0, "value": 3648.0, "change_pct": -12.31}}}
+    assert derived.repeated_text(judged()["two"]["repeated"]) == "12.3 % lower than in one (4,160 IOPS → 3,648 IOPS)"
+
+
+@pytest.mark.parametrize("verdicts", [("invalid", "pass"), ("pass", "invalid"), ("error", "pass"), ("pass", "not_tested")])
+def test_figures_that_are_not_trusted_lead_to_none(verdicts):
+    assert judged(*verdicts) == {}
+
+
+def test_a_host_that_tells_nothing_leads_to_nothing():
+    tests = [{"test": "one", "verdict": "pass", "metrics": {}}]
+    assert derived.of_drive({"tests": tests}, {}, {}, {"one": {"repeats": "gone"}}) == {}
+
+
+def test_page_and_summary_tell_them(tmp_path):
+    run_dir = generator.make(tmp_path, generator.DEMO[:1], tests=("wsat", "iops"), criteria=[])
+    plan = run_dir / "raw" / "server-1" / "plan.json"
+    content = json.loads(plan.read_text())
+    for number, cell in enumerate(content["drives"][0]["tests"][1]["cells"]):
+        cell.update(block_size_bytes=4096, read_pct=0, queue_depth=number + 1)
+    plan.write_text(json.dumps(content))
+    run = json.loads((run_dir / "run.json").read_text())
+    run["tests"]["iops"].update(repeats="wsat", description="Tells <b>much</b>.")
+    (run_dir / "run.json").write_text(json.dumps(run))
+    build.make(str(tmp_path), generator.RUN_ID)
+    summary = json.loads((run_dir / "report" / "summary.json").read_text())
+    jsonschema.validate(summary, schemas.load("summary"))
+    wsat, iops = summary["drives"][0]["tests"]
+    assert "sweeps" not in wsat and len(iops["sweeps"]) == 1 and iops["repeated"]["first_test"] == "wsat"
+    html = (run_dir / "report" / "index.html").read_text()
+    assert "Sweet spot: depth " in html and "Repeated stimulus" in html and "Tells &lt;b&gt;much" in html
