@@ -19,12 +19,6 @@ def unit(metric: str) -> tuple[str, float]:
     return next(((name, divisor) for end, name, divisor in UNITS if measured.endswith(end)), ("", 1.0))
 
 
-def base(metric: str) -> str:
-    """The unit that a metric's values are kept in: "bytes/s", "µs", "IOPS"."""
-    name, divisor = unit(metric)
-    return name if divisor == 1 else "bytes/s"
-
-
 def rounded(value: float, digits: int = 4) -> str:
     """A figure with about `digits` significant ones and thousands separators: 41,201 · 352.4 · 0.0713."""
     if value == 0:
@@ -80,7 +74,7 @@ def duration(seconds: float) -> str:
 
 
 # (end of the metric's name, the unit of its figure in records, what a column's name needs for it to say so)
-BASE_UNITS = (("bandwidth", "bytes/s", "_bytes_per_s"), ("_us", "us", ""), ("iops", "iops", ""), ("_pct", "%", ""))
+BASE_UNITS = (("bandwidth", "bytes/s", "_bytes_per_s"), ("_us", "µs", ""), ("iops", "IOPS", ""), ("_pct", "%", ""))
 
 
 def _base(metric: str) -> tuple[str, str]:
@@ -89,7 +83,7 @@ def _base(metric: str) -> tuple[str, str]:
 
 
 def base(metric: str) -> str:
-    """The unit that a metric's figure has in records: bytes/s, us, iops."""
+    """The unit that a metric's figure has in records: bytes/s, µs, IOPS."""
     return _base(metric)[0]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 
 Test = t.Mapping[str, t.Any]
+# Purges that leave written blocks behind; auto takes one of the others.
+_WRITES_ALL = ("overwrite",)
 
 
 def problems(tests: t.Sequence[Test]) -> list[str]:
@@ -17,7 +19,9 @@ def problems(tests: t.Sequence[Test]) -> list[str]:
     """
     found, blank_from_pct, purged_by = [], 100, ""
     for test in tests:
-        if test["purge"]["method"] != "none":
+        if test["purge"]["method"] in _WRITES_ALL:
+            blank_from_pct = 100
+        elif test["purge"]["method"] != "none":
             blank_from_pct, purged_by = 0, test["name"]
         if test["precondition"]:
             blank_from_pct = max(blank_from_pct, test["active_range_pct"])

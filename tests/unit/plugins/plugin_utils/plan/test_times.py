@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import valu
 RATE = 500 * times.MIB
 SMALL = {"size_bytes": 480 * 10**9, "logical_block_size_bytes": 512}
 LARGE = {"size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
-HOUR = {"purge": {"method": "none"}, "precondition": False, "rounds": {"max": 60}, "cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}]}
+HOUR = {"purge": {"method": "none"}, "precondition": False, "rounds": {"max": 60}, "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 60}]}
 
 
 @pytest.mark.parametrize(

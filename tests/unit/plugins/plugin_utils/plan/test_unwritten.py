@@ -36,6 +36,7 @@ def test_reads_of_a_purged_drive_are_refused(plan):
     [
         [made("a", READ)],
         [made("a", WRITE, precondition=False)],
+        [made("a", READ, purge={"method": "overwrite"}, precondition=False)],
         [made("a", READ, purge=False, precondition=False)],  # what is on the drive is the operator's business
         [made("a", READ), made("b", READ, purge=False, precondition=False)],
         [made("a", READ, active_range_pct=50), made("b", READ, purge=False, precondition=False, active_range_pct=50)],

@@ -105,13 +105,13 @@ def test_csv_and_summary_carry_every_tracked_window_with_its_unit(mixed):
     made(mixed)
     rows = list(csv.DictReader((mixed / "report" / "results.csv").open(newline="")))
     assert [rows[0][f"tracked_{place}_{name}"] for place in (1, 2) for name in ("metric", "unit", "steady")] == [
-        "write_iops", "iops", "True", "bandwidth", "bytes/s", "True",
+        "write_iops", "IOPS", "True", "bandwidth", "bytes/s", "True",
     ]
     assert float(rows[0]["tracked_2_average"]) == 5e8 and float(rows[0]["tracked_2_fitted_end"]) == 4.9e8
     assert rows[1]["tracked_2_metric"] == ""
     summary = json.loads((mixed / "report" / "summary.json").read_text())
     schema("summary").validate(summary)
-    assert [window["unit"] for window in summary["drives"][0]["tests"][0]["windows"]] == ["iops", "bytes/s"]
+    assert [window["unit"] for window in summary["drives"][0]["tests"][0]["windows"]] == ["IOPS", "bytes/s"]
 
 
 def test_every_column_of_a_figure_says_its_unit(mixed):
