@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import typing as t
 
-import pandas
-
 from ...module_utils.run.criteria import number
 from ..common import units
+from .libraries import pandas
 
 ABOUT = ("run", "host", "drive", "serial", "model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine")
 COLUMNS = (*ABOUT, "test", "round", "cell", "metric", "unit", "value")

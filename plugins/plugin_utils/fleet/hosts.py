@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
-
-import numpy as np
-import pandas
 
 from . import robust
 from .frame import FIGURE
+from .libraries import numpy as np
+from .libraries import pandas
 
 # Of one host and model; with fewer it can't be told.
 FEWEST_DRIVES = 4
@@ -20,7 +20,7 @@ MOST_OF_THEM = 0.75
 # Hosts with FEWEST_DRIVES beside it, from which on the spread of their medians counts.
 FEWEST_HOSTS = 5
 # The variance of a normal sample's median is about so many times that of its mean.
-_OF_MEDIAN = np.pi / 2
+_OF_MEDIAN = math.pi / 2
 
 Mapping = t.Mapping[str, t.Any]
 

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas
-
 from . import metrics, robust
 from .frame import FIGURE, PEERS, complete
+from .libraries import numpy as np
+from .libraries import pandas
 
 HELD = ("median", "mad", "by", "z", "p")
 
@@ -23,7 +22,7 @@ def held(frame: pandas.DataFrame) -> pandas.DataFrame:
     known = complete(frame)
     # A tail of 0 is none that was measured.
     known = known[(known["value"] > 0) | ~known["metric"].map(metrics.is_tail).astype(bool)].reset_index(drop=True)
-    if known.duplicated([*FIGURE, "host", "serial"]).any():
+    if known.duplicated([*FIGURE, "host", "drive"]).any():
         raise ValueError("a drive has more than one value of a figure: judge one run at a time")
     groups = known.groupby(list(FIGURE), sort=False)
     columns = {name: np.full(len(known), np.nan) for name in HELD}

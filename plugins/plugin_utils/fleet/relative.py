@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-import pandas
-
 from ..results.judge import Reference, References
 from . import robust
 from .frame import FIGURE, complete, of_run, of_summary
+from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
 Found = t.Dict[t.Tuple[str, ...], Reference]

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-import numpy as np
-from scipy import stats
-
 from . import metrics
+from .libraries import numpy as np
+from .libraries import stats
 
 # A group of fewer drives is reported, not judged.
 FEWEST_PEERS = 8

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-import pandas
-
 from ..common import units
 from . import hosts, outliers, robust, trends
 from .frame import FIGURE, of_run, of_summary
+from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import typing as t
 
-import numpy as np
-import pandas
-from scipy import stats
-
 from . import metrics, robust
 from .frame import complete
+from .libraries import numpy as np
+from .libraries import pandas, stats
 
 # Below these no result of the test could have p < 0.05 (Wilcoxon's signed ranks, Mann and Whitney's ranks; two-sided).
 FEWEST_PAIRS = 6
