@@ -8,12 +8,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import own_machine
+import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from conftest import REPO
 
 LOOK_S = 4.0
@@ -48,6 +53,27 @@ def test_looks_at_once_do_not_take_each_other_for_users(loop_drive):
     seen = [json.loads(process.communicate()[0]) for process in [first, look(drive)]]
     assert [one["refusals"] for one in seen] == [[], []]
     assert all(one["look"]["blocks"] > 0 for one in seen)
+
+
+@pytest.mark.parametrize("offset", [0, 3 << 30])
+def test_a_little_data_is_found_where_the_file_behind_a_drive_says_so(offset):
+    """8 MiB of 512 GiB, which random blocks alone would miss nearly always in so short a look."""
+    place, length = 300 << 30, 8 << 20
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-test-") as folder:
+        file = Path(folder, "drive")
+        with file.open("wb") as out:
+            out.truncate(512 << 30)
+            os.pwrite(out.fileno(), os.urandom(length), place)
+        path = own_machine.attach(file, "--direct-io=on", "--offset", str(offset))
+        try:
+            (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(0.2))
+            assert [refusal["code"] for refusal in seen["refusals"]] == ["unsigned_data"] and seen["look"]["allocated_bytes"] == length
+            with file.open("r+b") as out:
+                os.pwrite(out.fileno(), bytes(length), place)
+            (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(1.0))
+            assert seen["eligible"] and seen["look"]["aimed_blocks"] > 0 and seen["look"]["blocks"] > 0, seen
+        finally:
+            subprocess.run(["losetup", "--detach", path], check=True)
 
 
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
