@@ -4,6 +4,7 @@
 """Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host job."""
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from conftest import REPO
 
@@ -74,6 +77,39 @@ def test_a_little_data_is_found_where_the_file_behind_a_drive_says_so(offset):
             assert seen["eligible"] and seen["look"]["aimed_blocks"] > 0 and seen["look"]["blocks"] > 0, seen
         finally:
             subprocess.run(["losetup", "--detach", path], check=True)
+
+
+# Drive, data, blocks of a look, looks, and how many of these may see the data: beyond that less than once in a million.
+CHANCES = [
+    (4 << 30, 1 << 30, 64, 20, (20, 20)),  # 1 - (3/4)^64
+    (128 << 30, 256 << 20, 352, 60, (11, 49)),  # a half
+    (512 << 30, 4096, 352, 60, (0, 2)),
+]
+
+
+@pytest.mark.parametrize("size_bytes, data_bytes, blocks, looks, expected", CHANCES)
+def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_bytes, blocks, looks, expected):
+    """A short sample of tests/bench/look.py, with as many blocks on any machine."""
+    drive = loop_drive(size_bytes=size_bytes)
+    with drive.file.open("r+b") as file:
+        for start in range(0, data_bytes, 1 << 20):
+            os.pwrite(file.fileno(), os.urandom(min(1 << 20, data_bytes)), size_bytes // 3 // 4096 * 4096 + start)
+    handle = os.open(drive.path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
+    finally:
+        os.close(handle)
+    assert expected[0] <= seen <= expected[1], guard_look.chance(data_bytes, blocks, size_bytes)
+
+
+def sees(handle, size_bytes, blocks):
+    """Whether one look at so many random blocks sees data."""
+    found = guard_look.Look(size_bytes)
+    seeing = guard_look._Seeing(found, (), True, guard_look.never)
+    with BlockReader(handle, guard_look.BLOCK_BYTES) as reader:
+        places = itertools.islice(guard_look._random_offsets(size_bytes, guard_look.BLOCK_BYTES, 32), blocks // 32)
+        guard_look._some(reader, seeing, places, 1.0, lambda: 0.0)
+    return found.foreign is not None
 
 
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
