@@ -26,8 +26,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data  # noqa: E402
 
 SIZE_BYTES = 48 << 20
-# Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads in about three seconds are a user's.
-READ_EVERY_S = 5.0
+# Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads within a look at users
+# (three seconds; eight on a busy host) are a user's.
+READ_EVERY_S = 10.0
 READERS = ("blkid -p {0}", "lsblk {0}", "udevadm info --query=all --name={0}", "smartctl -i {0}", "multipath -c {0}")
 
 
