@@ -240,6 +240,14 @@ drives:
           description: How many blocks of 4 KiB, at random places.
           type: int
           sample: 182000
+        aimed_blocks:
+          description: How many more, where the drive itself says that it holds something (SCSI GET LBA STATUS; the file behind a loop device).
+          type: int
+          sample: 0
+        allocated_bytes:
+          description: How much the drive itself says is in use; null where it does not tell. It excuses nothing.
+          type: int
+          sample: null
         size_bytes:
           description: Of the drive.
           type: int

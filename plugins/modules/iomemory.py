@@ -71,7 +71,9 @@ options:
     description: A folder on the controller. The report is brought there and taken off the host.
     type: path
   state_dir:
-    description: Where it is kept what the LEDs were told, in C(iomemory/<serial>.json).
+    description:
+      - Where it is kept what the LEDs were told, in C(iomemory/<serial>.json).
+      - The guard reads there what runs left on a card. One that a run keeps as evidence is not formatted; C(playbooks/purge.yml) can be told to.
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a look sees data of a size on a drive of a size, beside the chance that it tells; and how often it refuses what it should not.
+"""How often a look sees data of a size on a drive of a size, beside the chance that it tells.
 
-    python tests/bench/look.py [--looks 200] [--seconds 0.5] [--refusals]
+    python tests/bench/look.py [--looks 200] [--seconds 0.5]
 
 Drives are sparse files behind loop devices that this bench makes. Data is random bytes in one piece, at another random place for every tenth look.
 """
@@ -20,8 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402  # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look  # noqa: E402  # pylint: disable=wrong-import-position
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 DRIVES = {"4 GiB": 4 * GIB, "512 GiB": 512 * GIB}
@@ -84,39 +83,13 @@ def detection(looks: int, seconds: float) -> None:
                     print("| %s | %s | %d of %d | %.1f | %.1f | %d |" % row, flush=True)
 
 
-def refusals(looks: int, seconds: float) -> None:
-    """How often a drive is refused that should not be, in each of its states."""
-    host = Host()
-    print("| state | refused |\n|---|---|", flush=True)
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder, loop(folder, 256 * MIB) as (path, file):
-        state_dir = os.path.join(folder, "state")
-        os.mkdir(state_dir, 0o755)
-
-        def count(name: str) -> None:
-            found = [inspection.inspect(host, [{"backing_file": file}], None, state_dir, None, look.Terms(seconds))[0] for _look in range(looks)]
-            refused = [entry["refusals"] for entry in found if not entry["eligible"]]
-            print("| %s | %d of %d %s |" % (name, len(refused), looks, refused[:1] or ""), flush=True)
-
-        count("fresh")
-        (fresh,) = inspection.inspect(host, [{"backing_file": file}])
-        before = own_data.begin(host, state_dir, fresh["identity"], "one")
-        job = ["fio", "--name=x", "--filename=" + path, "--direct=1", "--refill_buffers=1", "--norandommap", "--bs=4k", "--size=256m"]
-        _run(*job, "--rw=write", "--bs=128k")
-        _run(*job, "--rw=randwrite", "--io_size=64m", "--ioengine=libaio", "--iodepth=32")
-        own_data.end(host, before, fresh["identity"])
-        count("after our own run")
-        _run("blkdiscard", path)
-        count("deallocated")
-
-
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--looks", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--refusals", action="store_true", help="false refusals instead of detection")
     given = parser.parse_args()
-    (refusals if given.refusals else detection)(given.looks, given.seconds)
+    detection(given.looks, given.seconds)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ READ_ONLY = tuple(
         "sg_turs /dev/*",
         "sg_requests --hex /dev/*",
         "sg_opcodes ...",
+        "sg_get_lba_status --readonly --hex --maxlen=* --lba=* /dev/*",
         "sg_persist --in --read-keys --hex ...",
         "smartctl --json=c -a ...",
     )

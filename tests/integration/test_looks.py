@@ -4,16 +4,24 @@
 """Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host job."""
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import own_machine
+import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from conftest import REPO
 
 LOOK_S = 4.0
@@ -48,6 +56,60 @@ def test_looks_at_once_do_not_take_each_other_for_users(loop_drive):
     seen = [json.loads(process.communicate()[0]) for process in [first, look(drive)]]
     assert [one["refusals"] for one in seen] == [[], []]
     assert all(one["look"]["blocks"] > 0 for one in seen)
+
+
+@pytest.mark.parametrize("offset", [0, 3 << 30])
+def test_a_little_data_is_found_where_the_file_behind_a_drive_says_so(offset):
+    """8 MiB of 512 GiB, which random blocks alone would miss nearly always in so short a look."""
+    place, length = 300 << 30, 8 << 20
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-test-") as folder:
+        file = Path(folder, "drive")
+        with file.open("wb") as out:
+            out.truncate(512 << 30)
+            os.pwrite(out.fileno(), os.urandom(length), place)
+        path = own_machine.attach(file, "--direct-io=on", "--offset", str(offset))
+        try:
+            (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(0.2))
+            assert [refusal["code"] for refusal in seen["refusals"]] == ["unsigned_data"] and seen["look"]["allocated_bytes"] == length
+            with file.open("r+b") as out:
+                os.pwrite(out.fileno(), bytes(length), place)
+            (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(1.0))
+            assert seen["eligible"] and seen["look"]["aimed_blocks"] > 0 and seen["look"]["blocks"] > 0, seen
+        finally:
+            subprocess.run(["losetup", "--detach", path], check=True)
+
+
+# Drive, data, blocks of a look, looks, and how many of these may see the data: beyond that less than once in a million.
+CHANCES = [
+    (4 << 30, 1 << 30, 64, 20, (20, 20)),  # 1 - (3/4)^64
+    (128 << 30, 256 << 20, 352, 60, (11, 49)),  # a half
+    (512 << 30, 4096, 352, 60, (0, 2)),
+]
+
+
+@pytest.mark.parametrize("size_bytes, data_bytes, blocks, looks, expected", CHANCES)
+def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_bytes, blocks, looks, expected):
+    """A short sample of tests/bench/look.py, with as many blocks on any machine."""
+    drive = loop_drive(size_bytes=size_bytes)
+    with drive.file.open("r+b") as file:
+        for start in range(0, data_bytes, 1 << 20):
+            os.pwrite(file.fileno(), os.urandom(min(1 << 20, data_bytes)), size_bytes // 3 // 4096 * 4096 + start)
+    handle = os.open(drive.path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
+    finally:
+        os.close(handle)
+    assert expected[0] <= seen <= expected[1], guard_look.chance(data_bytes, blocks, size_bytes)
+
+
+def sees(handle, size_bytes, blocks):
+    """Whether one look at so many random blocks sees data."""
+    found = guard_look.Look(size_bytes)
+    seeing = guard_look._Seeing(found, (), True, guard_look.never)
+    with BlockReader(handle, guard_look.BLOCK_BYTES) as reader:
+        places = itertools.islice(guard_look._random_offsets(size_bytes, guard_look.BLOCK_BYTES, 32), blocks // 32)
+        guard_look._some(reader, seeing, places, 1.0, lambda: 0.0)
+    return found.foreign is not None
 
 
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):

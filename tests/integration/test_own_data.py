@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from command_log import destructive
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
@@ -29,9 +31,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as
 COLLECTIONS = Path(__file__).resolve().parents[2] / "playbooks" / "collections"
 # A host job of a process of its own, with locks of the test's.
 JOB = (
-    "import sys; from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks; "
-    "from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine; "
-    "locks.LOCK_DIR = sys.argv[1]; sys.exit(engine.main(['run', sys.argv[2]]))"
+    "import os, sys; from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks; "
+    "from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, engine; "
+    "locks.LOCK_DIR = sys.argv[1]; exec(sys.argv[3]); sys.exit(engine.main(['run', sys.argv[2]]))"
 )
 QUICK = dict(
     name="quick",
@@ -128,15 +130,18 @@ class Lab:
         (drive,) = run.read_status()["drives"]
         return drive["outcome"], rundir.read_journal(run.journal)
 
-    def kill_one(self, run_id):
-        """Start a run and kill its job with SIGKILL while it measures."""
-        run = self.prepare(run_id, planning.load_plan([LONG]))
-        argv = [sys.executable, "-c", JOB, str(self.folder / "locks"), run.path]
+    def kill_one(self, run_id, *tests, dies="", **changes):
+        """Start a run and kill its job with SIGKILL while it measures the test LONG, its last; or `dies`: what makes it end by itself."""
+        run = self.prepare(run_id, planning.load_plan([*tests, *([] if dies else [LONG])]), **changes)
+        argv = [sys.executable, "-c", JOB, str(self.folder / "locks"), run.path, dies]
         with subprocess.Popen(argv, env=dict(os.environ, PYTHONPATH=str(COLLECTIONS))) as job:
             try:
                 deadline = time.monotonic() + 120
-                while not any(record["event"] == "precondition" for record in rundir.read_journal(run.journal)):
-                    assert time.monotonic() < deadline and job.poll() is None, Path(run.log).read_text()
+                while not any((record["event"], record.get("test")) == ("precondition", "long") for record in rundir.read_journal(run.journal)):
+                    assert time.monotonic() < deadline
+                    if job.poll() is not None:
+                        assert dies and job.returncode == 9, Path(run.log).read_text()
+                        break
                     time.sleep(0.1)
             finally:
                 job.send_signal(signal.SIGKILL)
@@ -153,6 +158,9 @@ class Lab:
     def entry(self):
         (path,) = Path(self.state, "drives").glob("*.json")
         return json.loads(path.read_text())
+
+    def has_entry(self):
+        return any(Path(self.state, "drives").glob("*.json"))
 
 
 @pytest.fixture
@@ -323,6 +331,44 @@ def test_case_57_kept_as_evidence_until_it_is_released(lab):
     assert lab.codes() == []
 
 
+MISSED = [{"test": "quick", "metric": "write_iops", "min": 1e9}]
+
+
+@pytest.mark.case(57)
+@pytest.mark.parametrize("end", ["stop", "nothing"])
+def test_case_57_evidence_of_a_run_that_was_killed(lab, end):
+    """One test missed a criterion, then the job died in the next: evidence, also once the run is stopped. The run itself may go on."""
+    run = lab.kill_one("one", QUICK, criteria=MISSED)
+    assert "evidence" in lab.codes() and "write_iops" in lab.entry()["reason"]
+    (seen,) = inspection.inspect(Host(), [lab.drive.selector], state_dir=lab.state, run_id="one")
+    assert seen["eligible"], seen["refusals"]
+    if end == "stop":
+        control.stop(Host(), run)
+        assert lab.entry()["state"] == "evidence"
+        lab.refused("two", "evidence")
+        lab.options = {"release_evidence": "one"}
+        assert lab.codes() == []
+    else:
+        lab.refused("two", "evidence")
+
+
+@pytest.mark.case(57)
+def test_case_57_evidence_of_a_run_that_died_at_its_end(lab):
+    """Between its last result and how it leaves the drive: the same run, played again, has nothing left to do, and the drive stays evidence."""
+    run = lab.kill_one("one", QUICK, criteria=MISSED, dies="campaign.Campaign._leave = lambda self: os._exit(9)")
+    assert lab.entry()["state"] == "writing"
+    engine.HostJob(run, Host()).run()
+    assert run.read_status()["drives"][0]["outcome"] == "complete" and lab.entry()["state"] == "evidence"
+    lab.refused("two", "evidence")
+
+
+def test_a_run_that_died_at_its_end_keeps_nobody_out(lab):
+    run = lab.kill_one("one", QUICK, dies="campaign.Campaign._leave = lambda self: os._exit(9)")
+    assert lab.codes() == ["unsigned_data"]
+    engine.HostJob(run, Host()).run()
+    assert lab.codes() == [] and lab.run("two")[0] == "complete"
+
+
 @pytest.mark.case(58)
 def test_case_58_a_fill_that_no_run_of_this_host_left(lab):
     """Random data of fio on a drive that the ledger does not know: somebody's test may be under way."""
@@ -349,6 +395,23 @@ def test_case_53_a_drive_that_is_larger_now(lab):
     lab.refused("two", "unsigned_data")
 
 
+@pytest.mark.parametrize("waits", [False, True], ids=["looking", "waiting for another look"])
+def test_a_stop_ends_a_long_look(lab, loop_drive, monkeypatch, waits):
+    """It is told as stopped, not as a drive that hangs."""
+    lab.drive = loop_drive("large", size_bytes=512 << 30)
+    run = lab.prepare("one", look={"seconds": None})
+    monkeypatch.setattr(deadline, "STOP_GRACE_S", 3.0)
+    with contextlib.ExitStack() as other:
+        if waits:
+            other.enter_context(locks.look_lock(lab.drive.name))
+        threading.Timer(8.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        began = time.monotonic()
+        engine.HostJob(run, Host()).run()
+    status = run.read_status()
+    assert (status["state"], status["drives"][0]["outcome"], status["drives"][0]["message"]) == ("stopped", "interrupted", "the run was stopped")
+    assert 8 <= time.monotonic() - began < 14 and not lab.has_entry()
+
+
 # --- how a run leaves a drive ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("leave, state", [("blank", "blank"), ("as_is", None)])
@@ -372,7 +435,7 @@ def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):
     identity = lab.inspect()["identity"]
     before = own_data.begin(Host(), lab.state, identity, "two")
     sentinels = Sentinels(identity["size_bytes"], identity["logical_block_size_bytes"])
-    own_data.note_sentinels(before, identity, sentinels.blocks())
+    own_data.note(before, identity, "", sentinels.blocks())
     handle = os.open(lab.drive.path, os.O_RDWR | os.O_DIRECT)
     sentinels.plant(handle)
     os.close(handle)

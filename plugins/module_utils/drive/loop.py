@@ -25,6 +25,10 @@ class Loop(NamedTuple):
     offset_bytes: int
     limit_bytes: int
 
+    def is_file(self, status: os.stat_result) -> bool:
+        """Whether this is the status of the file behind it."""
+        return (self.device, self.inode) == (_number(status.st_dev), status.st_ino)
+
 
 def read(host: Host, path: str) -> Optional[Loop]:
     """What is behind the loop device with this node; None where nothing is, or the kernel does not tell."""

@@ -36,6 +36,13 @@ class Text(NamedTuple):
     data: bytes
 
 
+class Extent(NamedTuple):
+    """A piece of a drive, in bytes."""
+
+    offset: int
+    length: int
+
+
 class Mark(NamedTuple):
     """The bytes of a signature, or of a partition table, themselves. is_table: which of the two."""
 
@@ -86,7 +93,8 @@ class Facts:
     family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
     device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the bytes of
-    signatures and tables themselves. look: what was looked at, None when nothing was. allocated_bytes: how much the drive itself says is in use.
+    signatures and tables themselves. look: what was looked at, None when nothing was. allocated: where the drive itself says that it holds
+    something, allocated_bytes: how much; None where it does not tell (of all).
     """
 
     name: str
@@ -135,6 +143,7 @@ class Facts:
     own_data: Optional[Dict[str, Any]] = None
     marks: List[Mark] = dataclasses.field(default_factory=list)
     look: Optional[Dict[str, Any]] = None
+    allocated: List[Extent] = dataclasses.field(default_factory=list)
     allocated_bytes: Optional[int] = None
     failures: List[str] = dataclasses.field(default_factory=list)
 

@@ -105,7 +105,7 @@ class HeldDrive:
         held = {self.path: self.handle} if self.handle is not None else None
         # We look at what it holds once it is held and before we write: nobody else can write from then on.
         terms = self._terms if held and not self._content_is_ours else None
-        seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"), terms)[0]
+        seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop)[0]
         self.look = seen["look"] or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
         ours = rules.CONTENT_CODES if self._content_is_ours else ("unsigned_data",) if self.purge_is_ours else ()
@@ -151,13 +151,20 @@ class HeldDrive:
         """
         self.descriptor()
         if self._state_dir and not self._content_is_ours:
-            self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"])
+            self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"], self.evidence)
         self._content_is_ours = True
 
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
         """Let the ledger know of blocks that are about to be written to prove a purge with: {offset: data}. Raises OSError."""
         if self._before is not None:
-            own_data.note_sentinels(self._before, self.identity, sentinels)
+            own_data.note(self._before, self.identity, self.evidence, sentinels)
+
+    def keep_as_evidence(self, reason: str) -> None:
+        """Let the ledger know why what lies on it is to be kept, should this job die; "": it is not. What can't be written now is once it is let go of."""
+        before, self.evidence = self.evidence, reason
+        if self._before is not None and reason != before:
+            with contextlib.suppress(OSError):
+                own_data.note(self._before, self.identity, reason)
 
     def descriptor(self) -> int:
         """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""

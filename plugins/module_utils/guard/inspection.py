@@ -8,17 +8,17 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import time
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..core import trust
 from ..core.host import Host
-from ..core.locks import Locked, look_lock
+from ..core.locks import Lock, Locked, look_lock
 from ..drive import identity
 from ..drive.entry import label, selector_item
 from . import own_data
 from .device import user_space
 from .facts import Facts, Machine
-from .look import Terms
+from .look import Stopped, Terms, never
 from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
 
@@ -33,21 +33,23 @@ def inspect(
     state_dir: Optional[str] = None,
     run_id: Optional[str] = None,
     terms: Optional[Terms] = Terms(),
+    stop: Callable[[], bool] = never,
 ) -> List[Dict[str, Any]]:
     """May the drives that these entries of ssd_drives name be erased?
 
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
     is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that nothing else speaks
-    against, all at once; None: not at all, which is for a drive whose content is known to be ours.
+    against, all at once; None: not at all, which is for a drive whose content is known to be ours. `stop`: whether to give up
+    waiting for another look. Raises look.Stopped where that, or `terms.stop`, says so.
 
     Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals: [{code, message}], overridden: the same,
     passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released, reason, proved},
-    look: None or {blocks, size_bytes, seconds, whole, seen_bytes}}`; path and identity are None where no single drive matches.
+    look: None or {blocks, aimed_blocks, allocated_bytes, size_bytes, seconds, whole, seen_bytes}}`; path and identity are None where no single drive matches.
     """
     located = [_locate(host, selector) for selector in selectors]
     names = [name for name, _refused in located if name]
-    with _no_other_look(host, names) as others:
+    with _no_other_look(host, names, stop) as others:
         shared = machine(host, names, quick=bool(held))
         shared.untrusted = trust.problems(state_dir) if state_dir else []
         seen = []
@@ -80,24 +82,37 @@ def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms]
 
 
 @contextlib.contextmanager
-def _no_other_look(host: Host, names: Iterable[str]) -> Iterator[Dict[str, List[str]]]:
+def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = never) -> Iterator[Dict[str, List[str]]]:
     """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
 
-    Yields {kernel name: who looks at it, for too long to be waited for}.
+    Yields {kernel name: who looks at it, for too long to be waited for}. Raises Stopped.
     """
     others: Dict[str, List[str]] = {}
-    deadline_s = time.monotonic() + _OTHER_LOOK_S
+    began = time.monotonic()
     with contextlib.ExitStack() as held:
         for name in sorted(set(names)) if host.root == "/" else []:  # in one order, so that two never wait for each other
             lock = look_lock(name)
             try:
-                lock.acquire(max(0.0, deadline_s - time.monotonic()))
+                _wait_for(lock, began + _OTHER_LOOK_S, stop)
                 held.callback(lock.release)
             except Locked as error:
                 others[name] = ["a look goes on: %s" % error]
             except PermissionError:
                 pass  # who may not write here can't open a drive either, and is told so by the probe
         yield others
+
+
+def _wait_for(lock: Lock, deadline_s: float, stop: Callable[[], bool]) -> None:
+    """Take a lock until then. Raises Locked, and Stopped."""
+    while True:
+        try:
+            lock.acquire(min(1.0, max(0.0, deadline_s - time.monotonic())))
+            return
+        except Locked:
+            if stop():
+                raise Stopped() from None
+            if time.monotonic() >= deadline_s:
+                raise
 
 
 @dataclasses.dataclass
@@ -153,6 +168,8 @@ def _safe_look(host: Host, one: _Seen, held: Dict[str, int], terms: Terms) -> No
         return
     try:
         look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.selector, facts.own_data))
+    except Stopped:
+        raise
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
         one.refused += make_refusals("probe_failed", facts.path, ["%s: %s" % (type(error).__name__, error)])
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import os
 import random
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from . import filler
 from .blockreader import BlockReader
+from .facts import Extent
 
 BLOCK_BYTES = 4096
 AT_A_TIME = 32
@@ -26,6 +28,9 @@ _PIECES = 8
 # How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
 _OVERTIME = 2.0
 _MISS = 0.001
+# How much of a look's time may be spent beyond it where the drive itself says that it holds something; so many blocks are all read.
+_AIMED = 0.5
+_ALL_AIMED = 1 << 16
 # Of a drive that still counts as alive while all of it is read.
 _SLOWEST_BYTES_PER_S = 50e6
 _SHORT_STEP_S = 60.0
@@ -35,22 +40,25 @@ _FILLS = (0x00, 0xFF)
 Readers = Callable[[int, int], BlockReader]
 
 
+class Stopped(Exception):
+    """The job is to end: what was looked at so far says nothing."""
+
+
+def never() -> bool:
+    """Nobody asks to stop."""
+    return False
+
+
 class Terms(NamedTuple):
-    """How long to look at a drive; None: until all of it is read."""
+    """How long to look at a drive; None: until all of it is read. stop: whether to give up, asked between two reads."""
 
     seconds: Optional[float] = 10.0
-
-
-class Extent(NamedTuple):
-    """Bytes that are known and do not count, such as a partition table that was allowed."""
-
-    offset: int
-    length: int
+    stop: Callable[[], bool] = never
 
 
 @dataclasses.dataclass
 class Look:
-    """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive.
+    """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive; aimed_blocks: beside these, where it may hold something.
 
     fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random fill; foreign: where the first block that is neither lies.
     """
@@ -59,6 +67,7 @@ class Look:
     blocks: int = 0
     seconds: float = 0.0
     whole: bool = False
+    aimed_blocks: int = 0
     filled: int = 0
     fills: Set[int] = dataclasses.field(default_factory=set)
     first_filled: Optional[int] = None
@@ -75,9 +84,10 @@ class Look:
         return self.foreign is None and len(self.fills) < 2
 
     def record(self) -> Dict[str, Any]:
-        """For the journal and the results: {blocks, size_bytes, seconds, whole, seen_bytes}."""
+        """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
         seen = seen_bytes(self.blocks, self.size_bytes, self.whole)
-        return {"blocks": self.blocks, "size_bytes": self.size_bytes, "seconds": round(self.seconds, 2), "whole": self.whole, "seen_bytes": seen}
+        blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
+        return dict(blocks, size_bytes=self.size_bytes, seconds=round(self.seconds, 2), whole=self.whole, seen_bytes=seen)
 
 
 def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -> int:
@@ -97,7 +107,7 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
 
 def longer_s(terms: Terms, size_bytes: int) -> float:
     """How much longer than any short step a look may take on a drive that answers; 0 where it is a short step itself."""
-    longest_s = size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME) * terms.seconds
+    longest_s = size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME + _AIMED) * terms.seconds
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
 
@@ -105,8 +115,10 @@ def text(record: Dict[str, Any], capacity: Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how sizes of drives are written."""
     if record["whole"]:
         return "read whole: %s in %.3g s" % (capacity(record["size_bytes"]), record["seconds"])
-    return "looked at %s blocks: %s of data anywhere on %s would have been seen with %g %%" % (
+    used = record.get("allocated_bytes")
+    return "looked at %s blocks: %s of data anywhere on %s would have been seen with %g %%%s" % (
         format(record["blocks"], ","), _binary(record["seen_bytes"]), capacity(record["size_bytes"]), 100 * (1 - _MISS),
+        "" if used is None else "; the drive itself says that %s are in use" % _binary(used),
     )
 
 
@@ -125,19 +137,21 @@ def take(
     terms: Terms,
     known: Sequence[Extent] = (),
     fill_counts: bool = True,
+    aim: Sequence[Extent] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Look:
-    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where it can't be read.
+    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where it can't be read, and Stopped.
 
     known: what does not count. fill_counts: whether fio's fill counts as data, so that its first block ends the look too.
+    aim: where the drive may hold something; the blocks that are read there come on top of the random ones.
     """
     began = clock()
     look = Look(size_bytes)
-    seeing = _Seeing(look, known, fill_counts)
+    seeing = _Seeing(look, known, fill_counts, terms.stop)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
     if not seeing.over:
-        _whole_or_some(reader, seeing, terms, clock)
+        _whole_or_some(reader, seeing, terms, aim, clock)
     look.seconds = clock() - began
     return look
 
@@ -145,8 +159,8 @@ def take(
 class _Seeing:
     """Sorts what was read."""
 
-    def __init__(self, look: Look, known: Sequence[Extent], fill_counts: bool) -> None:
-        self.look, self._known, self._fill_counts = look, known, fill_counts
+    def __init__(self, look: Look, known: Sequence[Extent], fill_counts: bool, stop: Callable[[], bool]) -> None:
+        self.look, self._known, self._fill_counts, self._stop = look, known, fill_counts, stop
         self._blank = {fill: bytes([fill]) * _PIECE_BYTES for fill in _FILLS}
 
     @property
@@ -156,7 +170,9 @@ class _Seeing:
         return look.foreign is not None or len(look.fills) > 1 or bool(look.filled and self._fill_counts)
 
     def piece(self, offset: int, data: bytes) -> None:
-        """What lies at an offset, in one piece."""
+        """What lies at an offset, in one piece. Raises Stopped."""
+        if self._stop():
+            raise Stopped()
         if data[:1] in (b"\x00", b"\xff") and data == self._blank[data[0]][: len(data)]:
             self.look.fills.add(data[0])
             return
@@ -195,7 +211,7 @@ def _ends(reader: Readers, seeing: _Seeing) -> None:
             seeing.piece(offset, pieces.read([offset]))
 
 
-def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, clock: Callable[[], float]) -> None:
+def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence[Extent], clock: Callable[[], float]) -> None:
     look, began = seeing.look, clock()
     left_s = math.inf if terms.seconds is None else terms.seconds
     if look.size_bytes <= 2 * _PIECE_BYTES:
@@ -210,13 +226,20 @@ def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, clock: Callab
         if not seeing.over and _whole_in_time(look.size_bytes, rate, left_s) and _all(pieces, seeing, began + _OVERTIME * left_s, clock):
             return
     with reader(BLOCK_BYTES, AT_A_TIME) as blocks:
-        deadline = clock() + left_s
-        for offsets in _random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME):
-            if seeing.over or clock() >= deadline:
-                return
-            for offset, data in zip(offsets, _split(blocks.read(offsets), BLOCK_BYTES)):
-                seeing.piece(offset, data)
-            look.blocks += len(offsets)
+        look.aimed_blocks = _some(blocks, seeing, _aimed_offsets(look.size_bytes, aim), clock() + _AIMED * left_s, clock)
+        look.blocks = _some(blocks, seeing, _random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME), clock() + left_s, clock)
+
+
+def _some(blocks: BlockReader, seeing: _Seeing, places: Iterable[List[int]], deadline: float, clock: Callable[[], float]) -> int:
+    """Look at blocks until it is late, or what was found ends it; how many."""
+    count = 0
+    for offsets in places:
+        if seeing.over or clock() >= deadline:
+            break
+        for offset, data in zip(offsets, _split(blocks.read(offsets), BLOCK_BYTES)):
+            seeing.piece(offset, data)
+        count += len(offsets)
+    return count
 
 
 def _whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
@@ -245,6 +268,21 @@ def _random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: Optio
     while rounds is None or made < rounds:
         yield [int(chosen.random() * places) * piece_bytes for _piece in range(count)]
         made += 1
+
+
+def _aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[List[int]]:
+    """Blocks of these extents, in no order: all where they are few; else the first of each, and then any, for ever."""
+    chosen, last = random.Random(os.urandom(16)), size_bytes // BLOCK_BYTES
+    spans = [range(max(0, one.offset) // BLOCK_BYTES, min(last, -(-(one.offset + one.length) // BLOCK_BYTES))) for one in extents]
+    spans = [span for span in spans if span]
+    few = sum(map(len, spans)) <= _ALL_AIMED
+    first = [block for span in spans for block in (span if few else span[:1])]
+    chosen.shuffle(first)
+    for start in range(0, len(first), AT_A_TIME):
+        yield [block * BLOCK_BYTES for block in first[start : start + AT_A_TIME]]
+    ends = list(itertools.accumulate(map(len, spans)))
+    while not few:
+        yield [chosen.choice(span) * BLOCK_BYTES for span in chosen.choices(spans, cum_weights=ends, k=AT_A_TIME)]
 
 
 def _split(data: bytes, length: int) -> Iterator[bytes]:

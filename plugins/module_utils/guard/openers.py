@@ -8,17 +8,15 @@ Some come and go, so the guard looks several times, and inotify tells of reads a
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
-import platform
 import random
 import re
 import struct
 import time
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from ..core.host import Host
-from ..drive.nodes import key_at, key_of
+from .descriptors import GONE, Descriptors
 
 LOOKS = 9
 LOOK_EVERY_S = 0.3  # on average: each pause is random, so that nobody keeps step with it
@@ -38,17 +36,8 @@ PASSING = {
     "wipefs": False,
 }
 _TRUSTED_PLACES = re.compile(r"/(usr/)?(local/)?(s?bin|lib(exec)?(/systemd|/udev|/udisks2)?)/")
-_REMOTE_FUSE = re.compile(r"fuse(\..+)?$")
-_KCMP_FILES = 2
-_KCMP = {"x86_64": 312, "aarch64": 272, "ppc64le": 354, "s390x": 343}.get(platform.machine())  # the number of kcmp(2)
-_AT_FDCWD, _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, _STATX_BYTES = -100, 0x4000, 0x7FF, 256
 _IN_ACCESS, _IN_MODIFY = 0x1, 0x2  # inotify(7)
 _INOTIFY_EVENT = struct.Struct("=iIII")
-_MAPPING = re.compile(rb"^(\S+) \S+ \S+ (\S+) ([1-9][0-9]*) +(/.*)$", re.MULTILINE)  # proc_pid_maps(5): address, device, inode, path
-_RING_FILE = re.compile(r"^\s+[0-9]+: (\S+)", re.MULTILINE)  # io_uring's fdinfo, below UserFiles: whole paths since Linux 6.7
-_MOUNT_ID = re.compile(r"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
-_FLAGS = re.compile(r"^flags:\s*([0-7]+)$", re.MULTILINE)
-GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)  # the process ended meanwhile, or is a zombie
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -110,11 +99,7 @@ class Watch:
         self._host = host
         self._extra = extra
         self._nodes = nodes
-        self._remote = remote
-        # Devices of maps (in hexadecimal there) whose files are on a server that may not answer.
-        self._far = {b"%02x:%02x" % tuple(map(int, number.split(":"))) for number in far if ":" in number}
-        self._numbers = {name: number for number, name in names.items()}
-        self._files: Dict[Tuple[bytes, bytes], Optional[str]] = {}
+        self._descriptors = Descriptors(host, extra, remote, names, far)
         self._programs: Dict[str, Tuple[str, bool]] = {}
         self._denied: Dict[str, int] = {}
         self.failures: List[str] = []
@@ -150,8 +135,8 @@ class Watch:
             if pid == os.getpid():
                 continue
             try:
-                keys = self._open(process)
-                keys += self._mapped(process) if deep else []
+                keys = self._descriptors.open(process)
+                keys += self._descriptors.mapped(process) if deep else []
             except OSError as error:
                 # A security module may keep everybody out of init, which uses no drive itself (docs/wrong-drives.md).
                 if error.errno not in GONE and pid != 1:
@@ -181,130 +166,6 @@ class Watch:
             return os.path.samestat(os.stat(self._host.path(process + "/root")), os.stat(self._host.path("/")))
         except OSError:
             return False
-
-    # --- descriptors -------------------------------------------------------------------------------------------------------------
-
-    def _open(self, process: str) -> List[Tuple[str, bool]]:
-        """(key, whether for writing) of all that a process has open, in whatever thread."""
-        found = []
-        for table in self._tables(process):
-            for descriptor in _names(self._host.path(table + "/fd")):
-                path = "%s/fd/%s" % (table, descriptor)
-                link = _link(self._host.path(path))
-                info = "%s/fdinfo/%s" % (table, descriptor)
-                if link == "anon_inode:[io_uring]":
-                    found += [(key, True) for key in self._registered(process, self._host.get(info) or "")]
-                elif link.startswith("/"):
-                    key = self._key(path, info)
-                    if key is not None and self._counts(key):
-                        found.append((key, self._writes(info)))
-        return found
-
-    def _tables(self, process: str) -> List[str]:
-        """One folder for each table of descriptors: threads share one as a rule, but may have their own, and outlive the first."""
-        tasks = self._host.listdir(process + "/task")
-        kept: List[str] = []
-        for task in tasks:
-            if not any(_share_table(int(task), int(other)) for other in kept):
-                kept.append(task)
-        return ["%s/task/%s" % (process, task) for task in kept] or [process]
-
-    def _key(self, path: str, info: str) -> Optional[str]:
-        kind = ""
-        if self._remote:
-            mount = _MOUNT_ID.search(self._host.get(info) or "")
-            kind = self._remote.get(mount.group(1), "") if mount else ""
-        if not kind:
-            return key_at(self._host, path)
-        # A server that may not answer: what the kernel knows without asking it. Files from a network server are left out: even that may ask.
-        return _known_key(self._host.path(path)) if _REMOTE_FUSE.match(kind) else None
-
-    def _counts(self, key: str) -> bool:
-        return key[0].isdigit() or key in self._extra
-
-    def _writes(self, info: str) -> bool:
-        flags = _FLAGS.search(self._host.get(info) or "")
-        return flags is not None and int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY  # None: it was closed meanwhile
-
-    def _registered(self, process: str, info: str) -> List[str]:
-        """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the path alone."""
-        found = []
-        for path in _RING_FILE.findall(info.partition("UserFiles:")[2].partition("UserBufs:")[0]):
-            key = key_at(self._host, process + "/root" + path) if path.startswith("/") else self._numbers.get(path)
-            if key is not None and self._counts(key):
-                found.append(key)
-        return found
-
-    # --- mapped memory -----------------------------------------------------------------------------------------------------------
-
-    def _mapped(self, process: str) -> List[Tuple[str, bool]]:
-        """What a process has mapped, also where its descriptor is closed. Each file of the machine is looked at once."""
-        found = []
-        for table in self._tables(process):  # the first thread has no memory any more once it is gone
-            for address, device, inode, path in set(_MAPPING.findall(_content(self._host.path(table + "/maps")))):
-                if (device, inode) not in self._files and device not in self._far:
-                    # map_files is there for a whole process only; the path is what is left of one whose first thread is gone.
-                    mapped = "%s/map_files/%s" % (process, _unpadded(address.decode()))
-                    self._files[device, inode] = key_at(self._host, mapped) or key_at(self._host, table + "/root" + os.fsdecode(path))
-                key = self._files.get((device, inode))
-                if key is not None and self._counts(key):
-                    found.append((key, True))
-        return found
-
-
-def _link(path: str) -> str:
-    """What a descriptor leads to; "" where it was closed meanwhile. Raises OSError where this process may not know."""
-    try:
-        return os.readlink(path)
-    except OSError as error:
-        if error.errno in GONE:
-            return ""
-        raise
-
-
-def _names(folder: str) -> List[str]:
-    """The names in a folder of procfs; none where the thread is gone. Raises OSError where this process may not know."""
-    try:
-        return os.listdir(folder)
-    except OSError as error:
-        if error.errno in GONE:
-            return []
-        raise
-
-
-def _content(path: str) -> bytes:
-    """A file of procfs, as `_names`."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        if error.errno in GONE:
-            return b""
-        raise
-
-
-def _unpadded(address: str) -> str:
-    """map_files writes addresses without the zeros that maps puts before them."""
-    return "-".join("%x" % int(part, 16) for part in address.split("-"))
-
-
-def _share_table(one: int, other: int) -> bool:
-    """Whether two threads have one table of descriptors (kcmp(2)); False where the kernel does not tell."""
-    return _KCMP is not None and _LIBC.syscall(_KCMP, one, other, _KCMP_FILES, 0, 0) == 0
-
-
-def _known_key(path: str) -> Optional[str]:
-    """The key of an open file by what the kernel knows, without asking the server of its file system (statx(2), AT_STATX_DONT_SYNC)."""
-    answer = ctypes.create_string_buffer(_STATX_BYTES)
-    try:
-        failed = _LIBC.statx(_AT_FDCWD, os.fsencode(path), _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, answer)
-    except AttributeError:  # a C library before 2018
-        return None
-    if failed:
-        return None
-    (mode,), (inode,) = struct.unpack_from("=H", answer, 28), struct.unpack_from("=Q", answer, 32)
-    node_major, node_minor, major, minor = struct.unpack_from("=4I", answer, 128)
-    return key_of(mode, os.makedev(major, minor), inode, os.makedev(node_major, node_minor))
 
 
 class _Traffic:

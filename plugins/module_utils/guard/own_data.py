@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import stat
+from types import MappingProxyType
 from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional
 
 from ..core import files
@@ -113,17 +114,20 @@ def written(host: Host, identity: Mapping[str, Any]) -> Dict[str, Any]:
     return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}
 
 
-def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str) -> Before:
-    """Note, before the first destructive step, that this run writes to the drive. Raises OSError."""
+def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, reason: str = "") -> Before:
+    """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError."""
     before = Before(state_dir, run_id, read(state_dir, identity), written(host, identity))
-    _write(state_dir, identity, {"run_id": run_id, "state": WRITING, "released": None})
+    note(before, identity, reason)
     return before
 
 
-def note_sentinels(before: Before, identity: Mapping[str, Any], sentinels: Mapping[int, bytes]) -> None:
-    """Note the blocks that a purge is about to be proved with ({offset: data}): should this job die, they are ours. Raises OSError."""
+def note(before: Before, identity: Mapping[str, Any], reason: str, sentinels: Mapping[int, bytes] = MappingProxyType({})) -> None:
+    """Note what holds should this job die here. Raises OSError.
+
+    reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved with ({offset: data}), which are ours.
+    """
     listed = [{"offset": offset, "length": len(data), "sha256": sha256(data)} for offset, data in sorted(sentinels.items())]
-    _write(before.state_dir, identity, {"run_id": before.run_id, "state": WRITING, "released": None, "sentinels": listed})
+    _write(before.state_dir, identity, {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": listed})
 
 
 def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "", blank: bool = False) -> None:
@@ -151,13 +155,20 @@ def close(state_dir: str, run_id: str, still_written: Collection[str] = ()) -> N
     folder = os.path.join(state_dir, "drives")
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         path = os.path.join(folder, name)
-        try:
-            with open(path) as source:
-                entry = json.load(source)
-        except (OSError, ValueError, RecursionError):
-            continue
-        if path not in still_written and _is_entry(entry) and entry["state"] == WRITING and entry["run_id"] == run_id:
-            write_atomic(path, json.dumps(dict(entry, state=RELEASED, released=now(), written=None), indent=1) + "\n")
+        if path not in still_written:
+            close_one(path, run_id)
+
+
+def close_one(path: str, run_id: str) -> None:
+    """As `close`, for one drive's file."""
+    try:
+        with open(path) as source:
+            entry = json.load(source)
+    except (OSError, ValueError, RecursionError):
+        return
+    if _is_entry(entry) and entry["state"] == WRITING and entry["run_id"] == run_id:
+        state = EVIDENCE if entry.get("reason") else RELEASED
+        write_atomic(path, json.dumps(dict(entry, state=state, released=now(), written=None), indent=1) + "\n")
 
 
 def sha256(data: bytes) -> str:

@@ -17,11 +17,11 @@ from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Opt
 
 from ..core.host import Host
 from ..drive import identity as drive
-from . import configured, content, look, mentions, own_data, users
+from . import allocated, configured, content, look, mentions, own_data, users
 from .blocks import Reader
 from .device import probe_device
-from .facts import EVIDENCE, Facts, Machine, add
-from .look import Extent, Terms
+from .facts import EVIDENCE, WRITING, Extent, Facts, Machine, add
+from .look import Terms
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
 
@@ -61,7 +61,7 @@ def probe(
     _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
     if ledger is not None:
         facts.own_data = own_data.known(ledger)
-        if ledger["state"] == EVIDENCE:
+        if ledger["state"] == EVIDENCE or (ledger["state"] == WRITING and facts.own_data["reason"]):
             add(facts.evidence, "run %s left it so: %s" % (ledger["run_id"], facts.own_data["reason"] or "no reason was noted"))
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (content.probe_wipefs, content.probe_blkid):
@@ -99,7 +99,9 @@ def look_at(
                 known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted]
                 excused = [Extent(mark.offset, mark.length) for mark in known] + _sentinels(Reader(handle, size, block_bytes), ledger)
                 proves = ledger is not None and not own_data.touched(host, ledger, facts.identity)
-                _keep(facts, look.take(handle, size, terms, excused, fill_counts=not proves), proves)
+                if facts.name.startswith("loop"):
+                    allocated.from_loop(host, facts, handle)
+                _keep(facts, look.take(handle, size, terms, excused, not proves, facts.allocated), proves)
         except OSError as error:
             facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
             return
@@ -109,7 +111,7 @@ def look_at(
 
 def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:
     """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
-    facts.look = seen.record()
+    facts.look = dict(seen.record(), allocated_bytes=facts.allocated_bytes)
     if seen.foreign is not None:
         add(facts.unsigned, "the block at byte %d is not blank" % seen.foreign)
     elif len(seen.fills) > 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import FAILED, RUNNING, Progress, Unreadable
 from ..tools import hdparm, opal, sg3
+from . import allocated
 from .facts import Facts, add
 
 _NO_SUCH_COMMAND = (5, 9)  # sg3_utils(8): illegal request, invalid opcode
@@ -46,6 +47,7 @@ def probe_scsi(host: Host, facts: Facts) -> None:
         facts.failures.append(str(error))
     _reservations(host, facts)
     _opal(host, facts, expected=False)
+    allocated.from_scsi(host, facts)
 
 
 def _missing(host: Host, facts: Facts, argv: "list[str]") -> bool:

@@ -11,9 +11,10 @@ from typing import List, Optional, Sequence, Set, Tuple
 from ..core.host import Host, container
 from ..drive import identity, loop
 from ..drive.nodes import other_nodes
+from .descriptors import GONE
 from .facts import Facts, Machine, Mount, add
 from .names import device_number, resolved, unescape
-from .openers import GONE, Watch
+from .openers import Watch
 
 # What lies on these places is the system (issue: resolve them through any number of layers).
 SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")

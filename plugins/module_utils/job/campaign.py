@@ -14,8 +14,9 @@ import typing as t
 
 from ..core.deadline import Hangs, Watchdog
 from ..core.host import Host
+from ..guard import own_data
 from ..guard.held import HeldDrive, Refused
-from ..guard.look import Terms, longer_s
+from ..guard.look import Stopped, Terms, longer_s
 from ..measure import causes, fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
@@ -136,6 +137,7 @@ class Campaign:
         self._show(phase="guard", tests=len(self._plan["tests"]))
         self._recover()
         if not waiting:
+            self._close()
             return "complete"
         if self._job.stop.is_set():
             raise fio.Interrupted()
@@ -144,6 +146,7 @@ class Campaign:
         place = self._bench.place = self._job.tuned.take_place(self._drive)
         names = [test["name"] for test in waiting]
         self._note("drive_started", identity=self._held.identity, path=self._held.path, tests=names, place=place._asdict())
+        self._held.keep_as_evidence(self._missed())
         self._held.content_is_ours()
         self._bench.check_fio()
         self._watchdog.call("look at the drive's world", lambda: self._conditions.begin(self._history))
@@ -158,14 +161,23 @@ class Campaign:
 
     def _leave(self) -> None:
         """How the drive is left once all its tests are done: a missed criterion makes it evidence, what went well may be made blank."""
-        missed = criteria.missed(self._job.criteria, self._held.identity.get("model") or "", self._finished)
-        self._held.evidence = "; ".join(missed)[:leaving.LONGEST_REASON]
-        if missed:
+        self._held.keep_as_evidence(self._missed())
+        if self._held.evidence:
             self._note("left", state=leaving.EVIDENCE, reason=self._held.evidence, seconds=0)
         elif self._job.leave == leaving.BLANK:
             left = leaving.make_blank(self._work({"purge": {}}, {}), self._finished)
             self._held.blank = left["state"] == leaving.BLANK
             self._note("left", **left)
+
+    def _missed(self) -> str:
+        """Which criteria the drive missed in the tests that stand by now; "": none."""
+        return "; ".join(criteria.missed(self._job.criteria, self._plan["expected"].get("model") or "", self._finished))[:leaving.LONGEST_REASON]
+
+    def _close(self) -> None:
+        """A job of this run died after the last test and before it let go of the drive: its ledger has to say so."""
+        identity = next((record["identity"] for record in reversed(self._history) if record.get("identity")), None)
+        if identity and not purge_step.goes_on(self._history):
+            own_data.close_one(own_data.path_of(self._job.run_dir.state_dir, identity), self._job.run_dir.run_id)
 
     def _run_test(self, test: t.Mapping[str, t.Any]) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
@@ -274,6 +286,8 @@ class Campaign:
             **names
         )
         self._finished.append(fields)
+        # The ledger first: a job that dies in between does the test again, but loses no evidence.
+        self._held.keep_as_evidence(self._missed())
         self._note("test_finished", **fields)
 
     def _recover(self) -> None:
@@ -397,6 +411,8 @@ class Campaign:
         look_s = longer_s(self._job.terms, self._plan["expected"].get("size_bytes") or 0) if begins else 0.0
         try:
             self._watchdog.call("guard before " + step, self._held.take if begins else self._held.check, look_s)
+        except Stopped:
+            raise fio.Interrupted() from None
         except Refused as refused:
             self._note(
                 "guard", step=step, eligible=False, refusals=refused.refusals, overridden=self._held.overridden, identity=self._held.identity,

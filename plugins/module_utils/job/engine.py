@@ -147,7 +147,7 @@ class HostJob:
             history=self._history,
             tuned=tuned,
             sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
-            terms=Terms(**self._plan.get("look", {})),
+            terms=Terms(stop=self._stop.is_set, **self._plan.get("look", {})),
             leave=self._plan.get("leave", AS_IS),
             criteria=self._plan.get("criteria", []),
             limits=Limits(**self._plan.get("validity", {}).get("limits", {})),

@@ -54,6 +54,14 @@ class Sense(t.NamedTuple):
     share: t.Optional[float]
 
 
+class LbaStatus(t.NamedTuple):
+    """Logical blocks of one provisioning status. mapped: they may hold data; a drive that does not know says so of all."""
+
+    block: int
+    blocks: int
+    mapped: bool
+
+
 def run(host: Host, argv: t.Sequence[str], timeout_s: float = 60) -> Result:
     """Run a tool of sg3_utils, again after a unit attention."""
     result = host.run(argv, timeout_s=timeout_s)
@@ -101,6 +109,16 @@ def has_command(data: bytes, opcode: int, action: int | None = None) -> bool:
     if action is not None and usage[1] & 0x1F not in (action, 0x1F):
         raise ValueError("an answer on service action {0:#x}, not {1:#x}".format(usage[1] & 0x1F, action))
     return True
+
+
+def lba_status(data: bytes) -> list[LbaStatus]:
+    """GET LBA STATUS (SBC-3, 5.5.2; SBC-4 adds status 3 and 4). Raises ValueError for no answer of its form."""
+    end = 4 + int.from_bytes(data[:4], "big")
+    if len(data) < 8 or end < 8:
+        raise ValueError("a short answer of {0} bytes".format(len(data)))
+    # A drive may have more to tell than there was room for.
+    descriptors = [data[start:start + 16] for start in range(8, min(end, len(data)) - 15, 16)]
+    return [LbaStatus(int.from_bytes(one[:8], "big"), int.from_bytes(one[8:12], "big"), one[12] & 0xF not in (1, 2)) for one in descriptors]
 
 
 def sense(data: bytes) -> Sense:

@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check: bool) -> Outcome:
-    """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode. Raises IomemoryError."""
+    """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger). Raises IomemoryError."""
     card = iomemory.find(iomemory.cards(host), serial)
     if card.state == UNKNOWN:
         raise IomemoryError("%s (%s) is neither attached nor detached; fio-status says: %s" % (card.serial, card.control, card.trouble))
@@ -76,25 +76,26 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
                             % (card.serial, size_pct))
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return Outcome(False, card, card, [], "")
-    identity = _eligible(host, card)
+    state_dir = options.get("state_dir")
+    identity = _eligible(host, card, state_dir)
     planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
     if check or options.get("mode") != "destructive":
         asked = "" if check else "%s would be ERASED and formatted anew; nothing was done, since mode is not destructive" % card.serial
         return Outcome(check, card, planned, commands, asked)
-    return Outcome(True, card, _erase(host, card, identity, sector_bytes, size_pct), commands, "")
+    return Outcome(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
 
 
-def _eligible(host: Host, card: Card) -> Dict[str, Any]:
+def _eligible(host: Host, card: Card, state_dir: Optional[str]) -> Dict[str, Any]:
     """The drive's identity, if the guard lets it be erased. Raises IomemoryError with every reason why not."""
-    seen = inspection.inspect(host, [{"serial": card.serial}])[0]
+    seen = inspection.inspect(host, [{"serial": card.serial}], None, state_dir)[0]
     if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
         reasons = ["%s: %s" % (refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
         raise IomemoryError("%s may not be formatted. %s" % (card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."))
     return seen["identity"]
 
 
-def _erase(host: Host, card: Card, identity: Dict[str, Any], sector_bytes: int, size_pct: int) -> Card:
-    held = HeldDrive(host, {"selector": {"serial": card.serial}, "expected": identity}, dict(_OWNER), same_boot=True)
+def _erase(host: Host, card: Card, identity: Dict[str, Any], state_dir: Optional[str], sector_bytes: int, size_pct: int) -> Card:
+    held = HeldDrive(host, {"selector": {"serial": card.serial}, "expected": identity}, dict(_OWNER), same_boot=True, state_dir=state_dir)
     try:
         held.take()
         with held.lend(MAY_CHANGE):

@@ -381,10 +381,11 @@ LEFT = {"run_id": "old", "state": "released", "released": "…", "proved": "coun
         (None, "r", set()),
         (LEFT, None, {"unsigned_data"}),
         (dict(LEFT, proved="content"), "r", {"unsigned_data"}),
-        (dict(LEFT, proved=""), "old", set()),
+        (dict(LEFT, proved=""), "old", {"evidence"}),  # what it keeps as evidence itself
+        (dict(LEFT, proved=""), "new", set()),
         (dict(LEFT, state="evidence"), None, {"unsigned_data"}),  # and the code evidence stands
-        (WRITING, "r", set()),
-        (dict(WRITING, proved="content"), "r", {"unsigned_data"}),
+        (WRITING, "r", {"evidence"}),
+        (dict(WRITING, proved="content"), "r", {"unsigned_data", "evidence"}),
         (dict(WRITING, proved="content"), "other", set()),
         (dict(WRITING, proved="content"), None, set()),
     ],
@@ -419,7 +420,7 @@ FINDINGS = {
     "block_backing": "/dev/sdb",
     "identity": {"size_bytes": None, "path": "/dev/sda"},
     # Not against the drive by themselves: how to find out more, what a purge method asks, what lifts a refusal.
-    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data", "passing", "marks", "look", "allocated_bytes")),
+    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data", "passing", "marks", "look", "allocated", "allocated_bytes")),
     "hangs": None,  # goes with a failure
 }
 

@@ -4,6 +4,7 @@
 """Looks at files that stand for drives, fio's random fill, and superblocks at their usual places."""
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
@@ -127,6 +128,39 @@ def test_a_drive_that_cannot_be_read_whole_is_sampled_for_its_time(drive, monkey
     assert seen.blank and not seen.whole and seen.blocks >= 32 and seen.seconds >= 0.3
 
 
+EXTENTS = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, MIB)).map(lambda pair: look.Extent(*pair)), max_size=5)
+
+
+@given(extents=EXTENTS, few=st.booleans())
+def test_what_a_drive_says_it_holds_is_looked_at(extents, few):
+    most = look._ALL_AIMED if few else 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(look, "_ALL_AIMED", most)
+        seen = [offset for offsets in itertools.islice(look._aimed_offsets(SIZE, extents), 80) for offset in offsets]
+    within = {block * 4096 for one in extents for block in range(one.offset // 4096, min(SIZE, one.offset + one.length + 4095) // 4096)}
+    assert set(seen) <= within and all(0 <= offset <= SIZE - 4096 for offset in seen)
+    if few and len(within) < 2000:
+        assert set(seen) == within
+    assert {one.offset // 4096 * 4096 for one in extents if one.offset // 4096 * 4096 in within and one.length} <= set(seen)
+
+
+def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch):
+    """On top of the random blocks: they are as many as ever."""
+    monkeypatch.setattr(look, "_whole_in_time", lambda *_args: False)
+    arguments = drive(64 << 30, {40 << 30: b"x" * 5000})
+    assert look.take(*arguments, look.Terms(0.2), aim=[look.Extent(40 << 30, 8192)]).foreign in (40 << 30, (40 << 30) + 4096)
+    seen = look.take(*arguments, look.Terms(0.2), aim=[look.Extent(20 << 30, 8192)])
+    assert seen.blank and seen.aimed_blocks == 2 and seen.blocks >= 32
+
+
+@pytest.mark.parametrize("seconds, asked", [(5.0, 1), (5.0, 40), (None, 1), (None, 40)])
+def test_a_look_ends_when_the_job_is_to_end(drive, monkeypatch, seconds, asked):
+    monkeypatch.setattr(look, "_whole_in_time", lambda *_args: seconds is None)
+    answers = iter([False] * asked)
+    with pytest.raises(look.Stopped):
+        look.take(*drive(128 * MIB), look.Terms(seconds, lambda: next(answers, True)))
+
+
 def test_full_reads_all_of_it(drive):
     seen = look.take(*drive(300 * MIB, {123 * MIB + 4096: b"x"}), look.Terms(None))
     assert seen.foreign == 123 * MIB + 4096
@@ -147,7 +181,9 @@ def test_two_looks_fall_on_other_blocks():
 
 def test_the_issues_example():
     record = look.Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
-    assert look.text(record, capacity) == "looked at 182,000 blocks: 99.5 MiB of data anywhere on 2.75 TB would have been seen with 99.9 %"
+    text = "looked at 182,000 blocks: 99.5 MiB of data anywhere on 2.75 TB would have been seen with 99.9 %"
+    assert look.text(record, capacity) == text
+    assert look.text(dict(record, allocated_bytes=8 << 20), capacity) == text + "; the drive itself says that 8 MiB are in use"
 
 
 @given(st.integers(1, 10**6), st.integers(10**7, 10**14))

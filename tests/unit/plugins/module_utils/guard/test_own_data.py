@@ -140,6 +140,14 @@ def test_evidence_is_kept_with_its_reason(left):
     assert (left.seen()["state"], left.seen()["reason"], left.seen()["run_id"]) == ("evidence", "iops: write_iops is 5", "second")
 
 
+def test_evidence_outlives_the_job_that_noted_it(left):
+    before = own_data.begin(left.host, left.state_dir, IDENTITY, "second")
+    own_data.note(before, IDENTITY, "iops: write_iops is 5")
+    assert (left.seen()["state"], left.seen()["reason"]) == ("writing", "iops: write_iops is 5")
+    own_data.close(left.state_dir, "second")
+    assert (left.seen()["state"], left.seen()["reason"]) == ("evidence", "iops: write_iops is 5")
+
+
 def test_a_run_that_is_over_is_closed_and_its_counters_forgotten(left):
     own_data.begin(left.host, left.state_dir, IDENTITY, "second")
     own_data.close(left.state_dir, "other")
@@ -162,7 +170,7 @@ def test_writes_that_the_kernel_counted_refute_what_a_look_saw_by_chance(left):
 
 def test_sentinels_are_noted_with_their_hashes(left):
     before = own_data.begin(left.host, left.state_dir, IDENTITY, "second")
-    own_data.note_sentinels(before, IDENTITY, {512: b"b" * 512, 0: b"a" * 512})
+    own_data.note(before, IDENTITY, "", {512: b"b" * 512, 0: b"a" * 512})
     entry = own_data.read(left.state_dir, IDENTITY)
     assert entry["state"] == "writing" and [(item["offset"], item["length"]) for item in entry["sentinels"]] == [(0, 512), (512, 512)]
     assert entry["sentinels"][0]["sha256"] == own_data.sha256(b"a" * 512)

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, openers, probe, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import descriptors, inspection, openers, probe, users
 
 SELECTOR = {"serial": "SN1"}
 
@@ -19,7 +19,7 @@ SELECTOR = {"serial": "SN1"}
 def host(fake, monkeypatch):
     """A host with one drive that may be erased. Device nodes are told by their names: a fixture tree has none."""
     monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
-    for module, name in ((users, "device_number"), (openers, "key_at")):
+    for module, name in ((users, "device_number"), (descriptors, "key_at")):
         monkeypatch.setattr(module, name, lambda host, path: host.get("/sys/class/block/%s/dev" % (host.readlink(path) or path).rpartition("/")[2]))
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1")
     return fake
@@ -153,7 +153,7 @@ def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mou
     if mount_id:
         host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t%s\nino:\t3\n" % mount_id)
     looked = []
-    monkeypatch.setattr(openers, "key_at", lambda host, path: looked.append(path))
+    monkeypatch.setattr(descriptors, "key_at", lambda host, path: looked.append(path))
     assert refusals(host) == {} and bool(looked) is looks
 
 
@@ -176,7 +176,7 @@ def test_fds_that_cannot_be_read(host, monkeypatch, number, code):
     def refuse(*_args):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(openers.Watch, "_open", refuse)
+    monkeypatch.setattr(descriptors.Descriptors, "open", refuse)
     assert set(refusals(host)) == ({code} if code else set())
 
 

@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.iomemory import
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor.iomemory_settings import beacon, bring
 
-FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive"}
+FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive", "state_dir": "/state"}
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ class Held:
     log = []
     refuse = None
 
-    def __init__(self, _host, plan, _owner, same_boot):
-        self.log.append(("made", plan["selector"], same_boot))
+    def __init__(self, _host, plan, _owner, same_boot, state_dir):
+        self.log.append(("made", plan["selector"], same_boot, state_dir))
 
     def take(self):
         self.log.append("take")
@@ -55,7 +55,7 @@ class Held:
 def eligible(monkeypatch):
     """A guard that lets fiob be erased."""
     identity = {"kernel_name": "fiob", "size_bytes": 1 << 30}
-    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda host, selectors: [{"eligible": True, "identity": identity, "refusals": []}])
+    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}])
     monkeypatch.setattr(iomemory_settings, "HeldDrive", Held)
     monkeypatch.setattr(Held, "log", [])
     return Held
@@ -86,7 +86,7 @@ def test_a_format_needs_the_word_destructive(server, eligible):
 def test_a_format_is_done_under_guard_and_lock_and_once(server, eligible):
     done = bring(server, "C1", "formatted", FORMAT, check=False)
     assert done.changed and (done.after.sector_bytes, done.after.size_pct) == (4096, 90)
-    assert eligible.log == [("made", {"serial": "C1"}, True), "take", "lend", "release"]
+    assert eligible.log == [("made", {"serial": "C1"}, True, "/state"), "take", "lend", "release"]
     assert changing(server) == done.commands
     again = bring(server, "C1", "formatted", FORMAT, check=False)
     assert not again.changed and len(eligible.log) == 4
@@ -97,6 +97,15 @@ def test_the_real_guard_stands_before_a_format(server):
     with pytest.raises(IomemoryError, match="C1 may not be formatted. probe_failed"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []
+
+
+def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
+    asked = []
+    refused = {"eligible": False, "identity": {"kernel_name": "fiob"}, "refusals": [{"code": "evidence", "message": "run one left it so"}]}
+    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
+    with pytest.raises(IomemoryError, match="C1 may not be formatted. evidence: run one left it so"):
+        bring(server, "C1", "formatted", FORMAT, check=False)
+    assert asked == [(None, "/state")] and changing(server) == []
 
 
 def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(server, eligible, monkeypatch):

@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a drive itself says that it holds something: the look goes there too. It excuses nothing, and a drive that does not tell is looked at as ever."""
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Any, List, Mapping, Optional
+
+from ..core.host import Host
+from ..drive import loop
+from ..tools import sg3
+from .facts import Extent, Facts
+
+_MOST_EXTENTS = 10000
+# Descriptors that one answer may hold, and how many answers are asked for.
+_ANSWER_BYTES, _MOST_ANSWERS = 8 + 16 * 2048, 5
+
+
+def keep(facts: Facts, extents: List[Extent]) -> None:
+    """Note what a drive told."""
+    facts.allocated = extents
+    facts.allocated_bytes = sum(extent.length for extent in extents) if len(extents) < _MOST_EXTENTS else None
+
+
+def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
+    """How many bytes an NVMe namespace says are allocated; not where.
+
+    NUSE counts only with thin provisioning (NSFEAT bit 0), or where it is below NCAP: other drives may always report NCAP (NVM Command Set 1.0, 4.1.5.1).
+    """
+    used, most, features = (namespace.get(key) for key in ("nuse", "ncap", "nsfeat"))
+    block_bytes = facts.identity.get("logical_block_size_bytes")
+    if all(isinstance(value, int) and value >= 0 for value in (used, most, features, block_bytes)) and (features & 1 or used < most):
+        facts.allocated_bytes = used * block_bytes
+
+
+def from_scsi(host: Host, facts: Facts) -> None:
+    """The extents that a SCSI drive says are mapped: GET LBA STATUS, where READ CAPACITY(16) says that it tells (LBPME; sysfs shows it)."""
+    block_bytes, size_bytes = facts.identity.get("logical_block_size_bytes"), facts.identity.get("size_bytes")
+    told = [host.get(path) for path in host.glob("/sys/block/%s/device/scsi_disk/*/thin_provisioning" % facts.name)]
+    if told != ["1"] or not block_bytes or not size_bytes:
+        return
+    mapped, block = [], 0
+    for _answer in range(_MOST_ANSWERS):
+        result = sg3.run(host, ["sg_get_lba_status", "--readonly", "--hex", "--maxlen=%d" % _ANSWER_BYTES, "--lba=%d" % block, facts.path])
+        try:
+            told_of = sg3.lba_status(sg3.hex_bytes(result.stdout)) if result.rc == 0 else []
+        except ValueError:
+            told_of = []
+        mapped += [Extent(one.block * block_bytes, one.blocks * block_bytes) for one in told_of if one.mapped]
+        after = max((one.block + one.blocks for one in told_of), default=block)
+        if after <= block:
+            break
+        block = after
+    if block:
+        keep(facts, mapped[:_MOST_EXTENTS])
+        if block * block_bytes < size_bytes:
+            facts.allocated_bytes = None  # it did not tell of all
+
+
+def from_loop(host: Host, facts: Facts, handle: int) -> None:
+    """The extents of the file behind a loop device that are no holes. handle: the open loop device."""
+    behind, path = loop.at(handle), facts.identity.get("backing_file")
+    if behind is None or behind.node or not path:
+        return
+    try:
+        file = os.open(host.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        status = os.fstat(file)
+        # The path may lead to another file by now, or in another mount namespace.
+        if stat.S_ISREG(status.st_mode) and behind.is_file(status):
+            end = behind.offset_bytes + (facts.identity.get("size_bytes") or 0)
+            keep(facts, [Extent(extent.offset - behind.offset_bytes, extent.length) for extent in _data(file, behind.offset_bytes, end)])
+    except OSError:
+        pass  # its file system does not tell
+    finally:
+        os.close(file)
+
+
+def _data(file: int, start: int, end: int) -> List[Extent]:
+    """What of a file between two offsets is data (lseek(2), SEEK_DATA)."""
+    found: List[Extent] = []
+    while start < end and len(found) < _MOST_EXTENTS:
+        first = _seek(file, start, os.SEEK_DATA)
+        if first is None or first >= end:
+            break
+        start = _seek(file, first, os.SEEK_HOLE) or end
+        found.append(Extent(first, min(start, end) - first))
+    return found
+
+
+def _seek(file: int, start: int, whence: int) -> Optional[int]:
+    try:
+        return os.lseek(file, start, whence)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # nothing more
+            return None
+        raise

@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How often drives are refused that should not be, in each state that our own work leaves them in, on this machine with its own /etc.
+
+    python tests/bench/false_refusals.py [--looks 200] [--seconds 0.2] [--drives 10] [--only readers]
+
+Drives are files behind loop devices that this bench makes, looked at side by side. A crypto-erased drive is one that was overwritten with noise while it
+was held: the ledger never believes the counters of a loop device, so for that state alone the bench has it take the drives for others.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Callable, Iterator, List, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
+
+# pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data  # noqa: E402
+
+SIZE_BYTES = 48 << 20
+# Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads within a look at users
+# (three seconds; eight on a busy host) are a user's.
+READ_EVERY_S = 10.0
+READERS = ("blkid -p {0}", "lsblk {0}", "udevadm info --query=all --name={0}", "smartctl -i {0}", "multipath -c {0}")
+
+
+class Drive:
+    """A loop device of this bench, and its file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        with file.open("wb") as out:
+            out.truncate(SIZE_BYTES)
+        self.attach()
+
+    def attach(self) -> None:
+        """It may get another number."""
+        self.path = _run("losetup", "--find", "--show", "--direct-io=on", str(self.file))
+
+    def detach(self) -> None:
+        """Give the loop device back."""
+        _run("losetup", "--detach", self.path)
+
+
+class Lab(NamedTuple):
+    """Drives, and the folder with our ledger of them."""
+
+    drives: List[Drive]
+    state_dir: str
+
+    def seen(self, seconds: float = 0.2) -> List[dict]:
+        """A look at all drives."""
+        selectors = [{"backing_file": str(drive.file)} for drive in self.drives]
+        return inspection.inspect(Host(), selectors, None, self.state_dir, None, look.Terms(seconds))
+
+    def run(self, write: Callable[[str], None], blank: bool = False) -> None:
+        """As a run of ours that writes so."""
+        for drive, seen in zip(self.drives, self.seen()):
+            before = own_data.begin(Host(), self.state_dir, seen["identity"], "night")
+            write(drive.path)
+            own_data.end(Host(), before, seen["identity"], blank=blank)
+
+
+def _run(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _fill(path: str) -> None:
+    fio = ["fio", "--name=x", "--filename=" + path, "--direct=1", "--refill_buffers=1", "--norandommap", "--size=%d" % SIZE_BYTES]
+    _run(*fio, "--rw=write", "--bs=128k")
+    _run(*fio, "--rw=randwrite", "--bs=4k", "--io_size=4m")
+
+
+def _noise(path: str) -> None:
+    with open(path, "r+b", buffering=0) as device:
+        device.write(os.urandom(SIZE_BYTES))
+        os.fsync(device.fileno())
+
+
+def _zeros(path: str) -> None:
+    _run("blkdiscard", path)
+
+
+def _ones(path: str) -> None:
+    with open(path, "r+b", buffering=0) as device:
+        device.write(b"\xff" * SIZE_BYTES)
+        os.fsync(device.fileno())
+
+
+@contextlib.contextmanager
+def fresh(_lab: Lab) -> Iterator[None]:
+    """As they came."""
+    yield
+
+
+@contextlib.contextmanager
+def with_live_readers(lab: Lab) -> Iterator[None]:
+    """Fresh ones, while other programs look at all of them again and again."""
+    loops = [reader.format(drive.path) for drive in lab.drives[:3] for reader in READERS if Host().which(reader.split()[0])]
+    # exec: the shell itself has no drive open.
+    readers = [subprocess.Popen(["sh", "-c", "while :; do %s; sleep %g; done >/dev/null 2>&1" % (each, READ_EVERY_S)]) for each in loops]  # pylint: disable=consider-using-with
+    try:
+        yield
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.wait()
+
+
+def _after(write: Callable[[str], None], blank: bool = False, anew: bool = False, noise: bool = False) -> Callable[[Lab], contextlib.AbstractContextManager]:
+    @contextlib.contextmanager
+    def state(lab: Lab) -> Iterator[None]:
+        lab.run(write, blank)
+        for drive in lab.drives if anew else ():
+            drive.detach()
+            drive.attach()
+        untouched = own_data.untouched
+        if noise:
+            own_data.untouched = lambda host, entry, identity: untouched(host, entry, dict(identity, backing_file=None))
+        try:
+            yield
+        finally:
+            own_data.untouched = untouched
+            for drive in lab.drives:
+                _zeros(drive.path)
+    return state
+
+
+STATES = {
+    "fresh": fresh,
+    "readers: fresh, with programs that look at drives": with_live_readers,
+    "purged, reads as zeros": _after(_zeros),
+    "purged, reads as ones": _after(_ones),
+    "crypto-erased by us, reads as noise": _after(_noise, noise=True),
+    "after our own run, left as it is": _after(_fill),
+    "the same, attached anew": _after(_fill, anew=True),
+    "after our own run, left blank": _after(_zeros, blank=True),
+    "the same, attached anew ": _after(_zeros, blank=True, anew=True),
+}
+
+
+def refused(name: str, looks: int, seconds: float, drives: int) -> List[list]:
+    """The refusals of every look, of at least so many, that refused a drive in this state."""
+    with contextlib.ExitStack() as made:
+        folder = Path(made.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-")))
+        lab = Lab([], str(folder / "state"))
+        os.mkdir(lab.state_dir, 0o755)
+        for number in range(drives):
+            lab.drives.append(Drive(folder / ("drive-%d" % number)))
+            made.callback(lab.drives[-1].detach)
+        with STATES[name](lab):
+            return [one["refusals"] for _look in range(-(-looks // drives)) for one in lab.seen(seconds) if not one["eligible"]]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--looks", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=0.2)
+    parser.add_argument("--drives", type=int, default=10)
+    parser.add_argument("--only", default="", help="states whose name begins so")
+    given = parser.parse_args()
+    print("| state | refused |\n|---|---|", flush=True)
+    for name in filter(lambda name: name.startswith(given.only), STATES):
+        found = refused(name, given.looks, given.seconds, given.drives)
+        print("| %s | %d of %d %s|" % (name.strip(), len(found), given.looks, "%s " % found[0] if found else ""), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nightly runs on one drive, with a reboot of the server between two nights."""
+
+from __future__ import annotations
+
+import pytest
+from hardware import PLAIN
+
+
+@pytest.mark.long
+def test_nights_over_a_reboot_pass(lab, guest):
+    """Left blank on the first night, as it is on the second: the third finds fio's fill, on another boot, and needs no excuse either."""
+    lab.host["ssd_drives"] = [{"serial": PLAIN}]
+    for night, leave in (("one", "blank"), ("two", "as_is"), ("three", "blank")):
+        code, output = lab.play("qualify", "-e", f"ssd_run_id={night}", "-e", f"ssd_leave={leave}", "-e", "purge_method=deallocate")
+        assert code == 0 and lab.summary()["verdicts"]["pass"] == 1, output
+        guards = lab.journal("guard", night)
+        assert [record["eligible"] for record in guards] and not any(record["overridden"] for record in guards)
+        left = lab.journal("left", night)
+        assert [record["state"] for record in left] == (["blank"] if leave == "blank" else [])
+        print(night, guards[0]["look"], left)
+        if night != "three":
+            guest.run("sync")
+            guest.stop()
+            guest.start()
