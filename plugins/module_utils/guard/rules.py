@@ -145,7 +145,8 @@ REFUSALS: Dict[str, _Text] = {
 _UNFINISHED = _Text(
     "run {run_id} was writing to it and has not let go of it{reason}: {detail}",
     "Go on with that run (qualify.yml), or end it: stop.yml, and cleanup.yml where it has ended (collect.yml first), each with -e ssd_run_id={run_id}; "
-    "then what it left may count as ours. See what the kernel's log says of a drive that hung. Or set ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
+    "then what it left may count as ours. See what the kernel's log says of a drive that hung. Or set ssd_overwrite_data: true in this drive's entry, "
+    + _KEEP_OUT,
 )
 
 
