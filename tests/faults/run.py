@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Play the fault bench's cases and print a table of them. As root:  tests/faults/run.py [--list] [--sample] [--case NAME] [--jobs N] [--share 1/10] [part of a name ...]
+"""Play the fault bench's cases and print a table of them. As root:
+
+tests/faults/run.py [--list] [--sample] [--case NAME] [--jobs N] [--share 1/10] [part of a name ...]
 
 Ends 0 only when every case was survived.
 """
