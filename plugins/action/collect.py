@@ -4,6 +4,7 @@
 """Bring a host's part of a run to the controller; its documentation is in plugins/modules/collect.py."""
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 import tempfile
@@ -12,7 +13,7 @@ import typing as t
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, aside_prefix, now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records
@@ -53,6 +54,8 @@ class ActionModule(HostAction):
                 raise AnsibleActionFail(f"{name}: its answer about run {args['run_id']} lacks {', '.join(missing)}")
             if self._task.check_mode:
                 return {"changed": False, "state": info["state"], "skipped_collection": True}
+            with contextlib.suppress(OSError):  # what can't be swept is in nobody's way
+                unpack.sweep(folder)
             archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
             changed = self._bring(archive, info["packed"], folder, limits) if "packed" in info else False
         told = records.collected(info["records"], args["run_id"], name, now())
@@ -81,7 +84,7 @@ class ActionModule(HostAction):
             if unpack.is_current(folder, packed["sha256"]):
                 return False
             os.makedirs(os.path.dirname(folder), exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=os.path.dirname(folder), prefix=".collect-") as aside:
+            with tempfile.TemporaryDirectory(dir=os.path.dirname(folder), prefix=aside_prefix(unpack.aside_name(folder))) as aside:
                 local = os.path.join(aside, "archive.tar.gz")
                 self.fetch(archive, local, limits.archive_bytes)
                 unpack.replace(folder, local, packed["sha256"], limits)

@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, zipapp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, store
 
 MODULE = "host_job"
 # Arguments that only the controller needs, for the plan.
@@ -41,16 +41,29 @@ class ActionModule(HostAction):
         arguments = dict(self._task.args)
         own = {name: arguments.pop(name, None) for name in OWN_ARGUMENTS}
         if arguments.get("state", "present") == "present":
-            if not own["drives"]:
-                raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
-            engine = zipapp.build(collection_version())
-            plan = self._plan(own, str(arguments.get("run_id", "")), variables)
-            plan["decision"] = self._decided(plan, variables)
-            arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
-            arguments["engine"] = self._carry(engine.name, engine.data)
-        result.update(self.ask(MODULE, arguments, variables))
+            result.update(self._start(own, arguments, variables))
+        else:
+            result.update(self.ask(MODULE, arguments, variables))
         self._remove_tmp_path(self._connection._shell.tmpdir)
         return result
+
+    def _start(self, own: dict[str, t.Any], arguments: dict[str, t.Any], variables: dict[str, t.Any]) -> dict[str, t.Any]:
+        """Carry the plan and the engine to the host, and have its job started; the module's answer."""
+        if not own["drives"]:
+            raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
+        engine = zipapp.build(collection_version())
+        plan = self._plan(own, str(arguments.get("run_id", "")), variables)
+        folder = self._run_folder(plan["run"]["id"], variables)
+        plan["decision"] = self._decided(plan, folder)
+        arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
+        arguments["engine"] = self._carry(engine.name, engine.data)
+        # Before it is asked: the answer may get lost with the host.
+        if not self._task.check_mode and not (variables.get("ssd_attach") or {}).get(plan["host"]):
+            self._begin_anew(folder, plan)
+        answer = self.ask(MODULE, arguments, variables)
+        if answer.get("action") == "start" and not self._task.check_mode:
+            self._begin_anew(folder, plan)
+        return answer
 
     def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         host = variables["inventory_hostname"]
@@ -69,11 +82,22 @@ class ActionModule(HostAction):
         except PlanError as error:
             raise AnsibleActionFail("{0}: {1}".format(host, error)) from error
 
-    def _decided(self, plan: dict[str, t.Any], variables: dict[str, t.Any]) -> dict[str, str]:
-        """What preflight decided for this host. It travels in no variable, as any can be given on the command line."""
+    def _run_folder(self, run_id: str, variables: dict[str, t.Any]) -> str:
+        """The run's folder on the controller."""
         results = os.path.abspath(os.path.expanduser(str(self._templar.template(variables["ssd_results_dir"]))))
+        return os.path.join(results, run_id)
+
+    def _begin_anew(self, folder: str, plan: dict[str, t.Any]) -> None:
+        """Let nothing count that was collected of this host before it measures anew."""
         try:
-            return decision_record.decided(os.path.join(results, plan["run"]["id"]), plan)
+            store.begin_anew(os.path.join(folder, "results.jsonl"), plan["run"]["id"], plan["host"])
+        except OSError as error:
+            raise AnsibleActionFail("{0}: that it begins anew cannot be noted in {1}/results.jsonl: {2}".format(plan["host"], folder, error)) from error
+
+    def _decided(self, plan: dict[str, t.Any], folder: str) -> dict[str, str]:
+        """What preflight decided for this host. It travels in no variable, as any can be given on the command line."""
+        try:
+            return decision_record.decided(folder, plan)
         except ValueError as error:
             raise AnsibleActionFail("{0}: {1}".format(plan["host"], error)) from error
 

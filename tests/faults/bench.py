@@ -223,6 +223,11 @@ class Bench:
         """The tuned setting of each drive; "0" is as it was."""
         return [self.host.read(SETTING.format(drive.name)) for drive in self.drives]
 
+    def ledger(self, drive: LoopDrive) -> dict[str, t.Any]:
+        """What the ledger says of a drive, {} where it says nothing."""
+        entries = [json.loads(path.read_text()) for path in self.state.glob("drives/*.json")]
+        return next((entry for entry in entries if entry["identity"]["backing_file"] == str(drive.file)), {})
+
     def make_room(self) -> None:
         """The disk is no longer full."""
         with contextlib.suppress(FileNotFoundError):

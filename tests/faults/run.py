@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Play the fault bench's cases and print a table of them. As root:  tests/faults/run.py [--list] [--sample] [--case NAME] [--jobs N] [part of a name ...]
+"""Play the fault bench's cases and print a table of them. As root:
+
+tests/faults/run.py [--list] [--sample] [--case NAME] [--jobs N] [--share 1/10] [part of a name ...]
 
 Ends 0 only when every case was survived.
 """
@@ -39,10 +41,13 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="only those of every test run")
     parser.add_argument("--case", help="the one of this name")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
+    parser.add_argument("--share", default="1/1", help="every n-th case only, such as 3/10: ten such calls play them all")
     parser.add_argument("parts", nargs="*", help="only cases whose name has one of these in it")
     asked = parser.parse_args()
     names = [name for name, case in CASES.items() if not (asked.sample and not case.sample)]
     names = [name for name in names if not asked.parts or any(part in name for part in asked.parts)]
+    first, step = (int(number) for number in asked.share.split("/"))
+    names = names[first - 1 :: step]
     names = [asked.case] if asked.case else names
     if asked.list:
         print("\n".join(names))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 
@@ -56,3 +57,30 @@ def test_collect_fails_where_its_only_host_does_not_answer(lab):
     lab.hosts["rack1-07"].update(ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1)
     code, output = lab.play("collect")
     assert code != 0, output
+
+
+def status_of(run_id, state, updated):
+    """A host's status.json of a run, as its job left it."""
+    job = {"schema_version": 1, "run_id": run_id, "run_name": "qualify", "host": "rack1-07", "boot_id": None, "pid": 2**22, "pid_start": None, "unit": None}
+    times = {"engine_version": "1", "started": "2026-01-01T00:00:00.000Z", "updated": updated}
+    return dict(job, **times, state=state, restored=True, message="", drives=[])
+
+
+def test_cleanup_keeps_failed_runs_for_a_while_and_says_so(site):
+    """They can be gone on with: what they measured would be lost."""
+    site.hosts = {"rack1-07": {"ssd_drives": []}}
+    recent = "{0:%Y-%m-%dT%H:%M:%S}.000Z".format(datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=3))
+    runs = {"done": ("finished", recent), "broken": ("failed", recent), "old": ("failed", "2026-01-01T00:00:00.000Z"), "gone": ("running", recent)}
+    for name, (state, updated) in runs.items():
+        folder = site.state / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "status.json").write_text(json.dumps(status_of(name, state, updated)))
+    code, output = site.play("cleanup")
+    told = " ".join(output.split())
+    assert code == 0 and [path.name for path in site.run_folders()] == ["broken", "gone"], output
+    assert "rack1-07: run broken stays: its job failed" in told and "for 14 days" in told and "or remove it (cleanup.yml), with -e ssd_run_id=broken" in told
+    assert "rack1-07: run gone stays: its job died before the end" in told
+    code, output = site.play("cleanup", "-e", "ssd_keep_failed_days=2", "--check")
+    assert code == 0 and "changed=1" in output, output
+    code, output = site.play("cleanup", "-e", "ssd_run_id=broken")
+    assert code == 0 and [path.name for path in site.run_folders()] == ["gone"] and "stays" not in output, output

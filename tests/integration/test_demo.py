@@ -111,6 +111,30 @@ def test_the_next_demo_cleans_up_after_a_killed_one(folder):
     assert not left_behind(folder)
 
 
+def test_a_link_of_somebody_elses_is_not_followed(folder, monkeypatch):
+    """Anybody may put things into /tmp under the demo's name: they lead the demo's cleaning nowhere."""
+    precious, cleaned = folder / "precious", []
+    (precious / "state").mkdir(parents=True)
+    (precious / "lock").write_text("mine")
+    (folder / "ssd-demo.link").symlink_to(precious)
+    (folder / "ssd-demo.inside").mkdir()
+    (folder / "ssd-demo.inside" / "lock").symlink_to(precious / "lock")
+    other = folder / "ssd-demo.other"
+    other.mkdir()
+    (other / "lock").touch()
+    os.chown(other, 12345, 12345)
+    killed = folder / "ssd-demo.killed"
+    killed.mkdir()
+    (killed / "lock").touch()
+    monkeypatch.setattr(run_demo.tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(run_demo, "clean_up", cleaned.append)
+    run_demo.clean_after_killed_demos()
+    assert cleaned == [killed] and (precious / "lock").read_text() == "mine"
+    monkeypatch.undo()
+    for path in (folder / "ssd-demo.link", folder / "ssd-demo.inside" / "lock"):
+        path.unlink()
+
+
 def test_two_pass_and_the_worn_one_fails(folder):
     code, output = finish(start(folder), timeout_s=480)
     assert code == 0, output

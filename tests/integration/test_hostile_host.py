@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
@@ -274,6 +276,48 @@ def test_a_bad_answer_is_that_hosts_error_alone(pair, tmp_path, what):
         assert verdicts[BAD] in ("error", "not_tested", "pass"), told
     assert "Traceback" not in told and "results are not in" not in output, output + told
     assert len(site.summary()["drives"]) <= 3, site.summary()
+
+
+# M9: results.csv
+
+SPREADSHEET = """
+def answer(module, real):
+    for record in real.get("records") or []:
+        if record["kind"] == "drive":
+            record["identity"].update(serial="=cmd|' /C calc'!A0", model="\\t=1+1", firmware="+1", note="-1")
+            record["path"] = "@SUM(1)"
+        else:
+            {test}
+    return real
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict"),
+    [
+        ("record['title'] = '=1'; record['purge'] = {'method': '-2+3', 'seconds': 1, 'verified': True, 'verification': {}, 'purge_class': 'pts'}", "pass"),
+        # A lone CR begins a row for a spreadsheet, and the formula in it.
+        ("record.update(outcome='invalid', reasons=['a\\r=cmd()', '\\n+1', '\\uff1d1'])", "invalid"),
+        ("record['metrics'].update({'serial': 1.0})", "error"),
+        ("record['metrics'].update({'=1+1': 1.0})", "error"),
+    ],
+    ids=["formulas", "a lone CR", "a metric called serial", "a metric that is a formula"],
+)
+def test_a_spreadsheet_takes_nothing_of_a_hosts_for_a_formula_or_a_row(pair, tmp_path, test, verdict):
+    site = pair(SPREADSHEET.format(test=test))
+    for name, drive in ((GOOD, "A1"), (BAD, "B2")):
+        finished_run(tmp_path / name, drive=drive, host=name)
+    asked_run(site.results, {GOOD: "A1", BAD: "B2"})
+    _code, output = site.play("collect", "-e", f"ssd_run_id={RUN}")
+    _code, told = site.play("report", "-e", f"ssd_run_id={RUN}")
+    raw = (site.results / RUN / "report" / "results.csv").read_bytes()
+    assert b"\r" not in raw and raw.count(b"\n") == 3, output + told
+    header, *rows = csv.reader(io.StringIO(raw.decode(), newline=""))
+    assert len(set(header)) == len(header) and "=1+1" not in header, header
+    assert not [cell for row in rows for cell in row if cell.lstrip()[:1] in tuple("=+-@\uff1d") or cell[:1] == "\t"], rows
+    found = {row[header.index("host")]: dict(zip(header, row)) for row in rows}
+    assert (found[GOOD]["serial"], found[GOOD]["verdict"], found[GOOD]["write_iops"]) == ("A1", "pass", "100.0")
+    assert (found[BAD]["serial"], found[BAD]["verdict"]) == ("'=cmd|' /C calc'!A0", verdict), found[BAD]
 
 
 # M10: what is printed

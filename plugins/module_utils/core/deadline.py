@@ -22,6 +22,31 @@ class Hangs(Exception):
     """A drive, or a process that waits for it, gives no answer; the message says which step. What was begun is left behind."""
 
 
+def _begin(what: str, step: t.Callable[[], t.Any]) -> queue.SimpleQueue[t.Tuple[t.Any, BaseException | None]]:
+    """Run a step in a thread of its own, which nobody waits for at the end of the process."""
+    answers: queue.SimpleQueue[t.Tuple[t.Any, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put((step(), None))
+        except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
+            answers.put((None, error))
+
+    threading.Thread(target=run, name=what, daemon=True).start()
+    return answers
+
+
+def within(timeout_s: float, what: str, step: t.Callable[[], Value]) -> Value:
+    """What `step` returns or raises. Raises Hangs where that takes longer; it is left behind then."""
+    try:
+        value, error = _begin(what, step).get(timeout=timeout_s)
+    except queue.Empty:
+        raise Hangs("no answer for {0:g} s in the step {1}".format(timeout_s, what)) from None
+    if error is not None:
+        raise error
+    return value
+
+
 class Watchdog:
     """Runs short steps that touch a drive. One that does not end in time is abandoned with its thread, which ends when the drive answers.
 
@@ -33,16 +58,7 @@ class Watchdog:
 
     def call(self, what: str, step: t.Callable[[], Value], longer_s: float = 0.0) -> Value:
         """What `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take beyond STEP_TIMEOUT_S."""
-        answers: queue.SimpleQueue[t.Tuple[t.Any, BaseException | None]] = queue.SimpleQueue()
-
-        def run() -> None:
-            try:
-                answers.put((step(), None))
-            except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
-                answers.put((None, error))
-
-        began = time.monotonic()
-        threading.Thread(target=run, name=what, daemon=True).start()
+        began, answers = time.monotonic(), _begin(what, step)
         stopped_at: float | None = None
         while True:
             try:

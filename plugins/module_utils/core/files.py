@@ -10,9 +10,12 @@ import json
 import os
 import re
 import tempfile
+import time
 import typing as t
 
 SCHEMA_VERSION = 1
+# What a killed process left is swept once nobody wrote to it for so long; and after a day whoever its number belongs to by now.
+IDLE_S, LONGEST_IDLE_S = 600.0, 86400.0
 
 
 def slug(text: str) -> str:
@@ -62,6 +65,46 @@ def remove_asides(folder: str, names: t.Iterable[str]) -> None:
         if name.startswith(prefixes):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
+
+
+def aside_prefix(name: str) -> str:
+    """How the name of something temporary begins that stands beside `name` while this process works on it: .name.<pid>. (for mkstemp, mkdtemp)."""
+    return ".{0}.{1}.".format(name, os.getpid())
+
+
+def left_behind(folder: str, name: str) -> list[str]:
+    """Paths in a folder that killed processes left beside `name`, under `aside_prefix` or, from earlier versions, under no number.
+
+    Nobody wrote there for some minutes and the process is gone, or for a day: a number may be another process by now, and one of another container is not seen.
+    """
+    pattern = re.compile(r"\.{0}(?:\.(?P<pid>[0-9]+)\.)?[A-Za-z0-9_]+".format(re.escape(name)))
+    found = []
+    for each in sorted(os.listdir(folder) if os.path.isdir(folder) else []):
+        match, path = pattern.fullmatch(each), os.path.join(folder, each)
+        idle_s = time.time() - _last_written(path) if match else 0.0
+        gone = match is not None and match.group("pid") is not None and not _is_process(int(match.group("pid")))
+        if idle_s > LONGEST_IDLE_S or (gone and idle_s > IDLE_S):
+            found.append(path)
+    return found
+
+
+def _last_written(path: str) -> float:
+    """When a file, or a folder or anything right in it, was last written; now where it is gone."""
+    try:
+        below = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) and not os.path.islink(path) else []
+        return max(os.lstat(each).st_mtime for each in [path, *below])
+    except OSError:
+        return time.time()
+
+
+def _is_process(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def sync_folder(folder: str) -> None:

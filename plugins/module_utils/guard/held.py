@@ -221,8 +221,11 @@ class HeldDrive:
         if refusals:
             raise Refused(refusals)
 
-    def abandon(self) -> None:
+    def abandon(self, reason: str) -> None:
         """Let go of a drive that hangs without touching it again, which could hang as well: it stays open and locked until this process ends."""
+        if self._before is not None:
+            with contextlib.suppress(OSError):
+                own_data.give_up(self._before, self.identity, reason)
         self._content_is_ours, self._before = False, None
 
     def bytes_written(self) -> int:

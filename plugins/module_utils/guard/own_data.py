@@ -130,6 +130,13 @@ def note(before: Before, identity: Mapping[str, Any], reason: str, sentinels: Ma
     _write(before.state_dir, identity, {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": listed})
 
 
+def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
+    """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun may yet be done. Raises OSError."""
+    noted = read(before.state_dir, identity) or {}
+    fields = {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": noted.get("sentinels", [])}
+    _write(before.state_dir, identity, fields)
+
+
 def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "", blank: bool = False) -> None:
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 

@@ -141,6 +141,14 @@ REFUSALS: Dict[str, _Text] = {
     ),
 }
 
+# The same code, where the ledger says more: a run of ours that died, or gave up a drive that hung.
+_UNFINISHED = _Text(
+    "run {run_id} was writing to it and has not let go of it{reason}: {detail}",
+    "Go on with that run (qualify.yml), or end it: stop.yml, and cleanup.yml where it has ended (collect.yml first), each with -e ssd_run_id={run_id}; "
+    "then what it left may count as ours. See what the kernel's log says of a drive that hung. Or set ssd_overwrite_data: true in this drive's entry, "
+    + _KEEP_OUT,
+)
+
 
 def _not_whole(facts: Facts) -> List[str]:
     if facts.block_backing:
@@ -214,7 +222,17 @@ def entry_problem(entry: Any) -> Optional[str]:
 def refusals(facts: Facts, selector: Any = None) -> List[Refusal]:
     """Every reason, from the facts alone, why the drive may not be erased."""
     who = facts.path if selector is None else "%s (%s)" % (label(selector), facts.path)
-    return [refusal for code, rule in RULES for refusal in make_refusals(code, who, list(rule(facts)))]
+    return [refusal for code, rule in RULES for refusal in make_refusals(code, who, list(rule(facts)), _text_of(code, facts.own_data))]
+
+
+def _text_of(code: str, known: Optional[Mapping[str, Any]]) -> _Text:
+    """The words for a code; known: what the ledger says of the drive."""
+    unfinished = known is not None and known["state"] == WRITING and (known["proved"] or known.get("reason"))
+    if known is None or code != "unsigned_data" or not unfinished:
+        return REFUSALS[code]
+    reason = " (%s)" % known["reason"] if known.get("reason") else ""
+    words = {"run_id": known["run_id"], "reason": reason.replace("{", "{{").replace("}", "}}"), "detail": "{detail}"}
+    return _Text(_UNFINISHED.problem.format(**words), _UNFINISHED.remedy.format(**words))
 
 
 def refuse(code: str, selector: Any, path: Optional[str], detail: str) -> List[Refusal]:
@@ -255,11 +273,11 @@ def lifted_codes(selector: Any, known: Optional[Mapping[str, Any]] = None) -> Tu
     return (*given["allow"], *(overwrite if given[_OVERWRITE] else ()), *(("evidence",) if released else ()))
 
 
-def make_refusals(code: str, who: str, details: Sequence[str]) -> List[Refusal]:
-    """One refusal with all its findings; none without a finding."""
+def make_refusals(code: str, who: str, details: Sequence[str], text: Optional[_Text] = None) -> List[Refusal]:
+    """One refusal with all its findings; none without a finding. text: other words than the code's own."""
     if not details:
         return []
     shown = list(dict.fromkeys(details))
     more = ["%d more" % (len(shown) - _MOST_SHOWN)] if len(shown) > _MOST_SHOWN else []
-    text = REFUSALS[code]
+    text = text or REFUSALS[code]
     return [{"code": code, "message": "%s: %s. %s" % (who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy)}]

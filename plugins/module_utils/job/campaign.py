@@ -101,7 +101,7 @@ class Campaign:
             outcome, message = "error", str(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
             outcome, message = "error", self._crash(error)
-        outcome, message = self._let_go(hangs) or (outcome, message)
+        outcome, message = self._let_go(message if hangs else "") or (outcome, message)
         try:
             self._note("drive_finished", outcome=outcome, message=message)
         except Exception as error:
@@ -109,16 +109,16 @@ class Campaign:
         self._show(phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0)
         return outcome
 
-    def _let_go(self, hangs: bool) -> tuple[str, str] | None:
-        """Give the drive back. An outcome and a message where that fails, in place of those so far."""
+    def _let_go(self, hangs: str) -> tuple[str, str] | None:
+        """Give the drive back. hangs: why it is only abandoned. An outcome and a message where that fails, in place of those so far."""
         self._job.tuned.leave_place(self._drive)
         try:
             if not hangs:
                 self._watchdog.call("release", self._held.release)
                 return None
-            self._held.abandon()
+            self._held.abandon(hangs)
         except Hangs as error:
-            self._held.abandon()
+            self._held.abandon(str(error))
             return "error", str(error)
         except Exception as error:
             return "error", self._crash(error)

@@ -24,7 +24,7 @@ from ..drive.entry import GUARD_OPTIONS
 from ..guard import own_data
 from ..purge.methods import left_behind
 from ..purge.step import goes_on
-from ..run import decision, shapes, summary
+from ..run import archive, decision, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
 from ..run.liveness import Process, first_status, is_live, job_of, pid_start, run_state, state_of
 from ..tuning import settings
@@ -316,6 +316,7 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
         with _host_to_itself("removal of " + run_dir.run_id, STOP_TIMEOUT_S):
             own_data.close(run_dir.state_dir, run_dir.run_id)
             shutil.rmtree(run_dir.path)
+        archive.sweep(run_dir)
         if os.path.exists(run_dir.archive):
             os.unlink(run_dir.archive)
     return {"changed": there, "action": "remove" if there else "nothing", "state": "absent", "restored": []}

@@ -179,7 +179,7 @@ class HostJob:
             return False
         done: list[settings.Setting] | None = None
         with self._told(messages):
-            done = settings.restore(self._host, self._run_dir.tuning, record=self._tuned.record)
+            done = settings.restore(self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung)
             self._journal.add("restored", settings=done)
         return done is not None and not settings.failures(done)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import os
@@ -12,6 +13,7 @@ import tarfile
 import tempfile
 import typing as t
 
+from ..core.files import aside_prefix, left_behind
 from .folder import RunDir
 
 
@@ -21,11 +23,19 @@ def pack(run_dir: RunDir) -> dict[str, t.Any]:
     Returns {path, size_bytes, sha256}. Raises OSError.
     """
     path = run_dir.archive
+    sweep(run_dir)
     files = _files(run_dir.path)
     newest_ns = max([_mtime_ns(name) for name in files] or [0])
     if not _is_newer(path, newest_ns):
         _write(path, run_dir.path, files)
     return {"path": path, "size_bytes": os.path.getsize(path), "sha256": _sha256(path)}
+
+
+def sweep(run_dir: RunDir) -> None:
+    """Remove archives that killed processes left half made."""
+    for path in left_behind(run_dir.state_dir, os.path.basename(run_dir.archive)):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def _files(folder: str) -> list[str]:
@@ -53,7 +63,7 @@ def _is_newer(path: str, than_ns: int) -> bool:
 
 
 def _write(path: str, folder: str, files: t.Iterable[str]) -> None:
-    handle, aside = tempfile.mkstemp(dir=os.path.dirname(path), prefix="." + os.path.basename(path))
+    handle, aside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=aside_prefix(os.path.basename(path)))
     try:
         with os.fdopen(handle, "wb") as out:
             # No time and no name in gzip's header, so that equal content has an equal checksum.

@@ -12,6 +12,7 @@ import errno
 import re
 import typing as t
 
+from ..core import deadline
 from ..core.host import TIMED_OUT, Host
 from ..core.sysfs import effective, number
 from ..tools import systemd
@@ -174,6 +175,17 @@ def _without_turbo(host: Host, setting: Setting) -> bool:
 
 def _base_khz(host: Host, setting: Setting) -> int | None:
     return number(host, setting["path"].rpartition("/")[0] + "/base_frequency")
+
+
+def write_in_time(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:
+    """Write a file of sysfs by a thread with a deadline: one of a drive that hangs blocks its writer. ((outcome, message), whether it hung)."""
+    if setting["kind"] != "sysfs":
+        return KINDS[setting["kind"]].write(host, setting, value), False
+    timeout_s = DEVICE_TIMEOUT_S if setting.get("device") else deadline.STEP_TIMEOUT_S
+    try:
+        return deadline.within(timeout_s, "write " + setting["path"], lambda: _write_file(host, setting, value)), False
+    except deadline.Hangs:
+        return ("failed", "{0} gave no answer in {1:g} s to writing {2}".format(setting["path"], timeout_s, value)), True
 
 
 def write_in_child(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:

@@ -24,6 +24,7 @@ from .kinds import KINDS, Setting
 
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
+HANGS = "{0} hangs"
 
 Record = t.Dict[str, t.Any]
 
@@ -38,11 +39,14 @@ def current(host: Host, setting: Setting) -> str | None:
     return KINDS[setting["kind"]].read(host, setting)
 
 
-def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False, order: int = 1) -> list[Setting]:
+def apply(
+    host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False, order: int = 1, hung: set[str | None] | None = None
+) -> list[Setting]:
     """Record, change and verify. Returns the settings with before, effective, outcome and message.
 
     What a record of this boot already holds is not yet back: its values stay the ones to go back to.
     `keep`: the record is for an explicit restore only. order: among the records of a host that are not yet put back, the newest has the highest.
+    hung: devices that gave no answer, which this adds to; None stands for the host itself.
     """
     recorded = [dict(setting, before=current(host, setting)) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
@@ -56,7 +60,7 @@ def apply(host: Host, settings: t.Sequence[Setting], record_path: str, keep: boo
         made = old.get("made") or now()
         record = {"boot_id": boot_id(host), "keep": keep, "made": made, "order": old.get("order") or order, "settings": todo}
         write_atomic(record_path, json.dumps(record, indent=1) + "\n")
-    return [_apply_one(host, item) for item in recorded]
+    return [_apply_one(host, item, set() if hung is None else hung) for item in recorded]
 
 
 def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
@@ -67,14 +71,23 @@ def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
     return list(found.values())
 
 
-def _apply_one(host: Host, item: Setting) -> Setting:
+def _apply_one(host: Host, item: Setting, hung: set[str | None] | None = None) -> Setting:
+    """Change and verify one. hung: see apply; without it the caller sees to it that nobody waits for ever."""
     if item["before"] is None:
         return dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
+    if hung and item["device"] and item["device"] in hung:
+        return dict(item, effective=item["before"], outcome="failed", message=HANGS.format(item["device"]))
     asked, item = item, tuning_kinds.resolve(host, item)
     value = current(host, item)
     if value == item["wanted"]:
         return _made(item, value)
-    outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
+    if hung is None:
+        (outcome, message), hangs = KINDS[item["kind"]].write(host, item, item["wanted"]), False
+    else:
+        (outcome, message), hangs = tuning_kinds.write_in_time(host, item, item["wanted"])
+        hung.update([item["device"]] if hangs else [])
+    if hangs:
+        return dict(item, effective=item["before"], outcome=outcome, message=message)
     value = current(host, item)
     if not outcome and value != item["wanted"]:
         if tuning_kinds.is_held_down(host, asked, value):
@@ -168,10 +181,13 @@ def read_record(record_path: str) -> Record | None:
     return record
 
 
-def restore(host: Host, record_path: str, let_go: bool = False, record: Record | None = None) -> list[Setting]:
+def restore(
+    host: Host, record_path: str, let_go: bool = False, record: Record | None = None, hanging: t.Collection[str | None] = ()
+) -> list[Setting]:
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without one. Raises Damaged.
 
-    record: goes before the file, which may be lost or damaged by now.
+    record: goes before the file, which may be lost or damaged by now. hanging: devices of which a write still waits, which may be done any time; what
+    belongs to them keeps the record.
 
     After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now: what a drive itself keeps
     is put back by the drive's stable name. One that left within this boot is let go of; one that a reboot did not find keeps the record, unless `let_go`.
@@ -180,7 +196,7 @@ def restore(host: Host, record_path: str, let_go: bool = False, record: Record |
     if record is None:
         return []
     same_boot = record["boot_id"] == boot_id(host)
-    hung: set[str] = set()
+    hung: set[str | None] = set(hanging)
     done = [_restore_any(host, item, hung, same_boot, let_go) for item in _restore_order(record["settings"])]
     done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
     if all(item["outcome"] != "failed" for item in done):
@@ -202,7 +218,7 @@ def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
     return [item for _index, item in sorted(enumerate(settings), key=rank)]
 
 
-def _restore_any(host: Host, item: Setting, hung: set[str], same_boot: bool, let_go: bool) -> Setting:
+def _restore_any(host: Host, item: Setting, hung: set[str | None], same_boot: bool, let_go: bool) -> Setting:
     if KINDS[item["kind"]].survives_reboot:
         names = identity.find(host, item["selector"])
         if len(names) == 1:
@@ -216,10 +232,10 @@ def _restore_any(host: Host, item: Setting, hung: set[str], same_boot: bool, let
     return _restore_one(host, item, hung) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
 
 
-def _restore_one(host: Host, item: Setting, hung: set[str]) -> Setting:
+def _restore_one(host: Host, item: Setting, hung: set[str | None]) -> Setting:
     """Put one back. `hung`: drives that gave no answer, which this adds to; waiting for each of their settings would take too long."""
     if item.get("device") in hung:
-        return dict(item, effective=None, outcome="failed", message="{0} hangs".format(item["device"]))
+        return dict(item, effective=None, outcome="failed", message=HANGS.format(item.get("device") or item["path"]))
     value = current(host, item)
     if value is None:
         return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")

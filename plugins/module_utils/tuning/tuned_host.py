@@ -27,6 +27,8 @@ class TunedHost:
         self._order = order
         # What there is to put back, should the file be lost while the job works.
         self.record: tuning.Record | None = None
+        # Devices that gave no answer; None: the host itself.
+        self.hung: set[str | None] = set()
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
         self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
@@ -41,9 +43,12 @@ class TunedHost:
         return self._applied + self._latency.hold()
 
     def _make(self, settings: t.Sequence[Setting]) -> list[Setting]:
-        done = tuning.apply(self._host, settings, self._record_path, keep=bool(self._plan["tune"].get("keep")), order=self._order)
-        self.record = tuning.read_record(self._record_path)
-        return done
+        keep = bool(self._plan["tune"].get("keep"))
+        try:
+            return tuning.apply(self._host, settings, self._record_path, keep=keep, order=self._order, hung=self.hung)
+        finally:
+            # Also of settings that were only half made.
+            self.record = tuning.read_record(self._record_path)
 
     def side_effects(self) -> list[Setting]:
         """What else is to be put back: what the settings reset."""

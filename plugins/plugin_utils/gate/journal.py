@@ -16,6 +16,8 @@ EVENTS = ("job_started", "snapshot", "tuned", "restored", "cell", "round", "samp
 # A cell's figures or a snapshot of a large host are some 100 KiB.
 MOST_LINE_BYTES = 16 << 20
 MOST_FILE_BYTES = 1 << 30
+# The plan of a host with 24 drives and all tests is some 10 MiB.
+MOST_PLAN_BYTES = 128 << 20
 MOST_TOLD = 3
 
 Record = t.Dict[str, t.Any]
@@ -53,6 +55,8 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
                     yield event
     except FileNotFoundError:
         return
+    except OSError as error:  # a folder of that name
+        problems.add("journal.jsonl", error.strerror)
 
 
 def _event(line: bytes, where: str, problems: Problems) -> Record | None:
@@ -89,10 +93,12 @@ def plan(path: str, problems: Problems) -> Record:
     """What the report takes of a host's plan.json; {} where there is none or it does not pass."""
     try:
         with open(path, "rb") as source:
-            content = source.read(MOST_FILE_BYTES)
+            content = source.read(MOST_PLAN_BYTES + 1)
+        if len(content) > MOST_PLAN_BYTES:
+            raise shape.Refused(["it is too long"])
         return shape.of("collected_plan").passed(shape.decoded(content)).value
     except FileNotFoundError:
         return {}
-    except shape.Refused as refused:
-        problems.add("plan.json", refused)
+    except (OSError, shape.Refused) as error:
+        problems.add("plan.json", getattr(error, "strerror", error))
         return {}

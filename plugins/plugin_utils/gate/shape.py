@@ -20,6 +20,7 @@ from . import compiled, text
 
 MOST_DEPTH = 24
 MOST_VALUES = 2_000_000
+MOST_MARKS = 2 * MOST_VALUES
 MOST_ITEMS = 50_000
 MOST_NUMBER = 2**64
 MOST_KEY = 256
@@ -75,7 +76,11 @@ def of(name: str, part: str = "") -> Shape:
 
 
 def decoded(content: str | bytes) -> t.Any:
-    """JSON from outside. Raises Refused: also for what is nested too deep for the parser, and for texts in no encoding."""
+    """JSON from outside. Raises Refused: also for what is nested too deep for the parser, of too many values, and for texts in no encoding."""
+    # Before it is parsed: each empty object of two letters takes 64 bytes of memory. Texts may have a comma too.
+    marks: t.Any = b",[{" if isinstance(content, bytes) else ",[{"
+    if len(content) > MOST_MARKS and sum(content.count(marks[place : place + 1]) for place in range(3)) > MOST_MARKS:
+        raise Refused([f"it holds more than {MOST_VALUES} values"])
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -30,6 +30,7 @@ class Ledger:
         self._run_id = ""
         self._waiting: list[Record] = []
         self._newest: dict[t.Any, Record] | None = None
+        self._size = 0
 
     @property
     def path(self) -> str:
@@ -54,7 +55,7 @@ class Ledger:
         # Without its folder the run was only planned; `collect` and `preflight` make it.
         if not self._waiting or not self.folder or not os.path.isdir(self.folder):
             return
-        if self._newest is None:
+        if self._newest is None or self._size != _size(self.path):  # a host that begins anew, another play of this run
             self._newest = {store.key(record): record for record in store.load(self.path)}
         fresh = []
         for record in self._waiting:
@@ -64,10 +65,15 @@ class Ledger:
                 fresh.append(record)
         try:
             store.append(self.path, fresh)
+            self._size = _size(self.path)
         except BaseException:
             self._newest = None
             raise
         self._waiting = []
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def _same(record: Record, other: Record | None) -> bool:

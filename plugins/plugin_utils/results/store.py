@@ -9,8 +9,12 @@ import json
 import os
 import typing as t
 
+from ...module_utils.core.files import SCHEMA_VERSION, now
 from ..gate import records, shape
 
+# The state of a host whose job was started afresh: what stands before this record of it no longer counts.
+STARTED = "started"
+ANEW = "its host job was started anew under this run's id; what was collected before no longer counts"
 KEY_FIELDS = ("kind", "host", "drive", "test")
 
 Record = t.Dict[str, t.Any]
@@ -49,13 +53,20 @@ def append(path: str, added: t.Iterable[Record]) -> None:
         os.fsync(file.fileno())
 
 
+def begin_anew(path: str, run_id: str, host: str) -> None:
+    """Note that a host measures anew from now on, where its drives have results of before, which would stand for those that never come. Raises OSError."""
+    if any(record["host"] == host and record["kind"] != "host" for record in load(path)):
+        common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": run_id}
+        append(path, [dict(common, host=host, state=STARTED, message=ANEW)])
+
+
 def load(path: str) -> list[Record]:
     """The newest record of each key; see `load_all`."""
     return load_all(path).records
 
 
 def load_all(path: str) -> Loaded:
-    """Read results.jsonl; no file means no records. A torn line is left out and its number given.
+    """Read results.jsonl; no file means no records. A torn line is left out and its number given, and so is what `begin_anew` made void.
 
     A record that does not pass, of a newer schema for instance, is an error of its drive, test or host. Raises OSError.
     """
@@ -70,6 +81,8 @@ def load_all(path: str) -> Loaded:
                 if record is None:
                     damaged.append(number)
                 else:
+                    if record["kind"] == "host" and record["state"] == STARTED:
+                        newest = {known: other for known, other in newest.items() if other["host"] != record["host"]}
                     newest[key(record)] = record
     except FileNotFoundError:
         pass

@@ -16,10 +16,13 @@ import tarfile
 import typing as t
 import zlib
 
+from ...module_utils.core.files import left_behind
 from . import manifest
 
 # In each unpacked folder: the checksum of the archive that it came from, then that of each file.
 MARKER = ".collected"
+# In the temporary folder of a collect: what becomes the folder, and what it was.
+UNPACKED, BEFORE = "unpacked", "before"
 # What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file like ours.
 _FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"
 _NAME = re.compile(rf"(?:{_FOLDER}){{0,6}}(?!\.{{1,2}}\Z|\.collected\Z)[A-Za-z0-9._-]{{1,255}}")
@@ -76,7 +79,7 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     got = _sha256(archive)
     if got != sha256:
         raise UnpackError(f"the archive was damaged on its way: its SHA-256 is {got}, on the host {sha256}")
-    aside = os.path.join(os.path.dirname(archive), "unpacked")
+    aside = os.path.join(os.path.dirname(archive), UNPACKED)
     os.mkdir(aside)
     try:
         with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
@@ -87,8 +90,29 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
         marker.write("\n".join([sha256, *manifest.lines(aside)]) + "\n")
     if os.path.isdir(folder):
         # Out of the way by a rename: a kill in between leaves one of both whole.
-        os.rename(folder, os.path.join(os.path.dirname(archive), "before"))
+        os.rename(folder, os.path.join(os.path.dirname(archive), BEFORE))
     os.rename(aside, folder)
+
+
+def sweep(folder: str) -> None:
+    """Take away what killed collects of this folder left beside it; to be called with its lock.
+
+    Where the kill came between two renames, the whole one is put back. Raises OSError.
+    """
+    for aside in left_behind(os.path.dirname(folder), aside_name(folder)):
+        whole = [path for path in (os.path.join(aside, UNPACKED), os.path.join(aside, BEFORE)) if os.path.exists(os.path.join(path, MARKER))]
+        if whole and not os.path.exists(folder):
+            os.rename(whole[0], folder)
+        shutil.rmtree(aside, ignore_errors=True)
+    # Those of earlier versions do not tell whose they are.
+    for aside in left_behind(os.path.dirname(folder), "collect-"):
+        if not os.path.exists(os.path.join(aside, BEFORE)):
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def aside_name(folder: str) -> str:
+    """What names the temporary folders of collects of this folder: a host's name may be as long as a name can be."""
+    return f"collect-{zlib.crc32(os.path.basename(folder).encode()):08x}"
 
 
 class _Content:

@@ -18,6 +18,8 @@ ENDED_STATES = ("finished", "stopped", "failed", "dead", "absent")
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
 _PHASES = {"measure": "measuring"}
+# A name in /dev/disk/by-id is shorter.
+WIDEST = 120
 _HOST_STATES = {
     "dead": "the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host and goes on",
     "failed": "the host job failed",
@@ -50,12 +52,17 @@ def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:
 
 
 def columns(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
-    """Rows of texts as lines with aligned columns; the last column of a row may be of any length."""
+    """Rows of texts as lines with aligned columns; the last column of a row may be of any length. One host's long name pushes nobody's result away."""
+    rows = [[_short(cell) for cell in row[:-1]] + list(row[-1:]) for row in rows]
     widths: list[int] = []
     for row in rows:
         for index, cell in enumerate(row[:-1]):
             widths[index:index + 1] = [max(len(cell), *widths[index:index + 1], 0)]
     return [(indent + "  ".join([cell.ljust(width) for cell, width in zip(row[:-1], widths)] + [row[-1]])).rstrip() for row in rows]
+
+
+def _short(cell: str) -> str:
+    return cell if len(cell) <= WIDEST else cell[: WIDEST - 1] + "…"
 
 
 def time_left(seconds: float | None) -> str:

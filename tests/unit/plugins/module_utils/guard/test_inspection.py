@@ -394,6 +394,24 @@ def test_what_the_ledger_lifts(known, run_id, lifted):
     assert set(rules.ours(known, run_id)) == lifted
 
 
+@pytest.mark.parametrize(
+    "known, says, never",
+    [
+        (None, "no run of ours left", "was writing"),
+        (LEFT, "no run of ours left", "was writing"),
+        # Foreign data on the drive of a run that died: only that run's own data is that run's.
+        (WRITING, "no run of ours left", "was writing"),
+        (dict(WRITING, proved="content"), "run r was writing to it and has not let go of it: the block at byte 0", "no run of ours"),
+        (dict(WRITING, reason="hangs: {0}"), "has not let go of it (hangs: {0}): the block at byte 0", "no run of ours"),
+    ],
+)
+def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
+    facts = guard_facts.Facts("sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known)
+    (refusal,) = [refusal for refusal in rules.refusals(facts, SELECTOR) if refusal["code"] == "unsigned_data"]
+    assert says in refusal["message"] and never not in refusal["message"]
+    assert ("-e ssd_run_id=r" in refusal["message"]) == (never == "no run of ours") and "ssd_overwrite_data: true" in refusal["message"]
+
+
 @pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])
 def test_evidence_is_released_for_the_run_that_is_named(release, lifted):
     entry = dict(SELECTOR, **({"release_evidence": release} if release else {}))

@@ -252,3 +252,16 @@ def test_no_name_of_a_drive_leaves_the_folder(tmp_path, name):
 
 def test_without_a_state_folder_nothing_is_known():
     assert own_data.read(None, IDENTITY) is None and own_data.read("/no/such/folder", IDENTITY) is None
+
+
+def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
+    before = own_data.begin(left.host, left.state_dir, IDENTITY, "second")
+    own_data.note_sentinels(before, IDENTITY, {0: b"x" * 512})
+    own_data.give_up(before, IDENTITY, "the drive hangs")
+    entry = own_data.read(left.state_dir, IDENTITY)
+    assert (entry["state"], entry["run_id"], entry["reason"], len(entry["sentinels"])) == ("writing", "second", "the drive hangs", 1)
+    assert own_data.known(entry)["reason"] == "the drive hangs"
+    # cleanup.yml of that run: from then on the content proves whose data it is.
+    own_data.close(left.state_dir, "second")
+    entry = own_data.read(left.state_dir, IDENTITY)
+    assert (entry["state"], entry["written"]) == ("released", None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,16 @@ def test_nothing_half_written_stays_when_the_disk_is_full(run_dir, monkeypatch):
     with pytest.raises(OSError):
         archive.pack(run_dir)
     assert os.listdir(run_dir.state_dir) == ["runs"]
+
+
+@pytest.mark.parametrize(("pid", "idle_s", "stays"), [(2**22 + 1, 3600, False), (2**22 + 1, 5, True), (os.getpid(), 3600, True), (None, 2 * 86400, False)])
+def test_what_a_killed_pack_left_is_swept(run_dir, pid, idle_s, stays):
+    """Without a number: as earlier versions named it."""
+    left = Path(run_dir.state_dir) / (".r1.tar.gz" + ("" if pid is None else ".{0}.".format(pid)) + "abcd_123")
+    other = Path(run_dir.state_dir) / ".r1.tar.gz-of-somebody"
+    for path in (left, other):
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - idle_s,) * 2)
+    archive.pack(run_dir)
+    assert left.exists() == stays and other.exists()
+    assert sorted(path.name for path in Path(run_dir.state_dir).glob("*.tar.gz")) == ["r1.tar.gz"]

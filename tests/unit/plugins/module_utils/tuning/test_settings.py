@@ -6,6 +6,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import threading
+import time
 
 import pytest
 
@@ -24,6 +26,9 @@ TUNE = {
         {"name": "absent", "path": "/sys/block/@ssd_name@/queue/absent", "value": 1},
     ]
 }
+
+
+SLOW = "/sys/block/nvme0n1/queue/scheduler gave no answer in 0.2 s to writing none"
 
 
 class Sysfs(Host):
@@ -145,6 +150,30 @@ def test_a_drive_that_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp
     assert [(item["name"], item["outcome"]) for item in done] == [("governor", "restored"), ("scheduler", "failed"), ("nomerges", "failed")]
     # One wait for the drive, not one for each of its settings.
     assert "no answer" in done[1]["message"] and done[2]["message"] == "nvme0n1 hangs" and os.path.exists(record)
+
+
+def test_a_write_that_blocks_is_given_up_and_the_rest_is_tuned(host, tmp_path, monkeypatch):
+    """As the kernel does while a queue is frozen for I/O that never ends; once the drive answers, the write is done."""
+    monkeypatch.setattr(kinds, "DEVICE_TIMEOUT_S", 0.2)
+    answers, write = threading.Event(), host.write
+    monkeypatch.setattr(host, "write", lambda path, text: (answers.wait(20) if path.startswith("/sys/block") else None, write(path, text)))
+    record, hung = str(tmp_path / "tuning.json"), set()
+    before, began = values(host), time.monotonic()
+    done = tuning.apply(host, expand(host), record, hung=hung)
+    assert time.monotonic() - began < 10 and hung == {"nvme0n1"}
+    assert [(item["name"], item["outcome"]) for item in done if item["outcome"] in ("changed", "failed")] == [
+        ("governor", "changed"), ("scheduler", "failed"), ("nomerges", "failed"),
+    ]
+    # One wait for the drive, not one for each of its settings.
+    assert [item["message"] for item in done if item["outcome"] == "failed"] == [SLOW, "nvme0n1 hangs"]
+    # What still waits may yet be done: the record stays, and the next restore finds it.
+    assert {item["outcome"] for item in tuning.restore(host, record, hanging=hung)} == {"restored", "failed"} and os.path.exists(record)
+    answers.set()
+    deadline = time.monotonic() + 5
+    while "[none]" not in values(host)["/sys/block/nvme0n1/queue/scheduler"] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
+    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {path: sysfs.effective(text) for path, text in before.items()}
 
 
 def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):

@@ -141,6 +141,14 @@ def test_files_of_a_run(run_dir, tmp_path, what):
     assert elsewhere(tmp_path, run_dir) == outside
 
 
+@pytest.mark.parametrize("name", ["journal.jsonl", "plan.json"])
+def test_a_folder_in_the_place_of_a_file_ends_nobodys_report(run_dir, name):
+    before, path = judged(run_dir), run_dir / "raw" / BAD.host / name
+    path.unlink()
+    (path / "x").mkdir(parents=True)
+    assert {**judged(run_dir, with_files=True), BAD.host: ""} == {**before, BAD.host: ""}
+
+
 STATUS = {
     "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h", "boot_id": "b", "pid": 4711, "pid_start": "7", "unit": None,
     "engine_version": "0.1.0", "state": "running", "started": TIME, "updated": TIME, "restored": False, "message": "",

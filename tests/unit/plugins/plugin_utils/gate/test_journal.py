@@ -32,3 +32,18 @@ def test_nothing_of_a_tests_end_is_lost_on_the_way_to_the_report(rule, values):
 def test_every_figure_that_a_criterion_may_name_passes(name):
     figures = dict.fromkeys(criteria.METRICS, 1.5)
     assert shape.of(name, "metrics").passed(figures) == (figures, 0)
+
+
+@pytest.mark.parametrize("stage", ["a folder", "too long"])
+def test_what_stands_in_the_place_of_a_file_costs_that_host_its_figures_alone(tmp_path, stage, monkeypatch):
+    """An archive may well hold journal.jsonl/x: the whole fleet's report ended there."""
+    monkeypatch.setattr(journal, "MOST_PLAN_BYTES", 100)
+    monkeypatch.setattr(journal, "MOST_LINE_BYTES", 100)
+    for name in ("journal.jsonl", "plan.json"):
+        if stage == "a folder":
+            (tmp_path / name / "x").mkdir(parents=True)
+        else:
+            (tmp_path / name).write_bytes(b" " * 200)
+    problems = journal.Problems()
+    assert list(journal.events(str(tmp_path / "journal.jsonl"), problems)) == [] and journal.plan(str(tmp_path / "plan.json"), problems) == {}
+    assert problems.count == 2 and "journal.jsonl" in problems.text() and "plan.json" in problems.text()

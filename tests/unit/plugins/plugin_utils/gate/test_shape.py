@@ -70,3 +70,11 @@ def test_the_quick_check_is_jsonschemas_own_verdict(part):
 @pytest.mark.parametrize("name", ["answers", "results", "status", "journal", "run", "plan", "test", "summary"])
 def test_our_schemas_are_schemas(name):
     jsonschema.Draft202012Validator.check_schema(schemas.load(name))
+
+
+@pytest.mark.parametrize("content", [b"[" + b"{}," * 5_000_000 + b"{}]", "[" * 10 + "0," * 5_000_000, '{"a":' + "[[]," * 3_000_000])
+def test_what_would_fill_the_memory_is_refused_before_it_is_parsed(content, monkeypatch):
+    """30 MB of {} take 850 MB; a 5 MB archive may hold a plan of 1 GB."""
+    monkeypatch.setattr(shape.json, "loads", lambda _content: pytest.fail("it was parsed"))
+    with pytest.raises(shape.Refused, match="more than 2000000 values"):
+        shape.decoded(content)

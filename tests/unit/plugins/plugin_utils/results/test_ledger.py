@@ -84,5 +84,14 @@ def test_a_failed_write_keeps_the_records_for_the_next_time(results, monkeypatch
     assert [item["drive"] for item in written(results)] == ["A1", "B2"]
 
 
+def test_the_same_result_is_new_after_somebody_else_noted_that_the_host_began_anew(results):
+    found = Ledger()
+    found.open(str(results), "r1")
+    found.add([record()])
+    module.store.begin_anew(str(results / "r1" / "results.jsonl"), "r1", "h1")
+    found.add([record()])
+    assert [item["kind"] for item in written(results)] == ["drive", "host", "drive"]
+
+
 def test_a_message_of_any_length_is_kept_short():
     assert len(host_record("h1", "failed", "x" * 5000)["message"]) == 1000

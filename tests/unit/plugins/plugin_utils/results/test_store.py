@@ -101,3 +101,27 @@ def test_appending_is_one_write_synced_to_the_disk(tmp_path, monkeypatch):
     store.append(str(path), [record(test=str(n)) for n in range(500)])
     assert len(synced) == 1
     assert len(path.read_text().splitlines()) == 500
+
+
+def host(name, state):
+    return {"schema_version": 1, "kind": "host", "run_id": "r1", "time": TIME, "host": name, "state": state, "message": ""}
+
+
+def test_what_was_collected_before_a_host_began_anew_no_longer_counts(tmp_path):
+    path = str(tmp_path / "results.jsonl")
+    store.append(path, [host("a", "ok"), record(), record(host="b"), host("b", "ok")])
+    store.begin_anew(path, "r1", "a")
+    seen = [(found["kind"], found["host"], found.get("state")) for found in store.load(path)]
+    assert sorted(seen, key=str) == [("host", "a", "started"), ("host", "b", "ok"), ("test", "b", None)]
+    # What comes afterwards counts, also once the host is lost.
+    store.append(path, [record(outcome="not_steady"), host("a", "unreachable")])
+    assert {found.get("state") or found.get("outcome") for found in store.load(path) if found["host"] == "a"} == {"unreachable", "not_steady"}
+    assert len(open(path).read().splitlines()) == 7  # nothing is taken away
+
+
+@pytest.mark.parametrize("known", [[], [host("a", "unreachable")], [record(host="b")]], ids=["none", "no drive", "another host"])
+def test_without_a_record_of_the_hosts_drives_nothing_is_noted(tmp_path, known):
+    path = tmp_path / "results.jsonl"
+    store.append(str(path), known)
+    store.begin_anew(str(path), "r1", "a")
+    assert len(path.read_text().splitlines() if path.exists() else []) == len(known)

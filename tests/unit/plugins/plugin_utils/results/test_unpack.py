@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import shutil
 import tarfile
+import time
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
 
 
@@ -78,3 +82,51 @@ def test_a_damaged_archive_changes_nothing(folder):
     with pytest.raises(unpack.UnpackError, match="cannot be unpacked"):
         unpack.replace(str(folder), path, hashlib.sha256(data).hexdigest())
     assert (folder / "old").read_text() == "as it was"
+
+
+def aside_of(folder, pid, idle_s):
+    """The temporary folder of a collect that was killed so long ago."""
+    made = folder.parent / f".{unpack.aside_name(str(folder))}.{pid}.abc_123"
+    made.mkdir()
+    (made / "archive.tar.gz").write_bytes(b"half")
+    for path in (made / "archive.tar.gz", made):
+        os.utime(path, (time.time() - idle_s,) * 2)
+    return made
+
+
+GONE = 2**22 + 1
+
+
+@pytest.mark.parametrize(
+    ("pid", "idle_s", "stays"),
+    # Its process is gone; perhaps it is one of another container; it works; the number is another process by now.
+    [(GONE, 3600, False), (GONE, 5, True), (os.getpid(), 3600, True), (os.getpid(), 2 * 86400, False)],
+)
+def test_what_a_killed_collect_left_is_swept(folder, pid, idle_s, stays):
+    made = aside_of(folder, pid, idle_s)
+    other = aside_of(folder.parent / "h2", GONE, 3600)  # Another host's: its own collect sees to it, under its own lock.
+    old = folder.parent / ".collect-k1_aa0zz"
+    old.mkdir()
+    os.utime(old, (time.time() - 2 * 86400,) * 2)
+    unpack.sweep(str(folder))
+    assert not old.exists() and (folder.parent / ".aside").exists()
+    assert made.exists() == stays and other.exists() and (folder / "old").exists()
+
+
+@pytest.mark.parametrize("names", [("unpacked", "before"), ("before",)])
+def test_a_kill_between_the_two_renames_loses_nothing(folder, names):
+    made = aside_of(folder, GONE, 3600)
+    (folder / unpack.MARKER).write_text("sum")
+    for name in names:
+        shutil.copytree(folder, made / name)
+        (made / name / "old").write_text(name)
+    for path in (made / "archive.tar.gz", *[made / name for name in names], made):
+        os.utime(path, (time.time() - 3600,) * 2)
+    shutil.rmtree(folder)
+    unpack.sweep(str(folder))
+    assert (folder / "old").read_text() == names[0] and not made.exists()
+
+
+def test_the_longest_name_of_a_host_has_a_name_aside(folder):
+    long = str(folder.parent / ("x" * 255))
+    assert len(files.aside_prefix(unpack.aside_name(long))) < 60

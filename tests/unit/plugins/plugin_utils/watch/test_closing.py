@@ -27,6 +27,12 @@ def words(text):
     return [" ".join(line.split()) for line in text]
 
 
+@pytest.mark.parametrize("name", ["x" * 4096, "/dev/" + "y" * 4000])
+def test_one_hosts_long_name_pushes_nobodys_result_away(name):
+    shown = lines({}, [drive("good", "A1"), drive("bad", name, model="z" * 4000)], None)
+    assert all(len(line) < 600 and "complete" in line for line in shown[1:3])
+
+
 def test_without_a_report_it_tells_the_outcomes():
     records = [
         drive("h1", "A1"), measured("h1", "A1"), measured("h1", "A1", "wsat", "not_steady", rounds=25),
