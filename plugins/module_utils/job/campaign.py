@@ -16,7 +16,7 @@ from ..core.deadline import Hangs, Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..guard.look import Terms, longer_s
-from ..measure import fio
+from ..measure import fillcurve, fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
 from ..measure.workbench import Workbench, seed
@@ -201,6 +201,8 @@ class Campaign:
         except Hangs as error:
             self._end_test(names, rounds, "error", [str(error)])
             raise
+        except fillcurve.Short as error:
+            outcome, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
             self._error = "{0}: {1}".format(test["name"], error)
@@ -256,6 +258,8 @@ class Campaign:
             cells=averages,
             **names
         )
+        for histogram in rounds.histograms() if outcome not in ("interrupted", "error") else ():
+            self._note("histogram", **dict(histogram, **names))
         self._finished.append(fields)
         self._note("test_finished", **fields)
 
@@ -281,7 +285,9 @@ class Campaign:
 
         def fill(tick: t.Callable[[float], None]) -> dict[str, t.Any]:
             size = self._held.identity["size_bytes"]
-            return self._bench.fill(self._file(names, "purge"), test["purge"], size, self._seed(names, "purge"), tick)
+            record = self._bench.fill(self._file(names, "purge"), test["purge"], size, self._seed(names, "purge"), tick)
+            fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
+            return record
 
         return Work(
             host=self._job.host,
@@ -316,7 +322,11 @@ class Campaign:
         name, value = self._file(names, "precondition"), self._seed(names, "precondition")
         record = self._bench.fill(name, spec, self._active_bytes(test), value, self._tick)
         self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
+        curve = record.pop("curve")
+        if curve:
+            self._note("fill_curve", **dict(curve, **names))
         self._note("precondition", **dict(record, **names))
+        fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         if not test["cells"]:
@@ -325,14 +335,15 @@ class Campaign:
         began, written = time.monotonic(), 0
         while not rounds.finished():
             number = rounds.count + 1
-            metrics = {}
+            metrics, histograms = {}, {}
             for cell in test["cells"]:
                 self._show(round=number, cell=cell["id"], time_left_s=rounds.time_left_s(), news_within_s=NEWS_S + 1.1 * cell_s(cell))
                 result = self._cell(cell, number, names, self._active_bytes(test))
                 metrics[cell["id"]] = fio.metrics(result["read"], result["write"])
+                histograms[cell["id"]] = result["histograms"]
                 written += (result["write"] or {}).get("bytes", 0)
             elapsed_s = time.monotonic() - began
-            rounds.add(metrics, written, elapsed_s)
+            rounds.add(metrics, written, elapsed_s, histograms)
             self._after_round(names, rounds, metrics, written, elapsed_s)
 
     def _after_round(
@@ -362,7 +373,8 @@ class Campaign:
         except fio.FioError as error:
             self._note("cell", accepted=False, reasons=[str(error)], **fields)
             raise fio.FioError("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
-        self._note("cell", accepted=True, reasons=[], **dict(fields, **result))
+        noted = {key: value for key, value in result.items() if key != "histograms"}
+        self._note("cell", accepted=True, reasons=[], **dict(fields, **noted))
         return result
 
     def _look(self) -> None:
