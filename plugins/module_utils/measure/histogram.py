@@ -137,10 +137,11 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
 
 
 def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None:
-    """Of a percentile that is None among a cell's metrics: how many I/Os there were and how many it takes. None for any other metric."""
+    """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes. None for any other metric."""
     match = _METRIC.fullmatch(metric)
-    if match is None or metric not in found or found[metric] is not None:
+    total = found.get(match.group(1) + "_ios") if match and metric in found else None
+    if match is None or total is None:
         return None
-    total = found.get(match.group(1) + "_ios")
     percent = match.group(2).replace("_", ".")
-    return (int(total), needed_ios(percent)) if total is not None and float(percent) < 100 else None
+    needed = needed_ios(percent) if float(percent) < 100 else 0
+    return (int(total), needed) if total < needed else None

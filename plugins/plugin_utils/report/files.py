@@ -14,13 +14,15 @@ from xml.etree import ElementTree
 
 from ..common import schema as schemas
 from ..gate import text as texts
+from ..results import fill
 
 SCHEMA_VERSION = 1
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds tracked_cell tracked_metric"
-    " average range_ratio slope_ratio purge_method purge_class precondition_bandwidth_bytes_per_s started finished reasons"
+    " average range_ratio slope_ratio purge_method purge_class precondition_passes precondition_block_size_bytes precondition_data"
+    " precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written started finished reasons"
 ).split()
 # JUnit has no word for these: a test that cannot be trusted is an error, one that was not run is skipped.
 JUNIT_ELEMENT = {"fail": "failure", "error": "error", "invalid": "error", "not_tested": "skipped"}
@@ -57,7 +59,7 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
 
 def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mapping:
     window = (record.get("steady_state") or [{}])[0]
-    purge, precondition = record.get("purge") or {}, record.get("precondition") or {}
+    purge, done = record.get("purge") or {}, fill.kind(record) or {}
     return {
         "run_id": run["run"]["id"],
         **{name: drive[name] for name in ("host", "drive", "serial", "model", "firmware")},
@@ -71,7 +73,7 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
         **{name: window.get(name) for name in ("average", "range_ratio", "slope_ratio")},
         "purge_method": purge.get("method"),
         "purge_class": purge.get("purge_class"),
-        "precondition_bandwidth_bytes_per_s": precondition.get("bandwidth_bytes_per_s"),
+        **{f"precondition_{name}": value for name, value in done.items()},
     }
 
 

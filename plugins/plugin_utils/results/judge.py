@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ..common import units
 from ..common.values import number
-from . import saturation
+from . import fill, saturation, tails
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -34,7 +34,7 @@ def judge(run: Mapping, records: t.Iterable[Mapping]) -> Mapping:
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
     ([{cell, metrics}]), which criteria with a `cell` need. Returns `verdicts` ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
-    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria}]}. Each of a test's
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, precondition}]}. Each of a test's
     `criteria` is {criterion, metric, cell, value, min, max, met}.
     """
     facts = _Facts(run, list(records))
@@ -117,7 +117,8 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         findings = []  # The test says so already, and after how many rounds.
     findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
     findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
-    findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests, facts.tests)]
+    short = {describe(c) for c in criteria for r in measured.values() if is_for(c, r["test"]) and tails.too_few(c, r, "")}
+    findings += [Finding("error", text) for c in criteria if describe(c) not in short for text in _without_figure(c, tests, facts.tests)]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -195,13 +196,17 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         "outcome": None,
         "metrics": {},
         "criteria": [],
+        "precondition": None,
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
     checks = [_check(criterion, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
-        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check]
+        outcome=record.get("outcome"),
+        metrics=_finite(record.get("metrics") or {}),
+        criteria=[check for check in checks if check],
+        precondition=fill.kind(record),
     )
     trouble = _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _too_fresh(facts, host, drive, record, about)
     if trouble:
@@ -209,6 +214,9 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     missed = [check for check in result["criteria"] if not check["met"]]
     if missed:
         return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
+    unknown = [text for criterion in criteria if is_for(criterion, name) for text in tails.too_few(criterion, record, describe(criterion))]
+    if unknown:
+        return dict(result, verdict="invalid", reasons=unknown)
     reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
 
