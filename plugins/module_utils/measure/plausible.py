@@ -84,7 +84,7 @@ def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]
     found = [line for name, side in sides.items() for line in _side(name, side, block_bytes, ramped)]
     busy = {name: side for name, side in sides.items() if side["total_ios"]}
     if not found and options.get("lat_percentiles") == "1":
-        found = [line for name, side in busy.items() for line in _histogram(name, side, side["io_bytes"] // block_bytes)]
+        found = [line for name, side in busy.items() for line in _histogram(name, side, side["io_bytes"] // block_bytes, ramped)]
     if found:
         return found
     if runtime_s is not None:
@@ -131,7 +131,7 @@ def _latencies(name: str, side: Mapping) -> list[str]:
     return []
 
 
-def _histogram(name: str, side: Mapping, ended: int) -> list[str]:
+def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency and of every percentile that fio tells."""
     latency = side["lat_ns"]
     if "bins" not in latency:
@@ -141,9 +141,10 @@ def _histogram(name: str, side: Mapping, ended: int) -> list[str]:
     except ValueError as error:
         return ["{0}s: latency histogram: {1}".format(name, error)]
     counted = histogram.ios(bins)
-    if counted != ended:
+    # At the end of a ramp fio forgets bytes and latencies one after the other: 2 of 252,315 were seen to be in one alone.
+    if not counted or abs(counted - ended) > ramped:
         return ["{0}s: the latency histogram counts {1} I/Os of {2}".format(name, counted, ended)]
-    for key, value in (("min", min(bins)), ("max", max(bins))):
+    for key, value in (("min", min(bins)), ("max", max(bins))) if not ramped else ():
         if histogram.bin_of(int(latency[key])) != histogram.bin_of(value):
             return ["{0}s: the {1} latency {2} ns is not in the histogram's bin of {3} ns".format(name, key, latency[key], value)]
     low, high = (sum(edge(value) * count for value, count in bins.items()) / counted for edge in (histogram.lowest_of, histogram.highest_of))
