@@ -43,7 +43,7 @@ def run(drive, job, seed=1, **values):
     known.update(remainder_offset=SIZE - REMAINDER, remainder_bytes=REMAINDER)
     known.update(values)
     (drive.log / "job.fio").write_text(fio.fill(job, known))
-    argv = ["fio", f"--output={drive.log}/out.json", "--output-format=json", str(drive.log / "job.fio")]
+    argv = ["fio", f"--output={drive.log}/out.json", "--output-format=json+", str(drive.log / "job.fio")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     return done, (drive.log / "out.json").read_text()
 

@@ -36,5 +36,5 @@ class HeldDrive(t.Protocol):
     def lend(self, may_change: t.Collection[str] = ()) -> t.ContextManager[None]:
         """Closed while inside, its lock kept; then opened and identified again."""
 
-    def bytes_written(self) -> int:
-        """Bytes that the kernel has written to the drive since it was attached."""
+    def bytes_written(self) -> t.Optional[int]:
+        """Bytes that the kernel has written to the drive since it was attached; None where it does not count them."""

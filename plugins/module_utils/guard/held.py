@@ -228,7 +228,9 @@ class HeldDrive:
                 own_data.give_up(self._before, self.identity, reason)
         self._content_is_ours, self._before = False, None
 
-    def bytes_written(self) -> int:
-        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst)."""
-        fields = self._host.read("/sys/class/block/{0}/stat".format(os.path.basename(self.path))).split()
-        return int(fields[6]) * 512
+    def bytes_written(self) -> int | None:
+        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst); None: it does not count (iostats)."""
+        folder = "/sys/class/block/{0}/".format(os.path.basename(self.path))
+        if self._host.get(folder + "queue/iostats") == "0":
+            return None
+        return int(self._host.read(folder + "stat").split()[6]) * 512

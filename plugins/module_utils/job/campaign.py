@@ -17,7 +17,7 @@ from ..core.host import Host
 from ..guard import own_data
 from ..guard.held import HeldDrive, Refused
 from ..guard.look import Stopped, Terms, longer_s
-from ..measure import causes, fio
+from ..measure import causes, fillcurve, fio
 from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
 from ..measure.sampler import Sampler
 from ..measure.spoilt import Tally
@@ -227,6 +227,8 @@ class Campaign:
         except Hangs as error:
             self._end_test(names, rounds, "error", [str(error)])
             raise
+        except fillcurve.Short as error:
+            outcome, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
             self._error = "{0}: {1}".format(test["name"], error)
@@ -285,6 +287,8 @@ class Campaign:
             **self._conditions.fields(),
             **names
         )
+        for histogram in rounds.histograms() if outcome not in ("interrupted", "error") else ():
+            self._note("histogram", **dict(histogram, **names))
         self._finished.append(fields)
         # The ledger first: a job that dies in between does the test again, but loses no evidence.
         self._held.keep_as_evidence(self._missed())
@@ -312,7 +316,9 @@ class Campaign:
 
         def fill(tick: t.Callable[[float], None]) -> dict[str, t.Any]:
             size = self._held.identity["size_bytes"]
-            return self._bench.fill(self._file(names, "purge"), test["purge"], size, self._seed(names, "purge"), tick)
+            record = self._bench.fill(self._file(names, "purge"), test["purge"], size, self._seed(names, "purge"), tick)
+            fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
+            return record
 
         return Work(
             host=self._job.host,
@@ -347,7 +353,11 @@ class Campaign:
         name, value = self._file(names, "precondition"), self._seed(names, "precondition")
         record = self._bench.fill(name, spec, self._active_bytes(test), value, self._tick)
         self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
+        curve = record.pop("curve")
+        if curve:
+            self._note("fill_curve", **dict(curve, **names))
         self._note("precondition", **dict(record, **names))
+        fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         if not test["cells"]:
@@ -357,15 +367,16 @@ class Campaign:
         began, written = time.monotonic(), 0
         while not rounds.finished():
             number = rounds.count + 1
-            metrics = {}
+            metrics, histograms = {}, {}
             for cell in test["cells"]:
                 self._show(round=number, cell=cell["id"], time_left_s=rounds.time_left_s(), news_within_s=NEWS_S + 1.1 * cell_s(cell))
                 result = self._cell(cell, number, names, self._active_bytes(test))
                 self._tally.add(number, cell["id"], result["causes"])
                 metrics[cell["id"]] = fio.metrics(result["read"], result["write"])
+                histograms[cell["id"]] = result["histograms"]
                 written += (result["write"] or {}).get("bytes", 0)
             elapsed_s = time.monotonic() - began
-            rounds.add(metrics, written, elapsed_s, self._tally.is_spoilt(number))
+            rounds.add(metrics, written, elapsed_s, histograms, self._tally.is_spoilt(number))
             self._after_round(names, rounds, metrics, written, elapsed_s)
 
     def _after_round(
@@ -395,8 +406,9 @@ class Campaign:
         except fio.FioError as error:
             self._note("cell", accepted=False, reasons=[str(error)], **fields)
             raise fio.FioError("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
+        noted = {key: value for key, value in result.items() if key != "histograms"}
         found = [item._asdict() for item in result["causes"]]
-        self._note("cell", accepted=True, reasons=[], **dict(fields, **dict(result, causes=found)))
+        self._note("cell", accepted=True, reasons=[], **dict(fields, **dict(noted, causes=found)))
         return result
 
     def _look(self) -> None:

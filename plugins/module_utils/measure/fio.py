@@ -20,6 +20,7 @@ import time
 import typing as t
 
 from ..core.deadline import Hangs
+from . import histogram
 
 PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 DIRECTIONS = ("read", "write")
@@ -86,7 +87,7 @@ class Runner:
             "KILL",
             self._fio_path,
             "--output=" + output_path,
-            "--output-format=json",
+            "--output-format=json+",
             "--eta=never",
             job_path,
         ]
@@ -237,7 +238,6 @@ def figures(result: dict[str, t.Any], direction: str) -> dict[str, t.Any] | None
     if not side["total_ios"]:
         return None
     latency = side["lat_ns"]
-    percentiles = latency.get("percentile") or side["clat_ns"].get("percentile") or {}
     return {
         "iops": side["iops"],
         "bandwidth_bytes_per_s": side["bw_bytes"],
@@ -245,12 +245,18 @@ def figures(result: dict[str, t.Any], direction: str) -> dict[str, t.Any] | None
         "bytes": side["io_bytes"],
         "mean_latency_us": latency["mean"] / 1000.0,
         "max_latency_us": latency["max"] / 1000.0,
-        "percentiles_us": {"{0:g}".format(float(key)): value / 1000.0 for key, value in percentiles.items()},
+        "percentiles_us": histogram.percentiles_us(histogram.of(latency)),
     }
 
 
+def histograms(result: dict[str, t.Any]) -> dict[str, histogram.Bins]:
+    """The latencies of a result with one reporting group, by direction; without those that had no I/O."""
+    job = result["jobs"][0]
+    return {direction: histogram.of(job[direction]["lat_ns"]) for direction in DIRECTIONS if job[direction]["total_ios"]}
+
+
 def metrics(read: dict[str, t.Any] | None, write: dict[str, t.Any] | None) -> dict[str, float]:
-    """All metrics of one cell by name (docs/internals.md), from the figures of its two directions."""
+    """The metrics of one cell by name (docs/internals.md), from the figures of its two directions; those of its histograms: histogram.metrics."""
     found: dict[str, float] = {}
     sides = [(name, side) for name, side in (("read", read), ("write", write)) if side]
     for name, side in sides:
@@ -258,8 +264,6 @@ def metrics(read: dict[str, t.Any] | None, write: dict[str, t.Any] | None) -> di
         found[name + "_bandwidth"] = side["bandwidth_bytes_per_s"]
         found[name + "_mean_latency_us"] = side["mean_latency_us"]
         found[name + "_max_latency_us"] = side["max_latency_us"]
-        for percentile, value in side["percentiles_us"].items():
-            found["{0}_p{1}_latency_us".format(name, percentile.replace(".", "_"))] = value
     if sides:
         ios = sum(side["ios"] for _name, side in sides)
         found["iops"] = sum(side["iops"] for _name, side in sides)

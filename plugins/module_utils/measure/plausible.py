@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import math
 import typing as t
+from fractions import Fraction
+
+from . import histogram
 
 DIRECTIONS = ("read", "write")
 # What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as another value.
@@ -26,8 +29,10 @@ MIX_DEVIATIONS = 6.0
 # fio rounds IOPS, and a direction's own runtime differs from the job's by its last I/O.
 IOPS_SHARE = 0.01
 LEAST_RATE_MS = 200
-# fio's histogram has 64 bins for each power of two: a percentile is its bin's upper end, so it may lie above the maximum by one bin.
+# fio's histogram has 64 bins for each power of two: a percentile is its bin's middle, so it may lie above the maximum by half a bin.
 BIN_SHARE = 1.0 / 64
+# fio finds a percentile in floating point: at a bin's very edge it may be the next one.
+EDGE_SHARE = Fraction(1, 10**15)
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -74,12 +79,14 @@ def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]
     """The laws that hold for one job's figures."""
     block_bytes = int(options["bs"])
     sides = {name: entry[name] for name in DIRECTIONS}
-    # fio resets its counts while I/Os of the ramp are in flight: their bytes and their number may fall on different sides (seen with 3.33).
+    # fio counts an I/O when it is submitted, its bytes and its latency when it ends: those in flight at the end of a ramp may be in one alone (3.33).
     astride = _in_flight(options) if options.get("ramp_time") else 0
     found = [line for name, side in sides.items() for line in _side(name, side, block_bytes, astride)]
+    busy = {name: side for name, side in sides.items() if side["total_ios"]}
+    if not found and options.get("lat_percentiles") == "1":
+        found = [line for name, side in busy.items() for line in _histogram(name, side, side["io_bytes"] // block_bytes, astride)]
     if found:
         return found
-    busy = {name: side for name, side in sides.items() if side["total_ios"]}
     if runtime_s is not None:
         longest_s = max([side["lat_ns"]["max"] / 1e9 for side in busy.values()] or [0.0])
         found += [line for name, side in busy.items() for line in _time(name, side, runtime_s, longest_s)]
@@ -127,6 +134,40 @@ def _latencies(name: str, side: Mapping) -> list[str]:
     if values and values[-1] > latency["max"] * (1 + BIN_SHARE) + 1:
         return ["{0}s: a latency percentile, {1} ns, is above the maximum, {2}".format(name, values[-1], latency["max"])]
     return []
+
+
+def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
+    """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency and of every percentile that fio tells."""
+    latency = side["lat_ns"]
+    if "bins" not in latency:
+        return ["{0}s: there is no latency histogram; is fio older than json+?".format(name)]
+    try:
+        bins = histogram.of(latency)
+    except ValueError as error:
+        return ["{0}s: latency histogram: {1}".format(name, error)]
+    counted = histogram.ios(bins)
+    # At the end of a ramp fio forgets bytes and latencies one after the other: 2 of 252,315 were seen to be in one alone.
+    if not counted or abs(counted - ended) > ramped:
+        return ["{0}s: the latency histogram counts {1} I/Os of {2}".format(name, counted, ended)]
+    for key, value in (("min", min(bins)), ("max", max(bins))) if not ramped else ():
+        if histogram.bin_of(int(latency[key])) != histogram.bin_of(value):
+            return ["{0}s: the {1} latency {2} ns is not in the histogram's bin of {3} ns".format(name, key, latency[key], value)]
+    low, high = (sum(edge(value) * count for value, count in bins.items()) / counted for edge in (histogram.lowest_of, histogram.highest_of))
+    if max(bins) == histogram.value_of(histogram.MOST_BINS - 1):
+        high = float("inf")
+    # fio rounds the mean of a group of threads.
+    if not low * (1 - IOPS_SHARE) - 1 <= latency["mean"] <= high * (1 + IOPS_SHARE) + 1:
+        return ["{0}s: the mean latency {1:.0f} ns can't be that of the histogram, {2:.0f} to {3:.0f}".format(name, latency["mean"], low, high)]
+    shown = latency.get("percentile") or {}
+    return [line for share, value in shown.items() for line in _percentile(name, bins, counted, share, value)]
+
+
+def _percentile(name: str, bins: Mapping, counted: int, share: str, value: float) -> list[str]:
+    wanted = Fraction(float(share)) * counted / 100
+    below = sum(count for told, count in bins.items() if told < value)
+    if value in bins and below < wanted * (1 + EDGE_SHARE) and below + bins[value] >= wanted * (1 - EDGE_SHARE):
+        return []
+    return ["{0}s: the percentile {1:g} is told as {2} ns, which the histogram contradicts".format(name, float(share), value)]
 
 
 def _time(name: str, side: Mapping, runtime_s: float, longest_s: float) -> list[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from .steady_state import evaluate
+from .tails import Cells, Tails
 
-Metrics = t.Dict[str, float]
+Metrics = t.Dict[str, t.Any]
 # Follows the name of a tracked metric: where its window's fitted line ends.
 FITTED_END = "_fitted_end"
 
@@ -34,6 +35,7 @@ class Rounds:
         self._ends: list[tuple[int, float]] = []
         # Rounds with a cause that keeps them out of every window (causes.py).
         self._spoilt: set[int] = set()
+        self._tails = Tails(test)
         self.steady_at: int | None = None
 
     @property
@@ -41,9 +43,13 @@ class Rounds:
         """Rounds so far."""
         return len(self._cells)
 
-    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool = False) -> None:
-        """A finished round: metrics of each cell; bytes written since the purge; seconds since the first round began; whether it can't be in a window."""
+    def add(
+        self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, histograms: Cells | None = None, spoilt: bool = False
+    ) -> None:
+        """A finished round: metrics and histograms of each cell; bytes written since the purge; seconds since the first round began; whether it
+        can't be in a window."""
         self._cells.append(cells)
+        self._tails.add(self.count, histograms or {})
         if spoilt:
             self._spoilt.add(self.count)
         self._ends.append((bytes_written, elapsed_s))
@@ -190,14 +196,31 @@ class Rounds:
             averages=agreed,
         )
 
+    def span(self) -> list[int]:
+        """Every round from the window's first to its last, also those between samples: tails are rare, and must not hide there."""
+        numbers = self.window_rounds()
+        return list(range(numbers[0], numbers[-1] + 1)) if numbers else []
+
     def averages(self) -> list[dict[str, t.Any]]:
-        """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was steady there."""
+        """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was steady there.
+
+        Maxima cover the window's span, and every round of a saturation test, whose curve is the result. Percentiles and shares are those of the
+        span's histograms, merged.
+        """
         numbers = self.window_rounds()
         rounds = [self._cells[number - 1] for number in numbers]
+        seen = self._cells if self._every > 1 or self._least_bytes else [self._cells[number - 1] for number in self.span()]
+        merged = self._tails.merged(self.span())
         names = list(rounds[0]) if rounds else []
+        combined = {name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names}
         return [
-            dict({"cell": name, "metrics": _combine([cells[name] for cells in rounds])}, **self._steadiness(name, numbers)) for name in names
+            dict({"cell": name, "metrics": dict(combined[name], **self._tails.metrics(merged, name))}, **self._steadiness(name, numbers))
+            for name in names
         ]
+
+    def histograms(self) -> list[dict[str, t.Any]]:
+        """The fields of the journal's histogram records, of each cell and direction over the window's span."""
+        return self._tails.records(self.span())
 
     def _steadiness(self, cell: str, numbers: list[int]) -> dict[str, t.Any]:
         """The rule for a cell's IOPS over the window, tracked or not; nothing without a rule."""
@@ -250,10 +273,11 @@ def bound_s(
     return max(0.0, min(bounds)) if bounds else None
 
 
-def _combine(samples: t.Sequence[Metrics]) -> Metrics:
+def _combine(samples: t.Sequence[Metrics], seen: t.Sequence[Metrics]) -> Metrics:
+    """The mean of each metric over the samples, and of a maximum the largest that was seen in any round."""
     names = [name for name in samples[0] if all(name in sample for sample in samples)]
     return {
-        name: max(sample[name] for sample in samples)
+        name: max(sample[name] for sample in seen if name in sample)
         if "max_latency" in name
         else sum(sample[name] for sample in samples) / len(samples)
         for name in names

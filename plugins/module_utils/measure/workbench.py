@@ -15,7 +15,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import causes, fio, plausible, witness
+from . import causes, fillcurve, fio, plausible, witness
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
@@ -31,7 +31,7 @@ allow_file_create=0
 
 
 # What reading a result of another form than fio's raises.
-UNKNOWN_FORM = (KeyError, TypeError, AttributeError, IndexError)
+UNKNOWN_FORM = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 # How much longer than asked a cell may take before fio, or the drive, counts as hanging.
 CELL_GRACE_S = 30.0
 # A fill that writes nothing for so long is stuck.
@@ -121,9 +121,10 @@ class Workbench:
         self._last_end, self._last = None, None
 
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
-        """Run one cell: {started, seconds, gap_s, read, write, raw, seen, causes}; gap_s: time without I/O since the cell before. Raises FioError.
+        """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
-        seen: what its causes are judged by (witness.evidence); causes: of causes.find.
+        gap_s: time without I/O since the cell before; histograms: of fio.histograms, for Tails and not for the journal; seen: what its causes are
+        judged by (witness.evidence); causes: of causes.find.
         """
         directions = [d for d, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
         values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
@@ -135,6 +136,7 @@ class Workbench:
         self._last_end = ended
         try:
             read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
+            histograms = fio.histograms(result)
             seen = watch.seen(cell, result, self._last, gap_s)
             found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
@@ -147,20 +149,22 @@ class Workbench:
             "read": read,
             "write": write,
             "raw": raw,
+            "histograms": histograms,
             "seen": seen,
             "causes": found,
         }
 
     def fill(
-        self, name: str, spec: t.Mapping[str, t.Any], size_bytes: int, seed_value: int, tick: t.Callable[[float], None]
+        self, name: str, spec: t.Mapping[str, t.Any], size_bytes: int, seed_value: int, tick: t.Callable[[float | None], None]
     ) -> dict[str, t.Any]:
-        """Write the ActiveRange in sequence, `passes` times; the fields of the journal's precondition record. Raises FioError.
+        """Write the ActiveRange in sequence, `passes` times: the fields of the journal's precondition record, and `curve`, those of fill_curve or None.
 
         fio writes whole blocks only, so the remainder below the block size is a job of its own: usual capacities leave
-        90,112 bytes, and a test may read the last LBA. `tick`: the share done, about once a second.
+        90,112 bytes, and a test may read the last LBA. `tick`: the share done, about once a second. Raises FioError. Whether the kernel counted
+        all of it (kernel_bytes_written) is the caller's to check.
         """
         self._last_end = None
-        before, began = self._held.bytes_written(), time.monotonic()
+        began = time.monotonic()
         total = size_bytes * spec["passes"]
         remainder = size_bytes % spec["block_size_bytes"]
         parts = (("fill", spec["job"], size_bytes - remainder), ("remainder", spec["remainder_job"], remainder))
@@ -170,28 +174,41 @@ class Workbench:
             remainder_offset=size_bytes - remainder,
             remainder_bytes=remainder,
         )
+        share_done = self._progress(name, total, tick)
+        told = []
+        with fillcurve.Watch(self._held.bytes_written) as watch:
+            for part, job, length in parts:
+                if length:
+                    result, _raw = self._checked(name + "-" + part, job, values, ["write"], size_bytes=length * spec["passes"], tick=share_done)
+                    told.append(result["jobs"][0]["write"]["bw_bytes"])
+        return {
+            "passes": spec["passes"],
+            "bytes_written": total,
+            "seconds": round(time.monotonic() - began, 3),
+            "bandwidth_bytes_per_s": told[0],
+            "remainder_bytes": remainder,
+            "block_size_bytes": spec["block_size_bytes"],
+            "data": spec.get("data", "random"),
+            "kernel_bytes_written": watch.written,
+            "curve": watch.curve(size_bytes, spec["passes"]),
+        }
 
-        progress = {"bytes": before, "time": began}
+    def _progress(self, name: str, total: int, tick: t.Callable[[float | None], None]) -> t.Callable[[], None]:
+        """What a fill calls now and then: it shows the share done, and raises FioError once nothing was written for STUCK_S."""
+        before = self._held.bytes_written()
+        progress = {"bytes": before, "time": time.monotonic()}
 
         def share_done() -> None:
             written, now_s = self._held.bytes_written(), time.monotonic()
+            if written is None or before is None:
+                return tick(None)
             if written != progress["bytes"]:
                 progress.update(bytes=written, time=now_s)
             elif now_s - progress["time"] > STUCK_S:
                 raise fio.FioError("{0}: nothing was written for {1:g} s: the drive hangs".format(name, STUCK_S))
-            tick(min(1.0, (written - before) / total))
+            return tick(min(1.0, (written - before) / total))
 
-        for part, job, length in parts:
-            if length:
-                self._checked(name + "-" + part, job, values, ["write"], size_bytes=length * spec["passes"], tick=share_done)
-        seconds = time.monotonic() - began
-        return {
-            "passes": spec["passes"],
-            "bytes_written": total,
-            "seconds": round(seconds, 3),
-            "bandwidth_bytes_per_s": total / seconds,
-            "remainder_bytes": remainder,
-        }
+        return share_done
 
     def _checked(
         self,

@@ -50,7 +50,7 @@ def _deallocate(work: Work) -> dict[str, t.Any]:
 
 def _fill_command(_found: Capabilities, options: Options) -> list[Command]:
     """The job text stands in the plan; the host gives the job's file the name of its test."""
-    return [["fio", "--output-format=json", "purge-fill.fio"]] if options.get("job") else []
+    return [["fio", "--output-format=json+", "purge-fill.fio"]] if options.get("job") else []
 
 
 def _overwrite(work: Work) -> dict[str, t.Any]:

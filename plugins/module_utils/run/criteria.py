@@ -33,12 +33,16 @@ def is_for(criterion: Criterion, test: str) -> bool:
     return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
 
 
-def figure(criterion: Criterion, record: t.Mapping[str, t.Any]) -> float | None:
-    """The figure of a test (test_finished, or a test record) that a criterion is about; None when it has none."""
-    metrics = record.get("metrics") or {}
+def metrics_of(criterion: Criterion, record: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
+    """The metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else the test's."""
     if criterion.get("cell"):
-        metrics = next((cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]), {})
-    return number(metrics.get(criterion["metric"]))
+        return next((cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]), {})
+    return record.get("metrics") or {}
+
+
+def figure(criterion: Criterion, record: t.Mapping[str, t.Any]) -> float | None:
+    """The figure that a criterion is about; None when the test has none, or too few I/Os for it."""
+    return number(metrics_of(criterion, record).get(criterion["metric"]))
 
 
 def is_met(criterion: Criterion, value: float) -> bool:

@@ -54,8 +54,10 @@ EVENTS: t.Mapping[str, Fields] = {
     "purge_started": {"drive": str, "test?": str, "method": str, "sentinels?": dict, "timeout_s?": (int, float)},
     "purge": _TEST,
     "precondition": _TEST,
+    "fill_curve": dict(_TEST, bandwidth_bytes_per_s=list),
     "cell": _TEST,
     "round": _TEST,
+    "histogram": dict(_TEST, cell=str, direction={"read", "write"}, ios=int, bins=dict),
     "test_finished": dict(_TEST, outcome=str, reasons=list, rounds=int, steady_state=list, metrics=dict),
 }
 

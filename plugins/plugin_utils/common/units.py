@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.measure.rounds import FITTED_END
 
 # (end of the metric's name, unit, divisor)
-UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0))
+UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0), ("_pct", "%", 1.0))
 
 
 def unit(metric: str) -> tuple[str, float]:

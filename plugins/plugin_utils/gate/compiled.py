@@ -121,4 +121,6 @@ _KEYWORDS: dict[str, t.Callable[[t.Any, Schema], Check]] = {
     "maxLength": _length(str, lambda size, most: size <= most),
     "minItems": _length(list, lambda size, least: size >= least),
     "maxItems": _length(list, lambda size, most: size <= most),
+    "minProperties": _length(dict, lambda size, least: size >= least),
+    "maxProperties": _length(dict, lambda size, most: size <= most),
 }

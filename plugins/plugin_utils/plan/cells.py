@@ -133,6 +133,11 @@ def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.A
     return identity["size_bytes"] * test["active_range_pct"] // 100 // block * block
 
 
+def fill_passes(passes: int, active_range_pct: int) -> int:
+    """How often the ActiveRange is written in whole, for at least so many times the *user* capacity: of 2 x, 3 times a range of 75 %, 4 times one of 50 %."""
+    return -(-passes * 100 // active_range_pct)
+
+
 def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[list[Cell], list[dict[str, str]], list[str]]:
     """What of a test a drive can do: (cells, not_applicable: [{id, reason}], problems).
 

@@ -138,6 +138,7 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
         "rounds": {"max": None, "capacity_multiple": None, "time_limit_s": None},
         "steady_state": None,
         "after_steady_rounds": 0,
+        "latency_targets_us": [],
     }
     return [{**empty, **steps[step]}]
 
@@ -162,7 +163,8 @@ def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[s
     if purge["method"] in ("auto", "overwrite"):
         purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
-        done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
+        passes = celling.fill_passes(test["precondition"]["passes"], test["active_range_pct"])
+        done["precondition"] = _fill("precondition", engine=engine, **{**test["precondition"], "passes": passes})
     done["cells"] = [{**cell, "job": _job(engine, [_cell_section(cell, active)])} for cell in cells]
     done["not_applicable"] = left_out
     return done, wrong

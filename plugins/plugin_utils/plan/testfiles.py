@@ -94,7 +94,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
     A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it) or None, purge
     {method}, precondition {passes, block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None,
-    after_steady_rounds (docs/internals.md, "A rendered test", without job texts). Raises PlanError with every problem at once.
+    after_steady_rounds, latency_targets_us (docs/internals.md, "A rendered test", without job texts). Raises PlanError with every problem at once.
     """
     library = Library(dirs)
     sources = _plan_sources(schemas.plain(ssd_plan), library)
@@ -245,6 +245,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "rounds": test["rounds"],
         "steady_state": steady,
         "after_steady_rounds": test["after_steady_rounds"],
+        "latency_targets_us": test["latency_targets_us"],
     }
 
 

@@ -5,25 +5,28 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
+from ...module_utils.measure import histogram
 from ...module_utils.measure.rounds import FITTED_END
 from ..common.schema import suggestion
 from ..fleet import packages
 from ..results import judge
 from .findings import Finding, View, host_list
 
-# What fio.metrics makes; percentiles are those of the job template, roles/workload/templates/job.fio.j2.
-PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999", "p99_9999")
+# What fio.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own (latency_targets_us).
+PERCENTILES = tuple("p" + percent.replace(".", "_") for percent in histogram.PERCENTILES)
+WITHIN = re.compile(r"(?:(?:read|write)_)?(within_[1-9][0-9]{0,7}(?:us|ms)_pct)")
 OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
-OF_ONE = (*OF_BOTH, *(f"{percentile}_latency_us" for percentile in PERCENTILES))
+OF_ONE = (*OF_BOTH, "ios", *(f"{percentile}_latency_us" for percentile in PERCENTILES))
 MEASURED = (*(f"{direction}_{name}" for direction in ("read", "write") for name in OF_ONE), *OF_BOTH)
 # What a test may track (test.schema.json): of that also where the window's fitted line ends.
 TRACKABLE = tuple(f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us"))
 METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
 SHOWN_METRICS = (
-    "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us; "
-    f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}"
+    "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us, ios; "
+    f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}; of a test's latency_targets_us read_within_1ms_pct and alike"
 )
 Criterion = t.Mapping[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
@@ -54,7 +57,7 @@ def _lacking(criteria: t.Any) -> list[Finding]:
 
 def _metric(criterion: Criterion) -> list[Finding]:
     metric = criterion["metric"]
-    if metric in METRICS:
+    if metric in METRICS or WITHIN.fullmatch(metric):
         return []
     return [_finding(criterion, f"{metric!r} is no metric{suggestion(metric, METRICS)} (known: {SHOWN_METRICS})")]
 
@@ -101,6 +104,8 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
         return ""
     figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
     advice = "a test tells the figures of its (first) tracked cell, and those of another one by the criterion's key cell"
+    if WITHIN.fullmatch(criterion["metric"]):
+        advice += "; shares are of the times in its latency_targets_us"
     return f"{', '.join(lacking)} will give no {figure}; {advice}"
 
 
@@ -114,6 +119,9 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
     if criterion["metric"].endswith(FITTED_END):
         tracks = (test["steady_state"] or {}).get("tracked", [])
         return not criterion.get("cell") and any(item["cell"] == name and item["metric"] + FITTED_END == criterion["metric"] for item in tracks)
+    share = WITHIN.fullmatch(criterion["metric"])
+    if share and share[1] not in [histogram.within_metric(limit_us) for limit_us in test.get("latency_targets_us") or ()]:
+        return False
     absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
     return not absent.get(criterion["metric"].split("_")[0], False)
 

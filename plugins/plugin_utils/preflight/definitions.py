@@ -13,7 +13,8 @@ from .findings import Finding, Run, View
 
 # What makes two tests of one name different ones; title, source and origin do not.
 COMPARED = (
-    "purge", "precondition", "active_range_pct", "rounds", "steady_state", "tracked", "after_steady_rounds", "cells", "runtimes_s",
+    "purge", "precondition", "active_range_pct", "rounds", "steady_state", "tracked", "after_steady_rounds", "latency_targets_us", "cells",
+    "runtimes_s",
 )
 About = t.Mapping[str, t.Any]
 # {host: {name of a test: what run.json tells about it}}
@@ -22,9 +23,12 @@ Tests = t.Mapping[str, t.Mapping[str, About]]
 
 def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it."""
-    keys = ("title", "description", "source", "origin", "repeats", "purge", "precondition", "active_range_pct", "rounds", "steady_state", "after_steady_rounds")
+    keys = (
+        "title", "description", "source", "origin", "repeats", "purge", "precondition", "active_range_pct", "rounds", "steady_state", "after_steady_rounds",
+        "latency_targets_us",
+    )
     return {
-        **{key: test[key] for key in keys},
+        **{key: test[key] for key in keys if key in test},
         "tracked": (test["steady_state"] or {}).get("tracked", []),
         "cells": [cell["id"] for cell in test["cells"]],
         "runtimes_s": sorted({cell["runtime_s"] for cell in test["cells"]}),

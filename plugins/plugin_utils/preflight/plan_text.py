@@ -142,7 +142,8 @@ def _steps(test: t.Mapping[str, t.Any]) -> str:
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
     if fill:
         with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
-        steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{with_zeros}")
+        written = "" if test["active_range_pct"] == 100 else f" ({fill['passes'] * test['active_range_pct'] / 100:g} x the user capacity)"
+        steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{written}{with_zeros}")
     if cells:
         shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
         steps.append(f"rounds of {shown} ({duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")

@@ -23,7 +23,7 @@ MOST_TRACKED = 64
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method purge_class purge_verified from_fresh"
-    " precondition_passes precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s started finished reasons remarks"
+    " precondition_passes precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written started finished reasons remarks"
 ).split()
 # Of each tracked variable, after tracked_1_, tracked_2_ …; `unit` is that of average and fitted_end.
 TRACKED_COLUMNS = "cell metric unit steady average fitted_end range_ratio slope_ratio".split()
@@ -72,7 +72,7 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
 
 
 def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mapping:
-    purge, fill = record.get("purge") or {}, test.get("precondition") or {}
+    purge, done = record.get("purge") or {}, test.get("precondition") or {}
     windows = {f"tracked_{place}_{name}": window[name] for place, window in enumerate(test["windows"], start=1) for name in TRACKED_COLUMNS}
     return {
         "run_id": run["run"]["id"],
@@ -85,7 +85,7 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
         **{name: record.get(name) for name in ("outcome", "attempt", "rounds", "started", "finished")},
         **{f"purge_{name}": purge.get(key) for name, key in (("method", "method"), ("class", "purge_class"), ("verified", "verified"))},
         "from_fresh": test.get("from_fresh"),
-        **{f"precondition_{name}": fill.get(name) for name in ("passes", "block_size_bytes", "data", "bandwidth_bytes_per_s")},
+        **{f"precondition_{name}": value for name, value in done.items()},
         **windows,
     }
 

@@ -10,6 +10,7 @@ import os
 import typing as t
 from urllib.parse import quote
 
+from ...module_utils.measure import histogram
 from ..common import units
 from ..results.judge import VERDICTS
 from . import conditions, curves, derived
@@ -249,13 +250,24 @@ def _shown(metrics: Mapping, name: str) -> str:
 
 
 def _latency_table(metrics: Mapping) -> Mapping | None:
-    """{labels, rows: [(direction, texts in µs)]} of the tracked cell."""
+    """{labels, shares, rows: [(direction, texts in µs, then in %)]} of the tracked cell."""
     directions = [side for side in ("read", "write") if f"{side}_mean_latency_us" in metrics]
     if not directions:
         return None
     names = ["mean", *report_series.percentile_names(metrics), "max"]
-    rows = [(side, [_shown(metrics, f"{side}_{name}_latency_us") for name in names]) for side in directions]
-    return {"labels": [name if name in ("mean", "max") else name[1:].replace("_", ".") + " %" for name in names], "rows": rows}
+    shares = report_series.share_names(metrics)
+    rows = [
+        (side, [_tail(metrics, f"{side}_{name}_latency_us") for name in names] + [_shown(metrics, f"{side}_{name}") for name in shares])
+        for side in directions
+    ]
+    labels = [name if name in ("mean", "max") else name[1:].replace("_", ".") + " %" for name in names]
+    return {"labels": labels, "shares": [report_series.share_label(name) for name in shares], "rows": rows}
+
+
+def _tail(metrics: Mapping, name: str) -> str:
+    """A latency as a text; of a percentile that cannot be known, why."""
+    short = histogram.too_few(name, metrics)
+    return f"too few: {short[0]:,} of {short[1]:,} I/Os" if short else _shown(metrics, name)
 
 
 def _host(sources: Sources, name: str) -> Mapping:

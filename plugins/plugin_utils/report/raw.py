@@ -25,7 +25,7 @@ class Measurement:
 
     `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
     figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause between
-    two cells. `samples`: the sample records, in order.
+    two cells. `samples`: the sample records, in order. `histograms`: {cell: {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record.
     """
 
     def __init__(self) -> None:
@@ -34,6 +34,8 @@ class Measurement:
         self.averages: list[Mapping] = []
         self.largest_gap_s: float | None = None
         self.samples: list[Mapping] = []
+        self.histograms: dict[str, dict[str, dict[int, int]]] = {}
+        self.fill: Mapping | None = None
 
     def take(self, event: Mapping) -> None:
         """Add one journal record of this attempt."""
@@ -53,6 +55,10 @@ class Measurement:
                 self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
         elif event["event"] == "sample":
             self.samples.append(event)
+        elif event["event"] == "histogram":
+            self.histograms.setdefault(event["cell"], {})[event["direction"]] = {int(value): count for value, count in event["bins"].items()}
+        elif event["event"] == "fill_curve":
+            self.fill = event
         elif event["event"] == "test_finished":
             self.averages = event.get("cells") or []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.measure import histogram
 from ..common import units
 from ..results import freshness
 from .curves import medians_without, phases, significant, thin
@@ -18,6 +19,9 @@ Mapping = t.Dict[str, t.Any]
 FLEET_POINTS = 40_000  # in one overlay chart, over all drives: more makes a browser slow
 MEDIAN_POINTS = 300
 FEWEST_FOR_MEDIAN = 3
+# Of fio's 64 bins for each power of two, so many make a bar: 16 bars, 4 % wide, are as fine as a screen shows.
+BINS_A_BAR = 4
+_SHARE = re.compile(r"(?:read|write)_(within_\d+(?:us|ms)_pct)")
 _PERCENTILE = re.compile(r"(?:(read|write)_)?p(\d+(?:_\d+)?)_latency_us")
 
 
@@ -26,7 +30,7 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
 
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json.
     Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds,
-    elapsed_s, multiples, curves, phases, latency, windows, percentiles, convergence}.
+    elapsed_s, multiples, curves, phases, latency, windows, percentiles, histogram, fill, convergence}.
     """
     windows = record.get("steady_state") or []
     tracked = [(window["cell"], window["metric"]) for window in windows]
@@ -53,6 +57,8 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
         "latency": _latency(cells, tracked, numbers),
         "windows": [_window(window, spec, about) for window in windows if window.get("window_values")],
         "percentiles": percentiles(record.get("metrics") or {}),
+        "histogram": _histogram(measured.histograms if measured else {}, tracked),
+        "fill": _fill(measured.fill if measured else None),
         "convergence": _convergence(cells, tracked, spec, numbers),
     }
 
@@ -102,6 +108,23 @@ def percentile_names(metrics: Mapping) -> list[str]:
     return ["p" + name for name in sorted({match.group(2) for match in matches if match}, key=lambda name: float(name.replace("_", ".")))]
 
 
+def share_names(metrics: Mapping) -> list[str]:
+    """within_1ms_pct … of either direction, the shortest time first."""
+    found = {match.group(1) for match in (_SHARE.fullmatch(name) for name in metrics) if match}
+    return sorted(found, key=_limit_us)
+
+
+def share_label(name: str) -> str:
+    """≤ 1 ms"""
+    limit_us = _limit_us(name)
+    return f"≤ {limit_us} µs" if limit_us % 1000 else f"≤ {limit_us // 1000} ms"
+
+
+def _limit_us(name: str) -> int:
+    number, unit = re.fullmatch(r"within_(\d+)(us|ms)_pct", name).groups()  # type: ignore[union-attr]
+    return int(number) * (1000 if unit == "ms" else 1)
+
+
 def percentiles(metrics: Mapping) -> list[Mapping]:
     """[{direction, points: [[label, nines, µs]]}] from metrics such as write_p99_9_latency_us; the maximum is last."""
     found: dict[str, list[tuple[float, str, float | int]]] = {}
@@ -117,6 +140,43 @@ def percentiles(metrics: Mapping) -> list[Mapping]:
         ordered = [[label, figure] for _percent, label, figure in sorted(points)]
         result.append({"direction": direction, "points": ordered + ([["max", most]] if most else [])})
     return result
+
+
+def _histogram(of_cells: Mapping, tracked: list[tuple[str, str]]) -> list[Mapping]:
+    """[{direction, from_us, to_us, share_pct}] of the first tracked cell, or the only one: the share of I/O in each bar, without empty bars."""
+    cell = tracked[0][0] if tracked else next(iter(of_cells), "") if len(of_cells) == 1 else ""
+    drawn = []
+    for direction, bins in sorted(of_cells.get(cell, {}).items()):
+        bars: dict[int, int] = {}
+        for value, count in sorted(bins.items()):
+            bars[histogram.bin_of(value) // BINS_A_BAR] = bars.get(histogram.bin_of(value) // BINS_A_BAR, 0) + count
+        total = histogram.ios(bins)
+        edges = [[_edge_ns(bar * BINS_A_BAR), _edge_ns((bar + 1) * BINS_A_BAR)] for bar in bars]
+        drawn.append(
+            {
+                "direction": direction,
+                "from_us": [significant(low / 1000) for low, _high in edges],
+                "to_us": [significant(high / 1000) for _low, high in edges],
+                "share_pct": [significant(100 * count / total) for count in bars.values()],
+            }
+        )
+    return drawn
+
+
+def _edge_ns(number: int) -> int:
+    """Where a bin of fio's begins."""
+    return histogram.lowest_of(histogram.value_of(min(number, histogram.MOST_BINS - 1)))
+
+
+def _fill(curve: Mapping | None) -> Mapping | None:
+    """Bandwidth over what a fill had written: {written_gb, values (MB/s)}."""
+    if not curve:
+        return None
+    rates = curve["bandwidth_bytes_per_s"]
+    return {
+        "written_gb": [significant((index + 1) * curve["step_bytes"] / 1e9) for index in range(len(rates))],
+        "values": [_scaled(rate, 1e6) for rate in rates],
+    }
 
 
 def _convergence(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], spec: Mapping, rounds: list[int]) -> Mapping | None:

@@ -9,7 +9,7 @@ import typing as t
 
 from ..common import units
 from ..common.values import number
-from . import freshness, worlds
+from . import fill, freshness, worlds
 
 Mapping = t.Mapping[str, t.Any]
 FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
@@ -18,8 +18,7 @@ FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
     """{windows, from_fresh, precondition, remarks} of a test record; about: the test in run.json. Empty and null without a record.
 
-    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: {passes, block_size_bytes, data,
-    bandwidth_bytes_per_s}, null where nothing was filled.
+    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null where nothing was filled.
     """
     if record is None:
         return {"windows": [], "from_fresh": None, "precondition": None, "remarks": []}
@@ -39,8 +38,9 @@ def _window(window: Mapping) -> dict[str, t.Any]:
 
 
 def _fill(record: Mapping, about: Mapping) -> dict[str, t.Any] | None:
-    done, asked = record.get("precondition"), about.get("precondition") or {}
-    if not done:
+    """What an older record does not tell is what was asked."""
+    done, asked = fill.kind(record), about.get("precondition") or {}
+    if done is None:
         return None
-    told = {key: done.get(key, asked.get(key)) for key in ("passes", "block_size_bytes")}
-    return {**told, "data": done.get("data") or asked.get("data") or "random", "bandwidth_bytes_per_s": done.get("bandwidth_bytes_per_s")}
+    told = {key: asked.get(key) if done[key] is None else done[key] for key in ("passes", "block_size_bytes")}
+    return {**done, **told, "data": done["data"] or asked.get("data") or "random"}

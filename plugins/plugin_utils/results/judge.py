@@ -11,7 +11,7 @@ from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import units
 from ..common.values import number
-from . import beside, freshness, recheck, saturation, validity, worlds
+from . import beside, freshness, recheck, saturation, tails, validity, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -166,7 +166,8 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         findings = []  # The test says so already, and after how many rounds.
     findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
     findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
-    findings += [Finding("error", text) for criterion in criteria for text in _without_figure(criterion, tests, facts.tests)]
+    short = {describe(c) for c in criteria for r in measured.values() if is_for(c, r["test"]) and tails.too_few(c, r, "")}
+    findings += [Finding("error", text) for c in criteria if describe(c) not in short for text in _without_figure(c, tests, facts.tests)]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -267,6 +268,9 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
         return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
+    unknown = [text for criterion in criteria if is_for(criterion, name) for text in tails.too_few(criterion, record, describe(criterion))]
+    if unknown:
+        return dict(result, verdict="invalid", reasons=unknown)
     reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
 

@@ -26,7 +26,7 @@ SETTING = {
 }
 FIGURES = {
     "iops": 1.0, "bandwidth_bytes_per_s": 4096.0, "ios": 1, "bytes": 4096, "mean_latency_us": 1.0, "max_latency_us": 1.0,
-    "percentiles_us": {"50": 1.0, "99.9": 1.0},
+    "percentiles_us": {"50": 1.0, "99.9": None},
 }
 WINDOW = {
     "cell": "c", "metric": "write_iops", "steady": False, "rounds": 2, "window_rounds": [1, 2], "window_values": [1.0, None], "average": None,
@@ -52,7 +52,12 @@ EVENTS = {
     "purge": dict(
         TEST, method="deallocate", seconds=1.0, verified=True, verification={"sentinels": 9, "survived": 0, "unreadable": 0}, purge_class="not_pts"
     ),
-    "precondition": dict(TEST, passes=2, bytes_written=1, seconds=1.0, bandwidth_bytes_per_s=1.0, remainder_bytes=0),
+    "precondition": dict(
+        TEST, passes=2, bytes_written=1, seconds=1.0, bandwidth_bytes_per_s=1.0, remainder_bytes=0, block_size_bytes=131072, data="random",
+        kernel_bytes_written=None,
+    ),
+    "fill_curve": dict(TEST, step_bytes=655.36, samples=9, bandwidth_bytes_per_s=[1.0, 2.0]),
+    "histogram": dict(TEST, cell="c", direction="write", first_round=1, last_round=5, ios=3, bins={"80384": 2, "897024": 1}),
     "cell": dict(TEST, round=1, cell="c", seed=1, accepted=True, reasons=[], seconds=1.0, gap_s=None, read=None, write=FIGURES, raw="raw/x"),
     "round": dict(TEST, round=1, tracked=[{"cell": "c", "metric": "write_iops", "value": 1.0}], bytes_written=1, elapsed_s=1.0),
     "test_finished": dict(

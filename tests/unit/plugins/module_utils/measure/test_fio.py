@@ -25,7 +25,7 @@ def side(ios=1000, runtime_ms=60000, bytes_each=4096):
         "runtime": runtime_ms if ios else 0,
         "iops": ios / 60.0,
         "bw_bytes": ios * bytes_each // 60,
-        "lat_ns": {"mean": 50000.0, "max": 900000, "percentile": {"99.000000": 80000, "99.900000": 90000} if ios else {}},
+        "lat_ns": {"mean": 50000.0, "max": 900000, "bins": {"80384": ios - 1, "897024": 1} if ios else {}},
         "clat_ns": {},
     }
 
@@ -101,8 +101,14 @@ def test_metrics_of_a_mix_weigh_latency_by_ios():
     read["mean_latency_us"] = 10.0
     found = fio.metrics(read, write)
     assert found["mean_latency_us"] == pytest.approx((3000 * 10 + 1000 * 50) / 4000)
-    assert (found["write_p99_9_latency_us"], found["iops"]) == (90.0, read["iops"] + write["iops"])
+    assert found["iops"] == read["iops"] + write["iops"]
     assert "read_iops" not in fio.metrics(None, write)
+
+
+def test_a_percentile_with_too_few_ios_beyond_it_is_null():
+    percentiles = fio.figures({"jobs": [{"write": side(1000)}]}, "write")["percentiles_us"]
+    assert (percentiles["99"], percentiles["99.9"]) == (80.384, None)
+    assert fio.histograms({"jobs": [{"read": side(0), "write": side(10)}]}) == {"write": {80384: 9, 897024: 1}}
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram, plausible
 
 JOB = """[global]
 ioengine=libaio
 direct=1
 filename=/dev/nvme0n1
 randseed=7
+lat_percentiles=1
 
 [cell]
 rw=randrw
@@ -30,11 +31,18 @@ runtime=2
 """
 
 
-def side(ios, max_ns=31_844_636, percentiles=(14_000_000, 31_850_496)):
-    """A direction as fio 3.33 tells it, of 2,006 ms."""
+def side(ios, body_ns=50_176, max_ns=31_844_636):
+    """A direction as fio 3.33 tells it, of 2,006 ms: one I/O in a hundred is as long as the longest."""
+    tail = -(-ios // 100) if ios else 0
+    counts = {3000: 1, body_ns: ios - 1 - tail, max_ns: tail} if ios > 2 else {max_ns: ios}
+    bins = histogram.merged({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
+    latency = {"min": min(counts), "max": max_ns, "mean": sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0, "N": ios}
+    if ios:
+        latency["percentile"] = {share: histogram.percentile_ns(bins, share) for share in ("50.000000", "99.900000")}
+        latency["bins"] = {str(value): count for value, count in bins.items()}
     return {
         "total_ios": ios, "io_bytes": ios * 4096, "runtime": 2006, "iops": ios / 2.006, "bw_bytes": int(ios * 4096 / 2.006), "short_ios": 0, "drop_ios": 0,
-        "lat_ns": {"min": 3000, "max": max_ns, "mean": 54_853.8, "percentile": dict(zip(("50.000000", "99.900000"), percentiles))},
+        "lat_ns": latency,
     }
 
 
@@ -79,6 +87,15 @@ def test_a_true_result_is_believed():
         (falsified(*CELL, "read", "lat_ns", "mean", 40e6), "not between"),
         (falsified(*CELL, "read", "lat_ns", "max", 20_000_000), "above the maximum"),
         (falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 9000, "99.0": 8000}), "not in order"),
+        (falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5186}), "min latency 3000 ns is not in the histogram's bin"),
+        (falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5185}), "counts 5185 I/Os of 5186"),
+        (falsified(*CELL, "read", "lat_ns", "bins", {"50433": 5186}), "50433 ns is the middle of no bin"),
+        (falsified(*CELL, "read", "lat_ns", "bins", {"50432": -1}), "-1 I/Os in the bin"),
+        (falsified(*CELL, "read", "lat_ns", {k: v for k, v in side(5186)["lat_ns"].items() if k != "bins"}), "no latency histogram"),
+        (falsified(*CELL, "read", "lat_ns", "min", 40_000), "min latency 40000 ns is not in"),
+        (falsified(*CELL, "read", "lat_ns", "max", 40_000_000), "max latency 40000000 ns is not in"),
+        (falsified(*CELL, "read", "lat_ns", "mean", 60_000.0), "can't be that of the histogram"),
+        (falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 50_432, "99.9": 50_432}), "percentile 99.9 is told as 50432 ns, which the histogram"),
         (falsified(*CELL, "read", "short_ios", 3), "3 I/Os were short"),
         (falsified(*CELL, "write", "drop_ios", 1), "1 I/Os were dropped"),
         ({**GOOD, "jobs": [{**GOOD["jobs"][0], "read": side(7000), "write": side(978)}]}, "were reads, not 65%"),
@@ -99,6 +116,15 @@ def test_a_falsified_result_is_refused(result, says):
     assert found and says in found[0]
 
 
+@pytest.mark.parametrize("more, fine", [(0, True), (16, True), (17, False), (-1, False)])
+def test_ios_in_flight_when_a_ramp_ends_count_by_their_end_alone(more, fine):
+    """fio counts them when they are submitted, their bytes and latency when they end: 8 x 2 may be in flight."""
+    result = copy.deepcopy(GOOD)
+    result["jobs"][0]["job options"]["ramp_time"] = "1"
+    result["jobs"][0]["write"]["total_ios"] -= more
+    assert (plausible.contradictions(result, JOB + "ramp_time=1\n", 2) == []) == fine
+
+
 @pytest.mark.parametrize("asked_s, fine", [(2, True), (1.7, False), (1.76, True), (2.04, True), (2.06, False), (60, False)])
 def test_a_cell_lasts_as_long_as_asked(asked_s, fine):
     """2.006 s were told, with a longest I/O of 32 ms."""
@@ -107,9 +133,8 @@ def test_a_cell_lasts_as_long_as_asked(asked_s, fine):
 
 def test_a_slow_drive_may_drain_its_queue():
     """1,058 ms for 1 s, at depth 32 and 150 ms an I/O."""
-    slow = {**side(226, max_ns=160_000_000, percentiles=(150_000_000, 160_000_000)), "runtime": 1358}
+    slow = {**side(226, 150_000_000, 160_000_000), "runtime": 1358}
     slow.update(iops=226 / 1.358, bw_bytes=int(226 * 4096 / 1.358))
-    slow["lat_ns"]["mean"] = 150e6
     job = JOB.replace("randrw", "randwrite").replace("rwmixread=65\n", "")
     options = {key: value for key, value in GOOD["jobs"][0]["job options"].items() if key != "rwmixread"}
     result = {**GOOD, "jobs": [{**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0), "write": slow}]}
@@ -117,7 +142,7 @@ def test_a_slow_drive_may_drain_its_queue():
 
 
 def test_a_fill_of_one_block_tells_no_rate():
-    one = {**side(1, percentiles=()), "runtime": 0, "iops": 0.0, "bw_bytes": 0}
+    one = {**side(1), "runtime": 0, "iops": 0.0, "bw_bytes": 0}
     job = "[fill]\nfilename=/dev/x\nrw=write\nbs=4096\nsize=4096\nloops=1\n"
     options = {"filename": "/dev/x", "rw": "write", "bs": "4096", "size": "4096", "loops": "1"}
     result = {"jobs": [{"jobname": "fill", "job options": options, "read": side(0), "write": one}]}

@@ -24,6 +24,12 @@ def make_test(every=1, tracked=1, after=0, **limits):
     }
 
 
+def saturation_test(least=2, confirm=1, settle_s=0, **limits):
+    test = make_test(**(limits or {"max": 99}))
+    test["steady_state"].update(min_capacity_multiple=least, confirm_windows=confirm, settle_s=settle_s)
+    return test
+
+
 def run(test, values, size_bytes=1000):
     rounds = Rounds(test, size_bytes)
     for number, value in enumerate(values, start=1):
@@ -80,6 +86,44 @@ def test_averages_are_of_the_window_and_maxima_stay_maxima():
     assert average == {"cell": CELL, "metrics": {"write_iops": 100, "iops": 100, "max_latency_us": 104}, "steady": steady}
 
 
+@pytest.mark.parametrize(
+    "test, worst_at, seen",
+    [
+        # The window is rounds 6 to 10: nothing before it counts, but for a saturation test.
+        (make_test(), 10, True),
+        (make_test(), 5, False),
+        # Sampled are 3, 6, 9, 12, 15.
+        (make_test(every=3, max=99), 7, True),
+        (make_test(every=3, max=99), 1, True),
+        (saturation_test(least=0.5, confirm=0), 2, True),
+    ],
+)
+def test_a_maximum_covers_rounds_that_are_no_sample_and_all_of_a_saturation_test(test, worst_at, seen):
+    values = ([100] * 15 if test["steady_state"]["sample_every"] == 3 else FALLING + STEADY)
+    samples = [{"write_iops": v, "iops": v, "write_max_latency_us": 9000 if number == worst_at else 10} for number, v in enumerate(values, 1)]
+    rounds = run(test, samples)
+    assert rounds.outcome()[0] == "steady"
+    (average,) = rounds.averages()
+    assert (average["metrics"]["write_max_latency_us"] == 9000) == seen
+
+
+def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_last():
+    """Rounds 3, 6 … 15 are sampled; the bad one, 7, is none of them. Rounds before the window are in nothing."""
+    good, bad = {100_864: 9980, 501_760: 20}, {100_864: 9900, 8_060_928: 100}
+    rounds = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000)
+    for number in range(1, 16):
+        rounds.add({CELL: {"write_iops": 100, "iops": 100}}, number * 100, number * 60.0, {CELL: {"write": bad if number in (1, 7) else good}})
+    (average,) = rounds.averages()
+    assert rounds.window_rounds() == [3, 6, 9, 12, 15] and rounds.span() == list(range(3, 16))
+    found = {name: average["metrics"][name] for name in ("write_ios", "write_p99_9_latency_us", "write_within_1ms_pct", "write_p99_999_latency_us")}
+    assert found == {
+        "write_ios": 130_000, "write_p99_9_latency_us": 501.76, "write_within_1ms_pct": 100 * (1 - 100 / 130_000), "write_p99_999_latency_us": None,
+    }
+    (record,) = rounds.histograms()
+    assert (record["cell"], record["direction"], record["first_round"], record["last_round"], record["ios"]) == (CELL, "write", 3, 15, 130_000)
+    assert record["bins"] == {"100864": 12 * 9980 + 9900, "501760": 240, "8060928": 100}
+
+
 def test_a_metric_that_a_cell_lacks_is_never_steady():
     rounds = run(make_test(), [{"iops": 100}] * 25)
     assert rounds.outcome()[0] == "not_steady"
@@ -107,12 +151,6 @@ def test_sliding_equals_the_rule_over_the_whole_series(values):
 )
 def test_the_time_left_is_the_nearest_limit(limits, done, expected):
     assert bound_s(limits, 60, 1000, **done) == expected
-
-
-def saturation_test(least=2, confirm=1, settle_s=0, **limits):
-    test = make_test(**(limits or {"max": 99}))
-    test["steady_state"].update(min_capacity_multiple=least, confirm_windows=confirm, settle_s=settle_s)
-    return test
 
 
 # A drive of 1000 bytes that writes 100 a round: a plateau while it is fresh, then half of it.

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, histogram
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
 
@@ -18,10 +18,10 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
     template = (COLLECTION / "roles" / "workload" / "templates" / "job.fio.j2").read_text(encoding="utf-8")
     percentiles = re.search(r"percentile_list=(\S+)", template).group(1).split(":")
     side = {
-        "iops": 1.0, "bandwidth_bytes_per_s": 1.0, "ios": 1, "mean_latency_us": 1.0, "max_latency_us": 1.0,
-        "percentiles_us": {percentile: 1.0 for percentile in percentiles},
+        "iops": 1.0, "bandwidth_bytes_per_s": 1.0, "ios": 1, "mean_latency_us": 1.0, "max_latency_us": 1.0, "percentiles_us": {},
     }
-    assert set(criteria.MEASURED) == set(fio.metrics(side, side))
+    assert histogram.PERCENTILES == tuple(percentiles)
+    assert set(criteria.MEASURED) == set(fio.metrics(side, side)) | set(histogram.metrics({"read": {1: 1}, "write": {1: 1}}))
     tracked = load("test")["properties"]["steady_state"]["properties"]["tracked"]["items"]["properties"]["metric"]["enum"]
     assert set(criteria.METRICS) - set(criteria.MEASURED) == {metric + "_fitted_end" for metric in tracked}
 
@@ -35,3 +35,23 @@ def drive(block_sizes=(4096, 8192)):
 def test_a_cell_that_a_drive_cannot_do_is_told_for_that_drive_or_once_for_all(drives, where):
     found = criteria.findings([{"metric": "iops", "cell": "c4096", "min": 1}], [], {"h": ["t"]}, {"h": {"drives": drives}})
     assert [finding.text().startswith(text) for finding, text in zip(found, where)] == [True] and len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "metric, targets, fine",
+    [("write_within_1ms_pct", [1000, 2000], True), ("within_2ms_pct", [1000, 2000], True), ("write_within_250us_pct", [250], True),
+     ("write_within_3ms_pct", [1000], False), ("read_within_1ms_pct", [1000], False), ("write_within_1ms", [1000], False)],
+)
+def test_a_share_is_of_a_time_that_the_test_asks_for(metric, targets, fine):
+    planned = drive()
+    planned["tests"][0]["latency_targets_us"] = targets
+    found = criteria.findings([{"metric": metric, "min": 99}], [], {"h": ["t"]}, {"h": {"drives": [planned]}})
+    assert (found == []) == fine
+
+
+@pytest.mark.parametrize("limit_us", [1, 250, 999, 1000, 1500, 2000, 17_000_000])
+def test_every_share_has_a_name_that_is_known(limit_us):
+    (name,) = set(histogram.metrics({"read": {1: 1}}, [limit_us])) - set(histogram.metrics({"read": {1: 1}})) - {"read_" + histogram.within_metric(limit_us)}
+    assert criteria.WITHIN.fullmatch(name)[1] == name
+    for schema in ("results", "journal"):
+        assert re.fullmatch(load(schema)["$defs"]["metric"]["pattern"].strip("^$"), "write_" + name)

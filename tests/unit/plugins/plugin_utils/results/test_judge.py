@@ -198,6 +198,34 @@ def test_a_criterion_is_no_error_while_its_test_was_not_measured():
     assert not [reason for reason in judged["reasons"] if "no figure" in reason]
 
 
+TAIL = {"test": "wsat", "metric": "write_p99_9999_latency_us", "max": 9000}
+
+
+@pytest.mark.parametrize(
+    ("criterion", "iops", "verdict"),
+    [(TAIL, 800, "invalid"), ({**TAIL, "test": "*"}, 800, "invalid"), ({**TAIL, "cell": "c2"}, 800, "invalid"), (TAIL, 400, "fail")],
+)
+def test_a_percentile_that_too_few_ios_lie_beyond_is_invalid_and_no_error(criterion, iops, verdict):
+    metrics = {"write_iops": iops, "write_ios": 2_100_000, "write_p99_9999_latency_us": None}
+    record = test_record(metrics=metrics, cells=[{"cell": "c2", "metrics": metrics}])
+    found = one([drive_record(), record], criteria=[WSAT_MIN, criterion])
+    assert found["verdict"] == verdict
+    if verdict == "invalid":
+        (reason,) = found["reasons"]
+        assert "2,100,000 I/Os in the window are too few, 10,000,000 are needed" in reason and judge.describe(criterion) in reason
+
+
+def test_a_host_cannot_make_up_a_percentile_of_too_few_ios():
+    record = test_record(metrics={"write_iops": 800, "write_ios": 2_100_000, "write_p99_9999_latency_us": 12.0})
+    assert one([drive_record(), record], criteria=[TAIL])["verdict"] == "invalid"
+
+
+def test_a_share_within_a_time_is_a_figure_like_others():
+    record = test_record(metrics={"write_iops": 800, "write_within_1ms_pct": 99.93})
+    found = one([drive_record(), record], criteria=[{"metric": "write_within_1ms_pct", "min": 99.95}])
+    assert (found["verdict"], found["reasons"][0].startswith("wsat: write_within_1ms_pct 99.93 % < 99.95 %")) == ("fail", True)
+
+
 def test_a_criterion_without_a_test_needs_one_test_that_has_the_metric():
     records = [drive_record(), test_record(), test_record(test="tp", metrics={"read_iops": 5})]
     judged = one(records, tests=("wsat", "tp"), criteria=[{"metric": "write_iops", "min": 500}])

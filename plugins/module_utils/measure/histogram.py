@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Latency histograms as fio counts them: read from its JSON, merged, and what percentiles and shares they give. Pure, exact on counts.
+
+fio (stat.c, stat.h: FIO_IO_U_PLAT_BITS 6, 29 groups) has 64 bins of one width for each power of two, and bins of 1 ns up to 127 ns. `json+` tells a
+bin by the value in its middle. A histogram here is {that value in ns: how many I/Os}.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from fractions import Fraction
+
+Bins = t.Dict[int, int]
+BITS = 6
+GROUPS = 29
+MOST_BINS = GROUPS << BITS
+# What lies beyond a percentile has to be more than chance: of fewer I/Os one stall more or less moves it anywhere.
+LEAST_BEYOND = 10
+# Those of the job template (roles/workload/templates/job.fio.j2).
+PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99", "99.999", "99.9999")
+_METRIC = re.compile(r"(read|write)_p([0-9]{1,3}(?:_[0-9]{1,6})?)_latency_us")
+
+
+def bin_of(ns: int) -> int:
+    """The number of the bin that a latency falls into; what is longer than all bins (17 s) falls into the last."""
+    shift = max(0, ns.bit_length() - 1 - BITS)
+    return min((shift << BITS) + (ns >> shift), MOST_BINS - 1)
+
+
+def value_of(number: int) -> int:
+    """The middle of a bin, by which fio tells it."""
+    shift = _shift(number)
+    return _lowest(number) + ((1 << shift) >> 1)
+
+
+def highest_of(value: int) -> int:
+    """The longest latency that falls into the bin told by `value`."""
+    number = bin_of(value)
+    return _lowest(number) + (1 << _shift(number)) - 1
+
+
+def lowest_of(value: int) -> int:
+    """The shortest latency that falls into the bin told by `value`."""
+    return _lowest(bin_of(value))
+
+
+def _shift(number: int) -> int:
+    return max(0, (number >> BITS) - 1)
+
+
+def _lowest(number: int) -> int:
+    shift = _shift(number)
+    return number if not shift else ((1 << BITS) + number % (1 << BITS)) << shift
+
+
+def of(latency: t.Mapping[str, t.Any]) -> Bins:
+    """The histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for what is no bin or no count."""
+    found = {}
+    for key, count in latency["bins"].items():
+        value = int(key)
+        if value < 0 or value_of(bin_of(value)) != value:
+            raise ValueError("{0} ns is the middle of no bin".format(key))
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ValueError("{0!r} I/Os in the bin of {1} ns".format(count, key))
+        if count:
+            found[value] = count
+    return dict(sorted(found.items()))
+
+
+def merged(histograms: t.Iterable[t.Mapping[int, int]]) -> Bins:
+    """One histogram of all: the sum of each bin, shortest first."""
+    total: Bins = {}
+    for bins in histograms:
+        for value, count in bins.items():
+            total[value] = total.get(value, 0) + count
+    return dict(sorted(total.items()))
+
+
+def ios(bins: t.Mapping[int, int]) -> int:
+    """How many I/Os it counts."""
+    return sum(bins.values())
+
+
+def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
+    """A percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an empty histogram."""
+    wanted = Fraction(float(percent)) * ios(bins) / 100
+    total = 0
+    for value, count in sorted(bins.items()):
+        total += count
+        if total >= wanted:
+            return value
+    return None
+
+
+def needed_ios(percent: str) -> int:
+    """How many I/Os it takes for LEAST_BEYOND beyond a percentile: 10,000 for 99.9, 10 million for 99.9999. Raises ValueError for 100 and more."""
+    beyond = 100 - Fraction(percent)
+    if beyond <= 0:
+        raise ValueError("nothing lies beyond the percentile {0}".format(percent))
+    return -(-LEAST_BEYOND * 100 // beyond)
+
+
+def percentiles_us(bins: t.Mapping[int, int]) -> dict[str, float | None]:
+    """{percentile: µs}; None for those with too few I/Os beyond them."""
+    total = ios(bins)
+    told = {percent: percentile_ns(bins, percent) if total >= needed_ios(percent) else None for percent in PERCENTILES}
+    return {percent: None if value is None else value / 1000.0 for percent, value in told.items()}
+
+
+def share_within_pct(bins: t.Mapping[int, int], limit_us: int) -> float:
+    """How much of the I/O took at most so long, in %: of a bin that the limit cuts nothing counts, so that no I/O counts that took longer."""
+    inside = sum(count for value, count in bins.items() if highest_of(value) <= limit_us * 1000)
+    return 100.0 * inside / ios(bins)
+
+
+def within_metric(limit_us: int) -> str:
+    """The name of a share: within_1ms_pct, within_250us_pct."""
+    return "within_{0}_pct".format("{0}us".format(limit_us) if limit_us % 1000 else "{0}ms".format(limit_us // 1000))
+
+
+def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[int] = ()) -> dict[str, float | None]:
+    """What the histograms of one cell tell, by metric (docs/internals.md). sides: {read, write: bins}, those that had I/O."""
+    found: dict[str, float | None] = {}
+    limits = list(limits_us)
+    for name, bins in sides.items():
+        found[name + "_ios"] = ios(bins)
+        for percent, value in percentiles_us(bins).items():
+            found["{0}_p{1}_latency_us".format(name, percent.replace(".", "_"))] = value
+        found.update({"{0}_{1}".format(name, within_metric(limit)): share_within_pct(bins, limit) for limit in limits})
+    both = merged(sides.values())
+    if both:
+        found.update({within_metric(limit): share_within_pct(both, limit) for limit in limits})
+    return found
+
+
+def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None:
+    """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes. None for any other metric."""
+    match = _METRIC.fullmatch(metric)
+    total = found.get(match.group(1) + "_ios") if match and metric in found else None
+    if match is None or total is None:
+        return None
+    percent = match.group(2).replace("_", ".")
+    needed = needed_ios(percent) if float(percent) < 100 else 0
+    return (int(total), needed) if total < needed else None

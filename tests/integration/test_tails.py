@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tails and fills under the real fio: histograms of a window, and a fill that says it wrote all."""
+
+from __future__ import annotations
+
+import collections
+import gzip
+import json
+import sys
+
+import pytest
+
+# pylint: disable=unused-import
+from test_host_job import ODD_SIZE, bench, events, fill_step  # noqa: F401
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+
+MIXED = {
+    "name": "mixed",
+    "purge": False,
+    "precondition": False,
+    "cells": [
+        {"access": "random", "block_size": "4KiB", "read_pct": 65, "threads": 2, "queue_depth": 4, "runtime_s": 1},
+        {"access": "random", "block_size": "4KiB", "read_pct": 100, "threads": 2, "queue_depth": 16, "runtime_s": 2, "ramp_s": 1},
+    ],
+    "rounds": {"max": 2},
+}
+
+
+def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its_rounds(bench, loop_drive):  # noqa: F811
+    journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([MIXED])))
+    assert [record["reasons"] for record in events(journal, "cell")] == [[]] * 4
+    counted = collections.defaultdict(collections.Counter)
+    for path in bench.folder.rglob("mixed-1-0*.json.gz"):
+        (job,) = json.loads(gzip.decompress(path.read_bytes()))["jobs"]
+        for direction in ("read", "write"):
+            latency = job[direction]["lat_ns"]
+            if not job[direction]["total_ios"]:
+                continue
+            bins = histogram.of(latency)
+            assert {share: histogram.percentile_ns(bins, share) for share in latency["percentile"]} == latency["percentile"]
+            counted[job["jobname"], direction].update(bins)
+    told = {(record["cell"], record["direction"]): record for record in events(journal, "histogram")}
+    assert told.keys() == counted.keys() and len(told) == 3
+    for place, record in told.items():
+        assert {int(value): count for value, count in record["bins"].items()} == counted[place]
+    (end,) = events(journal, "test_finished")
+    metrics = end["cells"][0]["metrics"]
+    assert metrics["read_ios"] == sum(counted[end["cells"][0]["cell"], "read"].values())
+    assert 0 <= metrics["read_within_1ms_pct"] <= metrics["read_within_2ms_pct"] <= 100
+    assert metrics["write_p99_9999_latency_us"] is None
+
+
+LIAR = """#!{python}
+import os, re, subprocess, sys
+words, job = sys.argv[1:-1], sys.argv[-1]
+if not job.endswith("-fill.fio"):
+    os.execvp("fio", ["fio", *words, job])
+out = next(word[len("--output="):] for word in words if word.startswith("--output="))
+text = open(job).read()
+device, scratch = re.search("^filename=(.*)$", text, re.M)[1], "{scratch}"
+open(scratch + ".fio", "w").write(text.replace(device, scratch).replace("allow_file_create=0\\n", ""))
+subprocess.run(["fio", *words, scratch + ".fio"], check=True)
+told = open(out).read().replace(scratch, device)
+# What is told is a whole fill of a file; what is done is half a fill of the drive.
+half = re.sub("^size=(.*)$", lambda match: "size=%d" % (int(match[1]) // 2), text, flags=re.M)
+open(scratch + ".half.fio", "w").write(half)
+subprocess.run(["fio", "--output=" + scratch + ".json", scratch + ".half.fio"], check=True)
+open(out, "w").write(told)
+"""
+
+
+def test_a_fill_that_wrote_half_and_says_all_is_invalid(bench, loop_drive, tmp_path):  # noqa: F811
+    plan = bench.plan([loop_drive(size_bytes=ODD_SIZE)], fill_step())
+    liar = tmp_path / "fio"
+    liar.write_text(LIAR.format(python=sys.executable, scratch=tmp_path / "scratch"))
+    liar.chmod(0o755)
+    plan["fio"]["path"] = str(liar)
+    journal, _status = bench.run(plan)
+    (end,) = events(journal, "test_finished")
+    assert (end["outcome"], events(journal, "cell")) == ("invalid", [])
+    assert "the fill wrote" in end["reasons"][0] and "by the kernel's count" in end["reasons"][0], end
+    (record,) = events(journal, "precondition")
+    assert record["kernel_bytes_written"] < 0.51 * record["bytes_written"]
+
+
+@pytest.mark.parametrize("counts", ["0", "1"])
+def test_what_the_kernel_does_not_count_is_unknown_and_no_reason_to_refuse(bench, loop_drive, counts):  # noqa: F811
+    drive = loop_drive(size_bytes=ODD_SIZE)
+    path = f"/sys/block/{drive.name}/queue/iostats"
+    plan = bench.plan([drive], fill_step())
+    try:
+        Host().write(path, counts)
+        journal, status = bench.run(plan)
+    finally:
+        Host().write(path, "1")
+    (record,) = events(journal, "precondition")
+    assert status["drives"][0]["outcome"] == "complete"
+    assert record["kernel_bytes_written"] == (2 * ODD_SIZE if counts == "1" else None)
+    assert len(events(journal, "fill_curve")) == int(counts)
