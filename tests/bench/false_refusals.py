@@ -106,7 +106,10 @@ def with_live_readers(lab: Lab) -> Iterator[None]:
     """Fresh ones, while other programs look at all of them again and again."""
     loops = [reader.format(drive.path) for drive in lab.drives[:3] for reader in READERS if Host().which(reader.split()[0])]
     # exec: the shell itself has no drive open.
-    readers = [subprocess.Popen(["sh", "-c", "while :; do %s; sleep %g; done >/dev/null 2>&1" % (each, READ_EVERY_S)]) for each in loops]  # pylint: disable=consider-using-with
+    readers = []
+    for each in loops:
+        script = "while :; do %s; sleep %g; done >/dev/null 2>&1" % (each, READ_EVERY_S)
+        readers.append(subprocess.Popen(["sh", "-c", script]))  # pylint: disable=consider-using-with
     try:
         yield
     finally:

@@ -197,9 +197,9 @@ class Rounds:
         )
 
     def span(self) -> list[int]:
-        """Every round from the window's first to its last, also those between samples: tails are rare, and must not hide there."""
+        """Every round from the window's first to its last, also those between samples: tails are rare, and must not hide there. Spoilt ones don't count."""
         numbers = self.window_rounds()
-        return list(range(numbers[0], numbers[-1] + 1)) if numbers else []
+        return [number for number in range(numbers[0], numbers[-1] + 1) if number not in self._spoilt] if numbers else []
 
     def averages(self) -> list[dict[str, t.Any]]:
         """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was steady there.

@@ -23,7 +23,8 @@ MOST_TRACKED = 64
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method purge_class purge_verified from_fresh"
-    " precondition_passes precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written started finished reasons remarks"
+    " precondition_passes precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
+    " started finished reasons remarks"
 ).split()
 # Of each tracked variable, after tracked_1_, tracked_2_ …; `unit` is that of average and fitted_end.
 TRACKED_COLUMNS = "cell metric unit steady average fitted_end range_ratio slope_ratio".split()

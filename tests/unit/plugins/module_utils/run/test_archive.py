@@ -72,7 +72,11 @@ def test_nothing_half_written_stays_when_the_disk_is_full(run_dir, monkeypatch):
     assert os.listdir(run_dir.state_dir) == ["runs"]
 
 
-@pytest.mark.parametrize(("pid", "idle_s", "stays"), [(2**22 + 1, 3600, False), (2**22 + 1, 5, True), (os.getpid(), 3600, True), (None, 2 * 86400, False)])
+@pytest.mark.parametrize(
+    ("pid", "idle_s", "stays"),
+    [(2**22 + 1, 3600, False), (2**22 + 1, 5, True), (os.getpid(), 3600, True), (None, 2 * 86400, False)],
+    ids=["gone", "gone just now", "at work", "of an earlier version"],
+)
 def test_what_a_killed_pack_left_is_swept(run_dir, pid, idle_s, stays):
     """Without a number: as earlier versions named it."""
     left = Path(run_dir.state_dir) / (".r1.tar.gz" + ("" if pid is None else ".{0}.".format(pid)) + "abcd_123")

@@ -101,6 +101,7 @@ GONE = 2**22 + 1
     ("pid", "idle_s", "stays"),
     # Its process is gone; perhaps it is one of another container; it works; the number is another process by now.
     [(GONE, 3600, False), (GONE, 5, True), (os.getpid(), 3600, True), (os.getpid(), 2 * 86400, False)],
+    ids=["gone", "elsewhere", "at work", "another process"],
 )
 def test_what_a_killed_collect_left_is_swept(folder, pid, idle_s, stays):
     made = aside_of(folder, pid, idle_s)
