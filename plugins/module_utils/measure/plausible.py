@@ -107,7 +107,7 @@ def _side(name: str, side: Mapping, block_bytes: int, astride: int) -> list[str]
     if not ios:
         return ["{0}s: {1} bytes without an I/O".format(name, side["io_bytes"])] if side["io_bytes"] else []
     found = []
-    if abs(side["io_bytes"] - ios * block_bytes) > astride * block_bytes or side["io_bytes"] % block_bytes:
+    if side["io_bytes"] % block_bytes or not 0 <= side["io_bytes"] // block_bytes - ios <= astride:
         found.append("{0}s: {1} bytes are not {2} I/Os of {3}".format(name, side["io_bytes"], ios, block_bytes))
     for key, what in (("short_ios", "short"), ("drop_ios", "dropped")):
         if side.get(key):

@@ -163,8 +163,7 @@ def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[s
     if purge["method"] in ("auto", "overwrite"):
         purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
-        passes = celling.fill_passes(test["precondition"]["passes"], test["active_range_pct"])
-        done["precondition"] = _fill("precondition", engine=engine, **{**test["precondition"], "passes": passes})
+        done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
     done["cells"] = [{**cell, "job": _job(engine, [_cell_section(cell, active)])} for cell in cells]
     done["not_applicable"] = left_out
     return done, wrong

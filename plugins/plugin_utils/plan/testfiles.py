@@ -93,7 +93,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
 
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
     A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it) or None, purge
-    {method}, precondition {passes, block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None,
+    {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None,
     after_steady_rounds, latency_targets_us (docs/internals.md, "A rendered test", without job texts). Raises PlanError with every problem at once.
     """
     library = Library(dirs)
@@ -229,7 +229,10 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     precondition = test["precondition"]
     if precondition:
         zeros = {"data": "zeros"} if precondition["data"] == "zeros" else {}
-        precondition = {"passes": precondition["passes"], "block_size_bytes": celling.size_bytes(precondition["block_size"]), **zeros}
+        passes = precondition["passes"]
+        if precondition["of"] == "user_capacity":
+            passes = celling.fill_passes(passes, test["active_range_pct"])
+        precondition = {"passes": passes, "block_size_bytes": celling.size_bytes(precondition["block_size"]), **zeros}
     return {
         "name": test["name"],
         "title": test["title"],

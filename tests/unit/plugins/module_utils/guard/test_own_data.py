@@ -256,7 +256,7 @@ def test_without_a_state_folder_nothing_is_known():
 
 def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
     before = own_data.begin(left.host, left.state_dir, IDENTITY, "second")
-    own_data.note_sentinels(before, IDENTITY, {0: b"x" * 512})
+    own_data.note(before, IDENTITY, "", {0: b"x" * 512})
     own_data.give_up(before, IDENTITY, "the drive hangs")
     entry = own_data.read(left.state_dir, IDENTITY)
     assert (entry["state"], entry["run_id"], entry["reason"], len(entry["sentinels"])) == ("writing", "second", "the drive hangs", 1)
@@ -264,4 +264,4 @@ def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
     # cleanup.yml of that run: from then on the content proves whose data it is.
     own_data.close(left.state_dir, "second")
     entry = own_data.read(left.state_dir, IDENTITY)
-    assert (entry["state"], entry["written"]) == ("released", None)
+    assert (entry["state"], entry["written"]) == ("evidence", None)

@@ -58,7 +58,7 @@ def test_a_test_that_goes_on_from_another_is_left_out_with_it():
     follows = {"b": {"purge": False}}
     assert names_within(plan_of(60, 10, 10, **follows), 30) == ("c", "ab")
     assert names_within(plan_of(10, 60, 10, **follows), 30) == ("ac", "b")
-    filled = {"b": {"purge": False, "precondition": {"passes": 1}, "active_range_pct": 1}}
+    filled = {"b": {"purge": False, "precondition": {"passes": 1, "of": "active_range"}, "active_range_pct": 1}}
     assert names_within(plan_of(60, 10, 10, **filled), 30) == ("bc", "a")
 
 

@@ -34,7 +34,8 @@ def written(*tests, **more):
     [
         ({"cells": [READ]}, 0, 0),
         ({"cells": [READ], "precondition": {"passes": 2}}, 2 * SIZE, 2 * SIZE),
-        ({"cells": [READ], "precondition": {"passes": 2}, "active_range_pct": 50}, SIZE, SIZE),
+        ({"cells": [READ], "precondition": {"passes": 2}, "active_range_pct": 50}, 2 * SIZE, 2 * SIZE),
+        ({"cells": [READ], "precondition": {"passes": 2, "of": "active_range"}, "active_range_pct": 50}, SIZE, SIZE),
         ({"cells": [READ], "purge": {"method": "overwrite"}}, SIZE, SIZE),
         ({"cells": [WRITE], "rounds": {"max": 10}}, 0, 10 * MINUTE),
         ({"cells": [WRITE, READ], "rounds": {"max": 10}}, 0, 10 * MINUTE),

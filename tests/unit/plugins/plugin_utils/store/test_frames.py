@@ -29,7 +29,7 @@ def fixture_filled(tmp_path_factory):
 
 
 def expected(run_dir):
-    """{(host, test, round, cell, metric): value} straight from the files."""
+    """{(host, test, round, cell, metric): value} straight from the files; what is unknown has no row."""
     found = {}
     for line in map(json.loads, (run_dir / "results.jsonl").read_text().splitlines()):
         if line["kind"] == "test":
@@ -41,7 +41,7 @@ def expected(run_dir):
                 found.update({(*where, 0, cell["cell"], name): value for cell in event["cells"] for name, value in cell["metrics"].items()})
             elif event["event"] == "round":
                 found.update({(*where, event["round"], item["cell"], item["metric"]): item["value"] for item in event["tracked"]})
-    return found
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def as_dict(table):
