@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import filler, inspection, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import Sentinels
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
@@ -103,6 +104,12 @@ class Lab:
             os.fsync(device.fileno())
         return was
 
+    def write_past(self, offset, data):
+        """Write through the file behind the drive, which no counter sees."""
+        with open(self.drive.file, "r+b") as file:
+            file.seek(offset)
+            file.write(data)
+
     def rewrite(self, **fields):
         (path,) = Path(self.state, "drives").glob("*.json")
         path.write_text(json.dumps(dict(json.loads(path.read_text()), **fields)))
@@ -173,6 +180,30 @@ def lab(tmp_path, monkeypatch, loop_drive):
 
 
 NIGHTS = ("one", "two", "three")
+
+
+def fill_that_begins(head):
+    """A sector that keeps the law of fio's fill (guard/filler.py) and begins with these bytes, as a fill may by chance."""
+    law = filler.LAWS[0]
+    words = list(struct.unpack("<%dQ" % law.distance, head + os.urandom(law.distance * 8 - len(head))))
+    while len(words) < 64:
+        words.append(words[-law.distance] * law.factor % 2**64)
+    return struct.pack("<64Q", *words)
+
+
+LUKS = b"LUKS\xba\xbe\0\1"
+
+
+def test_a_superblock_that_is_in_our_fill_by_chance(lab):
+    assert lab.run("one")[0] == "complete"
+    lab.write_past(0, fill_that_begins(LUKS))
+    assert lab.codes() == [] and "signature" in lab.codes(state=False)
+    # The same bytes in a block that no fill explains, or with foreign data where a partition would begin.
+    lab.write_past(0, LUKS + os.urandom(504))
+    assert lab.codes() == ["signature"]
+    lab.write_past(0, fill_that_begins(LUKS))
+    lab.write_past((1 << 20) + 65536, b"data")
+    assert lab.codes() == ["signature"]
 
 
 def test_a_drive_can_be_qualified_night_after_night(lab):

@@ -129,6 +129,10 @@ class _Seen:
         lifted = lifted_codes(self.selector, self.facts.own_data if self.facts else None)
         return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
 
+    def may_be_ours(self, run_id: Optional[str]) -> bool:
+        """Whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
+        return {refusal["code"] for refusal in self.standing(run_id)} <= ({"signature"} if self.ledger is not None else set())
+
     @property
     def _is_malformed(self) -> bool:
         return any(refusal["code"] == "bad_selector" for refusal in self.refused)
@@ -156,8 +160,8 @@ class _Seen:
 
 
 def _look_at(host: Host, seen: Sequence[_Seen], held: Dict[str, int], terms: Optional[Terms], run_id: Optional[str]) -> None:
-    """Look at all drives at once that nothing else speaks against."""
-    waiting = [one for one in seen if one.facts is not None and not one.standing(run_id)] if terms is not None else []
+    """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there by chance."""
+    waiting = [one for one in seen if one.facts is not None and one.may_be_ours(run_id)] if terms is not None else []
     with concurrent.futures.ThreadPoolExecutor(max(1, len(waiting))) as pool:
         list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))
 

@@ -23,7 +23,7 @@ from .facts import Extent
 
 BLOCK_BYTES = 4096
 AT_A_TIME = 32
-_PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 20
 _PIECES = 8
 # How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
 _OVERTIME = 2.0
@@ -161,7 +161,7 @@ class _Seeing:
 
     def __init__(self, look: Look, known: Sequence[Extent], fill_counts: bool, stop: Callable[[], bool]) -> None:
         self.look, self._known, self._fill_counts, self._stop = look, known, fill_counts, stop
-        self._blank = {fill: bytes([fill]) * _PIECE_BYTES for fill in _FILLS}
+        self._blank = {fill: bytes([fill]) * PIECE_BYTES for fill in _FILLS}
 
     @property
     def over(self) -> bool:
@@ -206,23 +206,36 @@ def _without(known: Sequence[Extent], offset: int, data: bytes) -> bytes:
 def _ends(reader: Readers, seeing: _Seeing) -> None:
     """The first and the last MiB: tables, superblocks and labels are there."""
     size = seeing.look.size_bytes
-    with reader(min(size, _PIECE_BYTES), 1) as pieces:
-        for offset in sorted({0, max(0, size - _PIECE_BYTES)}):
+    with reader(min(size, PIECE_BYTES), 1) as pieces:
+        for offset in sorted({0, max(0, size - PIECE_BYTES)}):
             seeing.piece(offset, pieces.read([offset]))
+
+
+def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bool:
+    """Whether every block of both ends of a drive and of these extents is blank or fio's random fill. Raises OSError."""
+    seeing = _Seeing(Look(size_bytes), (), fill_counts=False, stop=lambda: False)
+    reader = functools.partial(BlockReader, handle)
+    _ends(reader, seeing)
+    with reader(BLOCK_BYTES, 1) as blocks:
+        for extent in extents:
+            last = min(extent.offset + extent.length, size_bytes // BLOCK_BYTES * BLOCK_BYTES)
+            for offset in range(extent.offset // BLOCK_BYTES * BLOCK_BYTES, last, BLOCK_BYTES):
+                seeing.piece(offset, blocks.read([offset]))
+    return seeing.look.foreign is None
 
 
 def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence[Extent], clock: Callable[[], float]) -> None:
     look, began = seeing.look, clock()
     left_s = math.inf if terms.seconds is None else terms.seconds
-    if look.size_bytes <= 2 * _PIECE_BYTES:
+    if look.size_bytes <= 2 * PIECE_BYTES:
         look.whole, look.blocks = True, -(-look.size_bytes // BLOCK_BYTES)
         return
-    with reader(_PIECE_BYTES, _PIECES) as pieces:
+    with reader(PIECE_BYTES, _PIECES) as pieces:
         # How fast it reads: a few pieces anywhere tell, and are looked at too.
-        for offsets in _random_offsets(look.size_bytes, _PIECE_BYTES, _PIECES, rounds=2):
-            for offset, data in zip(offsets, _split(pieces.read(offsets), _PIECE_BYTES)):
+        for offsets in _random_offsets(look.size_bytes, PIECE_BYTES, _PIECES, rounds=2):
+            for offset, data in zip(offsets, _split(pieces.read(offsets), PIECE_BYTES)):
                 seeing.piece(offset, data)
-        rate = 2 * _PIECES * _PIECE_BYTES / max(clock() - began, 1e-9)
+        rate = 2 * _PIECES * PIECE_BYTES / max(clock() - began, 1e-9)
         if not seeing.over and _whole_in_time(look.size_bytes, rate, left_s) and _all(pieces, seeing, began + _OVERTIME * left_s, clock):
             return
     with reader(BLOCK_BYTES, AT_A_TIME) as blocks:
@@ -248,10 +261,10 @@ def _whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
 
 def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: Callable[[], float]) -> bool:
     """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole piece is in the last MiB."""
-    count = seeing.look.size_bytes // _PIECE_BYTES
+    count = seeing.look.size_bytes // PIECE_BYTES
     for first in range(0, count, _PIECES):
-        offsets = [place * _PIECE_BYTES for place in range(first, min(count, first + _PIECES))]
-        for offset, data in zip(offsets, _split(pieces.read(offsets), _PIECE_BYTES)):
+        offsets = [place * PIECE_BYTES for place in range(first, min(count, first + _PIECES))]
+        for offset, data in zip(offsets, _split(pieces.read(offsets), PIECE_BYTES)):
             seeing.piece(offset, data)
         if seeing.over:
             return True

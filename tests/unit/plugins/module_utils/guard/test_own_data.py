@@ -261,7 +261,7 @@ def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
     entry = own_data.read(left.state_dir, IDENTITY)
     assert (entry["state"], entry["run_id"], entry["reason"], len(entry["sentinels"])) == ("writing", "second", "the drive hangs", 1)
     assert own_data.known(entry)["reason"] == "the drive hangs"
-    # cleanup.yml of that run: from then on the content proves whose data it is.
+    # cleanup.yml of that run: what it left is evidence until it is released.
     own_data.close(left.state_dir, "second")
     entry = own_data.read(left.state_dir, IDENTITY)
     assert (entry["state"], entry["written"]) == ("evidence", None)
