@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..results import judge, summaries
+from ..results import held_to, judge, summaries
 from . import packages
 
 # How many earlier runs tell whether a drive was low elsewhere.
@@ -30,7 +30,7 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> J
     """results_dir: where the runs before and the baselines are. records: the newest of each key; with `cells`, where criteria need them."""
     lacking = packages.problem()
     if lacking:
-        return Judged(judge.judge(run, records, lambda *_of: judge.Reference(None, lacking)), {**NOTHING, "problem": lacking})
+        return Judged(judge.judge(run, records, lambda *_of: held_to.Reference(None, lacking)), {**NOTHING, "problem": lacking})
     # What imports pandas waits until it is known to be there.
     from . import relative, section
 

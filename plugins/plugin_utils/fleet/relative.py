@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..results.judge import Reference, References
+from ..results.held_to import Reference, References
 from . import robust
 from .frame import FIGURE, complete, of_run, of_summary
 from .libraries import pandas

@@ -10,9 +10,10 @@ import typing as t
 
 from ...module_utils.measure import histogram
 from ...module_utils.measure.rounds import FITTED_END
+from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
 from ..fleet import packages
-from ..results import judge
+from ..results import held_to
 from .findings import Finding, View, host_list
 
 # What fio.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own (latency_targets_us).
@@ -34,7 +35,7 @@ Mapping = t.Mapping[str, t.Any]
 
 def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
     """The well-formed ones: findings.settings tells of the others."""
-    return [item for item in criteria if not judge.criterion_problems(item)] if isinstance(criteria, list) else []
+    return [item for item in criteria if not held_to.criterion_problems(item)] if isinstance(criteria, list) else []
 
 
 def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Mapping) -> list[Finding]:
@@ -52,7 +53,7 @@ def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Ma
 def _lacking(criteria: t.Any) -> list[Finding]:
     """A relative criterion is judged with packages that the controller may lack: better told before hours are spent."""
     problem = packages.problem()
-    return [_finding(criterion, problem) for criterion in usable(criteria) if problem and judge.is_relative(criterion)][:1]
+    return [_finding(criterion, problem) for criterion in usable(criteria) if problem and held_to.is_relative(criterion)][:1]
 
 
 def _metric(criterion: Criterion) -> list[Finding]:
@@ -64,7 +65,7 @@ def _metric(criterion: Criterion) -> list[Finding]:
 
 def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
     known = list(dict.fromkeys(name for names in tests.values() for name in names))
-    if not known or any(judge.is_for(criterion, name) for name in known):
+    if not known or any(is_for(criterion, name) for name in known):
         return []
     test = criterion["test"]
     return [_finding(criterion, f"test {test!r} names no test of any plan{suggestion(test, known)} (tests: {', '.join(known)})")]
@@ -77,9 +78,9 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
     """
     seen = [[entry["identity"].get("model") or "" for entry in view.drives or () if entry.get("identity")] for view in views]
     models = sorted({model for models in seen for model in models})
-    if not models or not all(seen) or any(judge.is_of_model(criterion, model) for model in models):
+    if not models or not all(seen) or any(is_of_model(criterion, model) for model in models):
         return []
-    if all(any(judge.is_of_model(other, model) for other in criteria) for model in models):
+    if all(any(is_of_model(other, model) for other in criteria) for model in models):
         return []
     named = host_list([model.strip() or "(none told)" for model in models])
     return [_finding(criterion, f"model {criterion['model']!r} fits no drive (models: {named}); it is a shell pattern, such as MTFD*")]
@@ -95,9 +96,9 @@ def _on_host(criterion: Criterion, host: str, drives: t.Sequence[Mapping]) -> li
 
 
 def _problem(criterion: Criterion, drive: Mapping) -> str:
-    if not judge.is_of_model(criterion, drive["expected"].get("model") or ""):
+    if not is_of_model(criterion, drive["expected"].get("model") or ""):
         return ""
-    wanted = [test for test in drive["tests"] if judge.is_for(criterion, test["name"])]
+    wanted = [test for test in drive["tests"] if is_for(criterion, test["name"])]
     # None wanted: the criterion is about another host's plan, as `_names` has made sure.
     lacking = [test["name"] for test in wanted if not _yields(test, criterion)]
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
@@ -128,9 +129,9 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
 
 def applying(criteria: t.Any, drive: Mapping) -> list[str]:
     """The criteria that a drive of a plan.json will be held to, each as one line."""
-    own = [item for item in usable(criteria) if judge.is_of_model(item, drive["expected"].get("model") or "")]
-    return [judge.describe(item) for item in own if any(judge.is_for(item, test["name"]) and _yields(test, item) for test in drive["tests"])]
+    own = [item for item in usable(criteria) if is_of_model(item, drive["expected"].get("model") or "")]
+    return [held_to.describe(item) for item in own if any(is_for(item, test["name"]) and _yields(test, item) for test in drive["tests"])]
 
 
 def _finding(criterion: Criterion, message: str, host: str = "", drive: str = "") -> Finding:
-    return Finding(f"ssd_criteria: {judge.describe(dict(criterion))}: {message}", host, drive)
+    return Finding(f"ssd_criteria: {held_to.describe(dict(criterion))}: {message}", host, drive)

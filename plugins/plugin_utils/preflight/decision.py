@@ -14,6 +14,7 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ..common import schema as schemas
+from ..common.values import number
 from ..common.version import collection_version
 from ...module_utils.drive.entry import label
 from ..plan import hostplan, limits
@@ -229,7 +230,7 @@ def _criteria(views: t.Sequence[View]) -> t.Any:
 
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
     """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
-    given = findings.judge.number(asked.get("ssd_assumed_write_mib_s"))
+    given = number(asked.get("ssd_assumed_write_mib_s"))
     return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
 
 

@@ -15,7 +15,7 @@ from ..common.schema import plain, suggestion
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ..plan import tuning_values
-from ..results import judge, runs
+from ..results import held_to, runs
 from . import values
 
 MODES = ("plan", "destructive")
@@ -88,7 +88,7 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     if not isinstance(criteria, list):
         found.append(Finding(f"ssd_criteria: {criteria!r} is not a list of mappings with metric and min or max"))
     else:
-        found += [Finding(f"ssd_criteria: {problem}") for criterion in criteria for problem in judge.criterion_problems(criterion)]
+        found += [Finding(f"ssd_criteria: {problem}") for criterion in criteria for problem in held_to.criterion_problems(criterion)]
     found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]
 

@@ -7,21 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.run.criteria import figure, is_for, is_met, is_of_model
-from ...module_utils.run.folder import RUN_ID_PATTERN
-from ..common import units
+from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import number
-from . import beside, freshness, recheck, saturation, tails, validity, worlds
+from . import beside, freshness, held_to, recheck, saturation, tails, validity, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
-NO_CRITERION = "no criterion applied"
-# Limits as they are, and as shares of the drive's peers' median or of what a baseline run had.
-ABSOLUTE = ("min", "max")
-RELATIVE = ("min_of_median", "max_of_median", "min_of_baseline", "max_of_baseline")
-LIMITS = ABSOLUTE + RELATIVE
-TEXT_KEYS = ("test", "metric", "model", "cell", "baseline", "source")
-CRITERION_KEYS = ("test", "metric", *LIMITS, "baseline", "model", "cell", "source")
 
 Mapping = t.Dict[str, t.Any]
 
@@ -33,23 +24,7 @@ class Finding(t.NamedTuple):
     reason: str
 
 
-class Reference(t.NamedTuple):
-    """What a relative limit is a share of. value: None where there is none, and `of` says why; else `of` says what it is."""
-
-    value: float | None
-    of: str
-
-
-# (criterion, limit of RELATIVE, host, drive, test) -> its reference
-References = t.Callable[[t.Mapping[str, t.Any], str, str, str, str], Reference]
-
-
-def no_references(*_of: t.Any) -> Reference:
-    """Where nobody knows the fleet."""
-    return Reference(None, "the fleet was not looked at")
-
-
-def judge(run: Mapping, records: t.Iterable[Mapping], references: References = no_references) -> Mapping:
+def judge(run: Mapping, records: t.Iterable[Mapping], references: held_to.References = held_to.no_references) -> Mapping:
     """Judge every drive that was asked for, and every other one that has records.
 
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
@@ -67,56 +42,13 @@ def judge(run: Mapping, records: t.Iterable[Mapping], references: References = n
 
 def valid_tests(run: Mapping, records: t.Iterable[Mapping]) -> set[tuple[str, str, str]]:
     """(host, drive, test) of the tests whose figures count."""
-    facts = _Facts(run, list(records), no_references)
+    facts = _Facts(run, list(records), held_to.no_references)
     return {
         (host, drive, name)
         for (host, drive), tests in facts.test_records.items()
         for name, record in tests.items()
         if _invalid(facts, host, drive, name, record) is None
     }
-
-
-def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
-    """Whether any of its limits needs a reference."""
-    return any(criterion.get(limit) is not None for limit in RELATIVE)
-
-
-def describe(criterion: Mapping) -> str:
-    """A criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
-    words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
-    words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]
-    text = " ".join(words + ([f"run {criterion['baseline']}"] if criterion.get("baseline") else []))
-    notes = [f"model {criterion['model']}"] if (criterion.get("model") or "*") != "*" else []
-    notes += [str(criterion["source"])] if criterion.get("source") else []
-    return f"{text} ({', '.join(notes)})" if notes else text
-
-
-def criterion_problems(criterion: t.Any) -> list[str]:
-    """Why a criterion cannot be applied, as sentences; empty when it can."""
-    if not isinstance(criterion, dict):
-        return [f"criterion {criterion!r} is not a mapping with metric and min or max"]
-    name = describe(criterion)
-    problems = [
-        f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS
-    ]
-    problems += [
-        f"{name}: {word} is {criterion[word]!r}, not a text" + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
-        for word in TEXT_KEYS
-        if criterion.get(word) is not None and not isinstance(criterion[word], str)
-    ]
-    if not criterion.get("metric"):
-        problems.append(f"{name} names no metric")
-    given = [limit for limit in LIMITS if criterion.get(limit) is not None]
-    if not given:
-        problems.append(f"{name} has neither min nor max")
-    problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
-    problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit in given if limit in RELATIVE and (number(criterion[limit]) or 1) <= 0]
-    of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
-    if bool(of_baseline) != bool(criterion.get("baseline")):
-        problems.append(f"{name}: baseline (the id of a run) and min_of_baseline or max_of_baseline go together")
-    elif of_baseline and isinstance(criterion["baseline"], str) and not RUN_ID_PATTERN.fullmatch(criterion["baseline"]):
-        problems.append(f"{name}: baseline: {criterion['baseline']!r} is not the id of a run")
-    return problems
 
 
 def _finite(metrics: Mapping) -> Mapping:
@@ -127,7 +59,7 @@ def _finite(metrics: Mapping) -> Mapping:
 class _Facts:
     """run.json and the records, found by host, drive and test."""
 
-    def __init__(self, run: Mapping, records: list[Mapping], references: References) -> None:
+    def __init__(self, run: Mapping, records: list[Mapping], references: held_to.References) -> None:
         self.references = references
         self.tests: Mapping = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
@@ -156,7 +88,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     identity = record.get("identity") or {}
     model = identity.get("model") or ""
     measured = facts.test_records.get((host, drive), {})
-    criteria = [c for c in facts.criteria if not criterion_problems(c) and is_of_model(c, model)]
+    criteria = [c for c in facts.criteria if not held_to.criterion_problems(c) and is_of_model(c, model)]
     tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
     tests = tests if any(check["met"] is not None for test in tests for check in test["criteria"]) else [_unjudged(test) for test in tests]
     findings = _drive_findings(facts, host, drive, record, tests)
@@ -165,9 +97,9 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
         findings = []  # The test says so already, and after how many rounds.
     findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
-    findings += [Finding("error", problem) for criterion in facts.criteria for problem in criterion_problems(criterion)]
-    short = {describe(c) for c in criteria for r in measured.values() if is_for(c, r["test"]) and tails.too_few(c, r, "")}
-    findings += [Finding("error", text) for c in criteria if describe(c) not in short for text in _without_figure(c, tests, facts.tests)]
+    findings += [Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)]
+    short = {held_to.describe(c) for c in criteria for r in measured.values() if is_for(c, r["test"]) and tails.too_few(c, r, "")}
+    findings += [Finding("error", text) for c in criteria if held_to.describe(c) not in short for text in held_to.without_figure(c, tests, facts.tests)]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -185,13 +117,13 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
 
 def _pass_findings(tests: list[Mapping]) -> list[Finding]:
     """The criteria that a drive met, or that there was none."""
-    met = [Finding("pass", f"{test['test']}: {comparison(check)}") for test in tests for check in test["criteria"]]
-    return met or [Finding("pass", NO_CRITERION)]
+    met = [Finding("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]]
+    return met or [Finding("pass", held_to.NO_CRITERION)]
 
 
 def _unjudged(test: Mapping) -> Mapping:
     """A test of a drive that is held to nothing but what has no reference (too few peers): that is no pass."""
-    lacking = [comparison(check) for check in test["criteria"] if check["met"] is None]
+    lacking = [held_to.comparison(check) for check in test["criteria"] if check["met"] is None]
     return dict(test, verdict="invalid", reasons=lacking) if lacking and test["verdict"] == "pass" else test
 
 
@@ -256,7 +188,7 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
         return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
-    checks = [_check(facts, criterion, host, drive, record) for criterion in criteria if is_for(criterion, name)]
+    checks = [held_to.check(facts.references, criterion, host, drive, record) for criterion in criteria if is_for(criterion, name)]
     result.update(
         outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check],
         **beside.fields(record, about),
@@ -267,11 +199,11 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
-        return dict(result, verdict="fail", reasons=[comparison(check) for check in missed])
-    unknown = [text for criterion in criteria if is_for(criterion, name) for text in tails.too_few(criterion, record, describe(criterion))]
+        return dict(result, verdict="fail", reasons=[held_to.comparison(check) for check in missed])
+    unknown = [text for criterion in criteria if is_for(criterion, name) for text in tails.too_few(criterion, record, held_to.describe(criterion))]
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
-    reasons = [comparison(check) for check in result["criteria"]] or [NO_CRITERION]
+    reasons = [held_to.comparison(check) for check in result["criteria"]] or [held_to.NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
 
 
@@ -316,63 +248,3 @@ def _unsteady(windows: list[Mapping]) -> str:
     return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
 
 
-def _check(facts: _Facts, criterion: Mapping, host: str, drive: str, record: Mapping) -> Mapping | None:
-    """The criterion against the record's figure; None when the record has no such figure."""
-    value = figure(criterion, record)
-    if value is None:
-        return None
-    given = {limit: number(criterion[limit]) for limit in LIMITS if criterion.get(limit) is not None}
-    references = {limit: facts.references(criterion, limit, host, drive, record["test"]) for limit in given if limit in RELATIVE}
-    lacking = [reference for reference in references.values() if reference.value is None]
-    limits = {limit: share if limit in ABSOLUTE else _of(share, references[limit].value) for limit, share in given.items()}
-    low = max((limit for name, limit in limits.items() if name.startswith("min") and limit is not None), default=None)
-    high = min((limit for name, limit in limits.items() if name.startswith("max") and limit is not None), default=None)
-    met = is_met({"min": low, "max": high}, value)
-    return {
-        "criterion": describe(criterion),
-        "metric": criterion["metric"],
-        "cell": criterion.get("cell"),
-        "value": value,
-        "min": low,
-        "max": high,
-        # What is missed already needs no reference any more.
-        "met": None if met and lacking else met,
-        "reference": "; ".join(dict.fromkeys(reference.of for reference in lacking or references.values())) or None,
-    }
-
-
-def _of(share: float | None, reference: float | None) -> float | None:
-    return None if share is None or reference is None else share * reference
-
-
-def comparison(check: Mapping) -> str:
-    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min 500)"."""
-    value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
-    if check["met"] is None:
-        return f"{check['reference']} ({check['criterion']})"
-    if low is not None and (value < low or high is None or value <= high):
-        sign, limit = ("<" if value < low else ">="), low
-    else:
-        sign, limit = (">" if value > high else "<="), high
-    shown, bound = units.apart(metric, value, limit)
-    of = f": {check['reference']}" if check.get("reference") else ""
-    return f"{metric} {shown} {sign} {bound} ({check['criterion']}{of})"
-
-
-def _without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
-    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about another drive's plan is not."""
-    wanted = [test for test in tests if is_for(criterion, test["test"])]
-    name = describe(criterion)
-    if not wanted and any(is_for(criterion, test) for test in of_run):
-        return []
-    if not wanted:
-        return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]
-    measured = [test for test in wanted if test["verdict"] in ("pass", "fail")]
-    if len(measured) < len(wanted):
-        return []
-    lacking = [test["test"] for test in wanted if name not in {check["criterion"] for check in test["criteria"]}]
-    # With no test named, the criterion is for every test that has the metric: one is enough.
-    if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
-        return []
-    missing = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
-    return [f"{name} has no figure to be held against: {', '.join(lacking)} gave no {missing}"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..results import judge
+from ..results import held_to
 from . import closing_fleet, progress
 
 Record = t.Mapping[str, t.Any]
@@ -74,7 +74,7 @@ def _row(key: Key, run: Record, records: t.Sequence[Record], summary: Record | N
     if judged:
         good = judged["verdict"] == "pass"
         # A pass is shown without its reasons, unless it was held against nothing.
-        why = "; ".join(judged["reasons"][:2]) if not good or judge.NO_CRITERION in judged["reasons"] else ""
+        why = "; ".join(judged["reasons"][:2]) if not good or held_to.NO_CRITERION in judged["reasons"] else ""
         return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
@@ -109,6 +109,6 @@ def _total(rows: t.Sequence[_Row]) -> str:
     """`3 drives: 2 pass, 1 fail`."""
     results = [row.result for row in rows]
     counts = ", ".join(f"{results.count(result)} {result}" for result in dict.fromkeys(results))
-    unjudged = sum(row.good and row.why == judge.NO_CRITERION for row in rows)
+    unjudged = sum(row.good and row.why == held_to.NO_CRITERION for row in rows)
     counts += f" ({unjudged} without a criterion)" if unjudged else ""
     return f"{len(rows)} drive{'' if len(rows) == 1 else 's'}" + (f": {counts}" if counts else "")

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import PlanError
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import held_to
 
 FILE = """
 model: MTFD*
@@ -35,8 +35,8 @@ def variables(site, own=()):
 def test_each_criterion_of_a_file_has_its_model_and_its_source(site):
     found = limits.merged(variables(site))
     assert found[0] == {"model": "MTFD*", "source": "datasheet rev. 4, table 3", "test": "iops", "metric": "write_iops", "min": 22000}
-    assert found[1]["source"] == "table 5" and [problem for item in found for problem in judge.criterion_problems(item)] == []
-    assert judge.describe(found[0]) == "criterion iops write_iops min 22000 (model MTFD*, datasheet rev. 4, table 3)"
+    assert found[1]["source"] == "table 5" and [problem for item in found for problem in held_to.criterion_problems(item)] == []
+    assert held_to.describe(found[0]) == "criterion iops write_iops min 22000 (model MTFD*, datasheet rev. 4, table 3)"
 
 
 def test_an_own_criterion_replaces_the_one_for_the_same_and_adds_to_the_others(site):

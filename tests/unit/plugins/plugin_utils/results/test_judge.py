@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import held_to, judge
 
 WSAT_MIN = {"test": "wsat", "metric": "write_iops", "min": 500}
 MODEL = "MTFDDAK960TDS"
@@ -66,7 +66,7 @@ def one(records, **run):
 )
 def test_a_limit_may_be_a_share_of_a_reference(criterion, reference, verdict, reason):
     run = run_json([{"test": "wsat", "metric": "write_iops", **criterion}])
-    found = judge.judge(run, [drive_record(), test_record()], lambda *_of: judge.Reference(reference, "median"))["drives"][0]
+    found = judge.judge(run, [drive_record(), test_record()], lambda *_of: held_to.Reference(reference, "median"))["drives"][0]
     assert (found["verdict"], found["reasons"]) == (verdict, ["wsat: " + reason])
 
 
@@ -212,7 +212,7 @@ def test_a_percentile_that_too_few_ios_lie_beyond_is_invalid_and_no_error(criter
     assert found["verdict"] == verdict
     if verdict == "invalid":
         (reason,) = found["reasons"]
-        assert "2,100,000 I/Os in the window are too few, 10,000,000 are needed" in reason and judge.describe(criterion) in reason
+        assert "2,100,000 I/Os in the window are too few, 10,000,000 are needed" in reason and held_to.describe(criterion) in reason
 
 
 def test_a_host_cannot_make_up_a_percentile_of_too_few_ios():

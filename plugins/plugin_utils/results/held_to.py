@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What drives are held to: a criterion's form and words, and a figure against its limits. Pure; shapes in docs/internals.md."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.run.criteria import figure, is_for, is_met
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from ..common import units
+from ..common.values import number
+
+NO_CRITERION = "no criterion applied"
+# Limits as they are, and as shares of the drive's peers' median or of what a baseline run had.
+ABSOLUTE = ("min", "max")
+RELATIVE = ("min_of_median", "max_of_median", "min_of_baseline", "max_of_baseline")
+LIMITS = ABSOLUTE + RELATIVE
+TEXT_KEYS = ("test", "metric", "model", "cell", "baseline", "source")
+CRITERION_KEYS = ("test", "metric", *LIMITS, "baseline", "model", "cell", "source")
+
+Mapping = t.Dict[str, t.Any]
+
+
+class Reference(t.NamedTuple):
+    """What a relative limit is a share of. value: None where there is none, and `of` says why; else `of` says what it is."""
+
+    value: float | None
+    of: str
+
+
+# (criterion, limit of RELATIVE, host, drive, test) -> its reference
+References = t.Callable[[t.Mapping[str, t.Any], str, str, str, str], Reference]
+
+
+def no_references(*_of: t.Any) -> Reference:
+    """Where nobody knows the fleet."""
+    return Reference(None, "the fleet was not looked at")
+
+
+def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
+    """Whether any of its limits needs a reference."""
+    return any(criterion.get(limit) is not None for limit in RELATIVE)
+
+
+def describe(criterion: Mapping) -> str:
+    """A criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
+    words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
+    words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]
+    text = " ".join(words + ([f"run {criterion['baseline']}"] if criterion.get("baseline") else []))
+    notes = [f"model {criterion['model']}"] if (criterion.get("model") or "*") != "*" else []
+    notes += [str(criterion["source"])] if criterion.get("source") else []
+    return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def criterion_problems(criterion: t.Any) -> list[str]:
+    """Why a criterion cannot be applied, as sentences; empty when it can."""
+    if not isinstance(criterion, dict):
+        return [f"criterion {criterion!r} is not a mapping with metric and min or max"]
+    name = describe(criterion)
+    problems = [
+        f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS
+    ]
+    problems += [
+        f"{name}: {word} is {criterion[word]!r}, not a text" + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
+        for word in TEXT_KEYS
+        if criterion.get(word) is not None and not isinstance(criterion[word], str)
+    ]
+    if not criterion.get("metric"):
+        problems.append(f"{name} names no metric")
+    given = [limit for limit in LIMITS if criterion.get(limit) is not None]
+    if not given:
+        problems.append(f"{name} has neither min nor max")
+    problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
+    problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit in given if limit in RELATIVE and (number(criterion[limit]) or 1) <= 0]
+    of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
+    if bool(of_baseline) != bool(criterion.get("baseline")):
+        problems.append(f"{name}: baseline (the id of a run) and min_of_baseline or max_of_baseline go together")
+    elif of_baseline and isinstance(criterion["baseline"], str) and not RUN_ID_PATTERN.fullmatch(criterion["baseline"]):
+        problems.append(f"{name}: baseline: {criterion['baseline']!r} is not the id of a run")
+    return problems
+
+
+def check(references: References, criterion: Mapping, host: str, drive: str, record: Mapping) -> Mapping | None:
+    """The criterion against the record's figure; None when the record has no such figure."""
+    value = figure(criterion, record)
+    if value is None:
+        return None
+    given = {limit: number(criterion[limit]) for limit in LIMITS if criterion.get(limit) is not None}
+    found = {limit: references(criterion, limit, host, drive, record["test"]) for limit in given if limit in RELATIVE}
+    lacking = [reference for reference in found.values() if reference.value is None]
+    limits = {limit: share if limit in ABSOLUTE else _of(share, found[limit].value) for limit, share in given.items()}
+    low = max((limit for name, limit in limits.items() if name.startswith("min") and limit is not None), default=None)
+    high = min((limit for name, limit in limits.items() if name.startswith("max") and limit is not None), default=None)
+    met = is_met({"min": low, "max": high}, value)
+    return {
+        "criterion": describe(criterion),
+        "metric": criterion["metric"],
+        "cell": criterion.get("cell"),
+        "value": value,
+        "min": low,
+        "max": high,
+        # What is missed already needs no reference any more.
+        "met": None if met and lacking else met,
+        "reference": "; ".join(dict.fromkeys(reference.of for reference in lacking or found.values())) or None,
+    }
+
+
+def _of(share: float | None, reference: float | None) -> float | None:
+    return None if share is None or reference is None else share * reference
+
+
+def comparison(check: Mapping) -> str:
+    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min 500)"."""
+    value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
+    if check["met"] is None:
+        return f"{check['reference']} ({check['criterion']})"
+    if low is not None and (value < low or high is None or value <= high):
+        sign, limit = ("<" if value < low else ">="), low
+    else:
+        sign, limit = (">" if value > high else "<="), high
+    shown, bound = units.apart(metric, value, limit)
+    of = f": {check['reference']}" if check.get("reference") else ""
+    return f"{metric} {shown} {sign} {bound} ({check['criterion']}{of})"
+
+
+def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
+    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about another drive's plan is not."""
+    wanted = [test for test in tests if is_for(criterion, test["test"])]
+    name = describe(criterion)
+    if not wanted and any(is_for(criterion, test) for test in of_run):
+        return []
+    if not wanted:
+        return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]
+    measured = [test for test in wanted if test["verdict"] in ("pass", "fail")]
+    if len(measured) < len(wanted):
+        return []
+    lacking = [test["test"] for test in wanted if name not in {check["criterion"] for check in test["criteria"]}]
+    # With no test named, the criterion is for every test that has the metric: one is enough.
+    if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
+        return []
+    missing = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
+    return [f"{name} has no figure to be held against: {', '.join(lacking)} gave no {missing}"]
