@@ -124,7 +124,7 @@ def cpu_quota(share):
         pytest.skip("no control groups here")
     group, period_us = base / ("ssdlab-test-%d" % os.getpid()), 100_000
     lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    home = next(path for _number, names, path in lines if names.split(",")[0] == ("cpu" if v1.is_dir() else ""))
+    home = [path for _number, names, path in lines if names.split(",")[0] == ("cpu" if v1.is_dir() else "")][0]
     try:
         group.mkdir()
         if v1.is_dir():

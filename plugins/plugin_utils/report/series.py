@@ -151,7 +151,7 @@ def _histogram(of_cells: Mapping, tracked: list[tuple[str, str]]) -> list[Mappin
         for value, count in sorted(bins.items()):
             bars[histogram.bin_of(value) // BINS_A_BAR] = bars.get(histogram.bin_of(value) // BINS_A_BAR, 0) + count
         total = histogram.ios(bins)
-        edges = [[_edge_ns(bar * BINS_A_BAR), _edge_ns((bar + 1) * BINS_A_BAR)] for bar in bars]
+        edges = [[_edge_ns(place * BINS_A_BAR), _edge_ns((place + 1) * BINS_A_BAR)] for place in bars]
         drawn.append(
             {
                 "direction": direction,

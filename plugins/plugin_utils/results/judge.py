@@ -246,5 +246,3 @@ def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: 
 
 def _unsteady(windows: list[Mapping]) -> str:
     return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
-
-

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+import typing as t
 
+sa: t.Any
 try:
-    import sqlalchemy as sa
-    from sqlalchemy.dialects import postgresql, sqlite
+    sa = importlib.import_module("sqlalchemy")
+    postgresql, sqlite = (importlib.import_module("sqlalchemy.dialects." + name) for name in ("postgresql", "sqlite"))
 except ImportError:  # missing() says so before anything is asked of the store
     sa = postgresql = sqlite = None  # type: ignore[assignment]
 

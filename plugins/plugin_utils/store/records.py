@@ -146,7 +146,7 @@ def layout_text(measured: t.Iterable[Figure]) -> str:
 
 def layout(content: bytes) -> list[Figure]:
     """A layout as it was stored: what each value of a vector is."""
-    return [(number_, cell, metric) for number_, cell, metric in json.loads(unpacked(content))]
+    return [(figure[0], figure[1], figure[2]) for figure in json.loads(unpacked(content))]
 
 
 def vector(values: t.Collection[float]) -> bytes:

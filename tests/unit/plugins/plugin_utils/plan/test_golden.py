@@ -138,8 +138,8 @@ def differing(entry):
     job = jobs_of(test)[entry.get("cell") or test["cells"][0]["id"]]
     sections = plausible.sections(fio.fill(job, {**PLACEHOLDERS, "size_bytes": SIZE * test["active_range_pct"] // 100}))
     options = sections.pop("global")
-    (own,) = sections.values()
-    here, printed = normal({**options, **own}), options_printed(entry)
+    assert len(sections) == 1
+    here, printed = normal({**options, **next(iter(sections.values()))}), options_printed(entry)
     both = {key: tuple(side.get(key, DEFAULTS.get(key)) for side in (printed, here)) for key in [*printed, *here]}
     return {key: values for key, values in both.items() if values[0] != values[1]}
 

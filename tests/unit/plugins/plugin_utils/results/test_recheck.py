@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge,
 
 TRACKED = {"cell": "c", "metric": "write_iops"}
 RULE = {"window": 5, "range_limit": 0.2, "slope_limit": 0.1, "tracked": [TRACKED]}
-FLAT = [350.0, 352.0, 349.0, 351.0, 348.0]
+FLAT = (350.0, 352.0, 349.0, 351.0, 348.0)
 FALLING = [2200.0, 1800.0, 1400.0, 1000.0, 600.0]
 
 
