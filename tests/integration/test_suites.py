@@ -47,7 +47,7 @@ def problems_of(cell, drive, log):
     job = fio.fill(cell["job"], values)
     file, out = log / (drive.name + cell["id"] + ".fio"), log / (drive.name + cell["id"] + ".json")
     file.write_text(job)
-    done = subprocess.run(["fio", f"--output={out}", "--output-format=json", str(file)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(["fio", f"--output={out}", "--output-format=json+", str(file)], capture_output=True, text=True, timeout=120, check=False)
     result = fio.parse(out.read_text())
     directions = [name for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
     found = fio.problems(done.returncode, result, drive.path, directions, 1) or plausible.contradictions(result, job)

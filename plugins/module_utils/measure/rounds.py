@@ -89,11 +89,13 @@ class Rounds:
             return False
         return all(self._agree([self._evaluate(item, numbers) for numbers in windows]) for item in self._steady["tracked"])
 
+    def _is_whole(self, windows: list[list[int]]) -> bool:
+        """Whether these windows have all their rounds, and may begin."""
+        return bool(windows[0]) and len(windows[0]) >= self._steady["window"] and self._may_begin(windows[0][0])
+
     def _is_clean(self, windows: list[list[int]]) -> bool:
         """Whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones included."""
-        if not windows[0] or len(windows[0]) < self._steady["window"] or not self._may_begin(windows[0][0]):
-            return False
-        return self._spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
+        return self._is_whole(windows) and self._spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
     def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
         """Whether windows that follow each other are all steady, and their averages at most slope_limit apart."""
@@ -161,10 +163,12 @@ class Rounds:
         return "not_steady", reasons
 
     def _any_clean(self) -> bool:
-        """Whether there was a window that no spoilt round was in, steady or not."""
+        """Whether of the windows that could count, steady or not, one held no spoilt round; also where none could count yet."""
         if not self._steady:
             return len(self._spoilt) < self.count
-        return any(self._is_clean(self._windows(end)) for end in range(self._every, self.count + 1, self._every))
+        windows = [self._windows(end) for end in range(self._every, self.count + 1, self._every)]
+        could_count = [some for some in windows if self._is_whole(some)]
+        return not could_count or any(self._is_clean(some) for some in could_count)
 
     def _too_early(self) -> list[str]:
         """Why the windows so far could not count; nothing when they could."""
@@ -204,12 +208,13 @@ class Rounds:
     def averages(self) -> list[dict[str, t.Any]]:
         """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was steady there.
 
-        Maxima cover the window's span, and every round of a saturation test, whose curve is the result. Percentiles and shares are those of the
-        span's histograms, merged.
+        Maxima cover the window's span, and every round of a saturation test, whose curve is the result; of a window that is spoilt throughout, the
+        window. Percentiles and shares are those of the span's histograms, merged.
         """
         numbers = self.window_rounds()
         rounds = [self._cells[number - 1] for number in numbers]
-        seen = self._cells if self._every > 1 or self._least_bytes else [self._cells[number - 1] for number in self.span()]
+        wide = range(1, self.count + 1) if self._every > 1 or self._least_bytes else self.span()
+        seen = [self._cells[number - 1] for number in wide if number not in self._spoilt] or rounds
         merged = self._tails.merged(self.span())
         names = list(rounds[0]) if rounds else []
         combined = {name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names}

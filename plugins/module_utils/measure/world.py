@@ -92,10 +92,9 @@ def _power(first: World, now: World) -> dict[str, str]:
     """Less power than before, or a link that saves it."""
     found = []
     before, after = first["power_state"], now["power_state"]
-    least = before["number"] if before["works"] else 0
-    # In a state without I/O a drive merely idles; it comes back by itself.
-    if None not in (before["number"], after["number"]) and after["works"] and after["number"] > least:
-        found.append("it works in power state {0}, and worked in {1}: a higher one allows less power".format(after["number"], least))
+    # In a state without I/O a drive merely idles, and comes back by itself: in which state it works nobody saw then.
+    if None not in (before["number"], after["number"]) and before["works"] and after["works"] and after["number"] > before["number"]:
+        found.append("it works in power state {0}, and worked in {1}: a higher one allows less power".format(after["number"], before["number"]))
     for key, name in (("pci_power", "PCI power state"), ("link_policy", "link power management")):
         one, other = first[key], now[key]
         if None not in (one, other) and one != other:

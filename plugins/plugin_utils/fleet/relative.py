@@ -65,6 +65,9 @@ def _medians(frame: pandas.DataFrame) -> Found:
 
 
 def _baseline(summary: Mapping, name: str) -> Found:
-    """By serial, test and metric: what each drive had."""
-    rows = of_summary(summary)[["serial", "test", "metric", "value"]].itertuples(index=False, name=None)
-    return {(serial, test, metric): Reference(float(value), f"in run {name}") for serial, test, metric, value in rows}
+    """By serial, test and metric: what each drive had. A serial that several drives have names none."""
+    found: Found = {}
+    for serial, test, metric, value in of_summary(summary)[["serial", "test", "metric", "value"]].itertuples(index=False, name=None):
+        twice = Reference(None, f"run {name} has several drives with the serial {serial}")
+        found[(serial, test, metric)] = twice if (serial, test, metric) in found else Reference(float(value), f"in run {name}")
+    return found

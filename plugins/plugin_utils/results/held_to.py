@@ -73,7 +73,8 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     if not given:
         problems.append(f"{name} has neither min nor max")
     problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
-    problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit in given if limit in RELATIVE and (number(criterion[limit]) or 1) <= 0]
+    shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
+    problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit, share in shares.items() if share is not None and share <= 0]
     of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
     if bool(of_baseline) != bool(criterion.get("baseline")):
         problems.append(f"{name}: baseline (the id of a run) and min_of_baseline or max_of_baseline go together")

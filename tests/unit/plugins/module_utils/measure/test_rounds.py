@@ -208,7 +208,8 @@ def run_spoilt(test, spoilt, value=100):
     rounds = Rounds(test, 1000)
     while not rounds.finished():
         number = rounds.count + 1
-        rounds.add({CELL: {"write_iops": value, "iops": value}}, number * 100, number * 60.0, spoilt=number in spoilt)
+        metrics = {"write_iops": value, "iops": value, "max_latency_us": 9000 if number in spoilt else 900}
+        rounds.add({CELL: metrics}, number * 100, number * 60.0, spoilt=number in spoilt)
     return rounds
 
 
@@ -219,6 +220,7 @@ def run_spoilt(test, spoilt, value=100):
         (make_test(), {1, 7}, "steady", [2, 3, 4, 5, 6]),
         (make_test(), {5, 9}, "steady", [10, 11, 12, 13, 14]),
         (make_test(max=9), {5}, "invalid", [5, 6, 7, 8, 9]),
+        (make_test(max=9), set(range(1, 10)), "invalid", [5, 6, 7, 8, 9]),
         # Between two samples the drive is the same drive; before the first it does not count.
         (make_test(every=2, max=30), {1, 5}, "steady", [6, 8, 10, 12, 14]),
         (make_test(tracked=0, max=4), {2}, "complete", [1, 3, 4]),
@@ -242,3 +244,17 @@ def test_a_test_that_is_not_steady_in_clean_windows_is_not_steady():
     for number in range(1, 13):
         rounds.add({CELL: {"write_iops": 100 * number}}, number, number, spoilt=number == 1)
     assert rounds.outcome()[0] == "not_steady"
+
+
+def test_maxima_are_of_clean_rounds_or_of_a_window_that_has_none():
+    for spoilt, worst in (({3}, 900), (set(range(1, 10)), 9000)):
+        for test in (make_test(max=9), make_test(max=9, every=2)):
+            (cell,) = run_spoilt(test, spoilt).averages()
+            assert cell["metrics"]["max_latency_us"] == worst
+
+
+def test_a_spoilt_round_is_not_the_reason_where_no_window_could_count_anyway():
+    test = make_test(max=9)
+    test["steady_state"]["min_capacity_multiple"] = 10_000
+    outcome, reasons = run_spoilt(test, {3}).outcome()
+    assert outcome == "not_steady" and not any("spoilt" in reason for reason in reasons)

@@ -69,6 +69,8 @@ def test_what_changed_spoils_the_test(first, change, cause, says):
         (dict(FIRST, warning_temperature_c=None, critical_temperature_c=None), {"temperature_c": 99}),
         (FIRST, {"power_state": {"number": 4, "works": False}}),  # it idles
         (FIRST, {"power_state": {"number": 2, "works": None}}),
+        (dict(FIRST, power_state={"number": 3, "works": False}), {"power_state": {"number": 1, "works": True}}),
+        (dict(FIRST, power_state={"number": 0, "works": None}), {"power_state": {"number": 1, "works": True}}),
         (dict(FIRST, power_state={"number": 1, "works": True}), {"power_state": {"number": 0, "works": True}}),
         (dict(SATA, highest_temperature_c=75), {"highest_temperature_c": 75}),  # of long ago
         (FIRST, {"media_errors": None}),
