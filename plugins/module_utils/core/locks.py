@@ -8,6 +8,7 @@ Whoever may open a lock's file may hold it, so folder and files are their owner'
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -78,7 +79,8 @@ class Lock:
     def release(self) -> None:
         """Give the lock back; harmless when it is not held."""
         if self._handle is not None:
-            os.unlink(self.path)
+            with contextlib.suppress(FileNotFoundError):  # somebody emptied the folder
+                os.unlink(self.path)
             # Of all copies of this descriptor: a child that hangs must not go on holding the lock.
             fcntl.flock(self._handle, fcntl.LOCK_UN)
             os.close(self._handle)

@@ -112,6 +112,6 @@ def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_b
         for found in structure.scan(pieces.read, size_bytes, block_bytes):
             add(facts.cluster if found.kind in CLUSTER_TYPES else facts.signatures, "%s, %s" % (found.kind, found.what))
             facts.marks.append(Mark(found.offset, structure.PIECE_BYTES))
-    for start in structure.FIRST_PARTITIONS if not facts.signatures else ():
+    for start in structure.FIRST_PARTITIONS:
         if start < size_bytes:
             _blkid(host, facts, "at byte %d: " % start, "--offset", str(start), "--size", str(size_bytes - start))

@@ -99,6 +99,8 @@ def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = 
                 others[name] = ["a look goes on: %s" % error]
             except PermissionError:
                 pass  # who may not write here can't open a drive either, and is told so by the probe
+            except OSError as error:
+                others[name] = ["%s cannot be locked: %s" % (lock.path, error.strerror)]
         yield others
 
 

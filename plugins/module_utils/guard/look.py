@@ -212,7 +212,7 @@ def _ends(reader: Readers, seeing: _Seeing) -> None:
 
 
 def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bool:
-    """Whether every block of both ends of a drive and of these extents is blank or fio's random fill. Raises OSError."""
+    """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill. Raises OSError."""
     seeing = _Seeing(Look(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
@@ -221,7 +221,7 @@ def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bo
             last = min(extent.offset + extent.length, size_bytes // BLOCK_BYTES * BLOCK_BYTES)
             for offset in range(extent.offset // BLOCK_BYTES * BLOCK_BYTES, last, BLOCK_BYTES):
                 seeing.piece(offset, blocks.read([offset]))
-    return seeing.look.foreign is None
+    return seeing.look.only_fill  # a look ends early where zeros and ones were both seen
 
 
 def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence[Extent], clock: Callable[[], float]) -> None:

@@ -141,10 +141,15 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 
     reason: why it is to be kept as evidence; "": it is not. blank: it was seen to hold nothing after our last write.
-    A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before.
+    A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before; as evidence it is kept all the same, and what
+    was written before then is vouched for by what was said of it.
     """
     left = written(host, identity)
-    if left != before.written or not left["iostats"]:
+    if reason and left == before.written and left["iostats"]:
+        earlier = (before.entry or {}).get("written")
+        fields = {"run_id": before.run_id, "state": EVIDENCE, "released": now(), "reason": reason, "blank": False, "written": earlier}
+        _write(before.state_dir, identity, fields)
+    elif left != before.written or not left["iostats"]:
         state = EVIDENCE if reason else RELEASED
         fields = {"run_id": before.run_id, "state": state, "released": now(), "reason": reason, "blank": blank, "written": left}
         _write(before.state_dir, identity, fields)

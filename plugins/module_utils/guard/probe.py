@@ -25,6 +25,8 @@ from .look import Terms
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
 
+# Behind the start of a partition: the second header of LUKS2 lies up to 4 MiB from it.
+_SUPERBLOCKS_WITHIN = 5 << 20
 _BLKGETSIZE64 = 0x80081272
 _BLKGETDISKSEQ = 0x80081280  # Linux 5.15
 # What only a drive of this transport can tell, and needs a tool for. A loop device has nothing to tell.
@@ -128,7 +130,7 @@ def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:
 
 def _superblocks(facts: Facts) -> List[Extent]:
     """Where wipefs, blkid and the search for copies can have found a superblock, beside both ends of the drive."""
-    starts = [Extent(start, look.PIECE_BYTES) for start in structure.FIRST_PARTITIONS]
+    starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in structure.FIRST_PARTITIONS]
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 

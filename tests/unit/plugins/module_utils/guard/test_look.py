@@ -113,6 +113,17 @@ def test_fio_fill_is_ours_or_not(drive):
     assert look.take(*drive(SIZE, {0: data, SIZE - 5000: b"x"}), TERMS, fill_counts=False).foreign is not None
 
 
+@pytest.mark.parametrize("elsewhere", [{}, {MIB + 8192: b"\xff" * 4096}, {0: b"\xff" * 4096}])
+def test_a_block_without_the_law_of_the_fill_is_found_where_it_is_asked_for(drive, elsewhere):
+    places = [look.Extent(MIB, MIB), look.Extent(2 * MIB + 4096, 512)]
+    data = fill(filler.LAWS[0], MIB // 512)
+    assert look.is_fill_where(*drive(SIZE, {0: data}), places)
+    for offset in (0, SIZE - 1, MIB + 4096, 2 * MIB + 4096 + 511):
+        assert not look.is_fill_where(*drive(SIZE, {0: data, **elsewhere, offset: b"x"}), places)
+    # Ones beside zeros are neither blank nor fio's: what comes after them may be anything.
+    assert not elsewhere or not look.is_fill_where(*drive(SIZE, elsewhere), places)
+
+
 def test_what_is_known_does_not_count_and_what_is_beside_it_does(drive):
     pieces = {0: b"table".ljust(512, b"t"), 8192: os.urandom(4096)}
     known = [look.Extent(0, 512), look.Extent(8192, 4096)]

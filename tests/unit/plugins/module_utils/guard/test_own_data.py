@@ -184,6 +184,17 @@ def test_a_run_that_wrote_nothing_claims_nothing(left):
     assert left.seen() is None and os.listdir(os.path.dirname(left.file)) == []
 
 
+def test_evidence_of_a_run_that_wrote_nothing_is_kept(left):
+    before = left.seen()
+    left.run("second", sectors=200, reason="read_iops 9 < 10")
+    assert (left.seen()["run_id"], left.seen()["state"], left.seen()["reason"]) == ("second", "evidence", "read_iops 9 < 10")
+    # What was proved of the data before is what is proved of it now.
+    assert left.seen()["untouched"] == before["untouched"]
+    os.unlink(left.file)
+    left.run("third", sectors=200, reason="read_iops 9 < 10")
+    assert left.seen()["state"] == "evidence" and left.seen()["untouched"] is False
+
+
 @pytest.mark.parametrize("change", [{"serial": "S2"}, {"wwn": "eui.02"}, {"wwn": None}, {"backing_file": "/x"}, {"model": "N"}])
 def test_another_drive_has_another_entry(left, change):
     assert left.seen(dict(IDENTITY, **change)) is None
