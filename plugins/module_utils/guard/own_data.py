@@ -82,8 +82,12 @@ def _are_counts(*values: Any) -> bool:
 
 
 def known(entry: Mapping[str, Any]) -> Dict[str, Any]:
-    """What an entry of `read` says: {run_id, state, released, reason, proved}; proved: nothing does, until the caller finds otherwise."""
-    return {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "reason": str(entry.get("reason") or ""), "proved": ""}
+    """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no longer knows the run.
+
+    proved: nothing does, until the caller finds otherwise.
+    """
+    told = {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "reason": str(entry.get("reason") or ""), "proved": ""}
+    return dict(told, removed=True) if entry.get("removed") else told
 
 
 def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
@@ -159,28 +163,35 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
         os.unlink(path_of(before.state_dir, identity))
 
 
-def close(state_dir: str, run_id: str, still_written: Collection[str] = ()) -> None:
+def close(state_dir: str, run_id: str, still_written: Collection[str] = (), removed: bool = False) -> None:
     """Note that a run is over which died while it wrote: from now on only the content can prove what lies there. Raises OSError.
 
-    still_written: files (`path_of`) of drives in which something of the run goes on by itself.
+    still_written: files (`path_of`) of drives in which something of the run goes on by itself. removed: the host is about to forget the run, so that
+    another of the same id is no continuation of it, for which its evidence would not count.
     """
     folder = os.path.join(state_dir, "drives")
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         path = os.path.join(folder, name)
         if path not in still_written:
-            close_one(path, run_id)
+            close_one(path, run_id, removed)
 
 
-def close_one(path: str, run_id: str) -> None:
+def close_one(path: str, run_id: str, removed: bool = False) -> None:
     """As `close`, for one drive's file."""
     try:
         with open(path) as source:
             entry = json.load(source)
     except (OSError, ValueError, RecursionError):
         return
-    if _is_entry(entry) and entry["state"] == WRITING and entry["run_id"] == run_id:
-        state = EVIDENCE if entry.get("reason") else RELEASED
-        write_atomic(path, json.dumps(dict(entry, state=state, released=now(), written=None), indent=1) + "\n")
+    if not _is_entry(entry) or entry["run_id"] != run_id:
+        return
+    closed = dict(entry)
+    if entry["state"] == WRITING:
+        closed.update(state=EVIDENCE if entry.get("reason") else RELEASED, released=now(), written=None)
+    if removed:
+        closed["removed"] = True
+    if closed != entry:
+        write_atomic(path, json.dumps(closed, indent=1) + "\n")
 
 
 def sha256(data: bytes) -> str:

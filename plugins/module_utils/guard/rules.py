@@ -254,13 +254,13 @@ def ours(known: Optional[Mapping[str, Any]], run_id: Optional[str]) -> Tuple[str
     """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
 
     A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no other run to erase.
-    What it keeps as evidence does not keep itself from going on.
+    What it keeps as evidence does not keep itself from going on, but a new run of the same id.
     """
     if known is None:
         return ()
     own = run_id == known["run_id"]
     proved = known["proved"] and (known["state"] != WRITING or own)
-    return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own else ()))
+    return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.get("removed") else ()))
 
 
 def lifted_codes(selector: Any, known: Optional[Mapping[str, Any]] = None) -> Tuple[str, ...]:

@@ -314,7 +314,7 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
         raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
     if there and not check:
         with _host_to_itself("removal of " + run_dir.run_id, STOP_TIMEOUT_S):
-            own_data.close(run_dir.state_dir, run_dir.run_id)
+            own_data.close(run_dir.state_dir, run_dir.run_id, removed=True)
             shutil.rmtree(run_dir.path)
         archive.sweep(run_dir)
         if os.path.exists(run_dir.archive):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data, rules
 
 SIZE = 8 << 20
 IDENTITY = {
@@ -182,6 +182,15 @@ def test_a_run_that_wrote_nothing_claims_nothing(left):
     os.unlink(left.file)
     left.run("third", sectors=200)
     assert left.seen() is None and os.listdir(os.path.dirname(left.file)) == []
+
+
+def test_evidence_counts_for_a_new_run_of_the_same_id(left):
+    left.run("second", sectors=300, reason="read_iops 9 < 10")
+    own_data.close(left.state_dir, "second")
+    assert "evidence" in rules.ours(left.seen(), "second") and "evidence" not in rules.ours(left.seen(), "third")
+    own_data.close(left.state_dir, "second", removed=True)
+    assert rules.ours(left.seen(), "second") == () and left.seen()["state"] == "evidence"
+    assert "evidence" in rules.lifted_codes({"serial": "S", "release_evidence": "second"}, left.seen())
 
 
 def test_evidence_of_a_run_that_wrote_nothing_is_kept(left):
