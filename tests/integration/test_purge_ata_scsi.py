@@ -30,6 +30,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
 
@@ -200,6 +201,11 @@ def run_campaign(made, history):
         fio_path="fio",
         same_boot=True,
         terms=Terms(),
+        limits=causes.Limits(),
+        strict=False,
+        leave="as_is",
+        criteria=[],
+        sample_interval_s=0,
         history=[dict(record, drive="SN") for record in history],
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
     )
