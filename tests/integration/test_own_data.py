@@ -454,7 +454,8 @@ def test_a_drive_that_did_well_is_left_as_asked(lab, leave, state):
 
 
 def test_what_is_not_valid_is_left_as_it_is(lab):
-    test = dict(QUICK, steady_state={"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_mean_latency_us"}], "range_limit": 1e-9}, rounds={"max": 5})
+    tracked = [{"block_size": "4KiB", "read_pct": 0, "metric": "write_mean_latency_us"}]
+    test = dict(QUICK, steady_state={"tracked": tracked, "range_limit": 1e-9}, rounds={"max": 5})
     _outcome, journal = lab.run("one", tests=planning.load_plan([test]), leave="blank")
     (left,) = [record for record in journal if record["event"] == "left"]
     assert (left["state"], left["reason"]) == ("as_is", "quick ended not_steady") and lab.codes(state=False) == ["unsigned_data"]
