@@ -22,6 +22,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "playbooks", "collections"), os.path.join(ROOT, "scripts", "simulator")]
 
+# A script finds the collection only after sys.path is set, so its imports stand below.
 # pylint: disable=wrong-import-position,import-error
 import simulated_ssd as simulator  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks  # noqa: E402

@@ -15,7 +15,8 @@ _WRITES_ALL = ("overwrite",)
 def problems(tests: t.Sequence[Test]) -> list[str]:
     """Tests of a plan, in order, that would read from a purged drive before anything was written, as "<origin>: message".
 
-    A fill covers its ActiveRange. A test that only writes leaves an unknown part unwritten, which is no proof: what is refused is certain.
+    A fill covers its ActiveRange. A test that only writes leaves an unknown part unwritten, which is no proof. A test's own writes don't count for
+    its reads, as the order of its cells within a round is not looked at: such a test needs a precondition.
     """
     found, blank_from_pct, purged_by = [], 100, ""
     for test in tests:
