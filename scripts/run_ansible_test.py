@@ -79,8 +79,13 @@ def main(arguments):
     # It finds Python by name in PATH, where another one may come first.
     tools = Path(sys.executable).parent
     environment = {**os.environ, "HOME": str(home), "PATH": f"{tools}:{os.environ['PATH']}"}
+    reports = COPY / "tests/output/junit"
+    shutil.rmtree(reports, ignore_errors=True)
     command = [tools / "ansible-test", *arguments, "--python", PYTHON, "--color", "no"]
-    return subprocess.run(command, cwd=COPY, env=environment, check=False).returncode
+    code = subprocess.run(command, cwd=COPY, env=environment, check=False).returncode
+    if os.environ.get("RESULTS") and reports.exists():  # the folder that scripts/test gives each check
+        shutil.copytree(reports, os.environ["RESULTS"], dirs_exist_ok=True)
+    return code
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@
   scripts/test unit lint    these checks
   scripts/test --list       the names of the checks
 
-It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at the end a table and the ten
-slowest tests. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up,
+It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at the end the ten slowest
+tests, each failure once more in short, and a table. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up,
 and starts no further one.
 """
 
@@ -30,6 +30,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tests/output/checks"
 SLOWEST = 10
+# Of each failure once more: enough to know it by where only the end of a log is kept.
+FAILED_TESTS, FAILED_LINES, OUTPUT_LINES = 40, 12, 30
 POLL_S = 0.2
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
@@ -90,6 +92,7 @@ class Running:
 
     check: Check
     process: subprocess.Popen
+    results: Path
     log: BinaryIO | None
     started_s: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
@@ -111,7 +114,21 @@ class Running:
             print(f"\n=== {self.check.name}", flush=True)
             self.log.seek(0)
             shutil.copyfileobj(self.log, sys.stdout.buffer)
+            sys.stdout.flush()
             self.log.close()
+
+    def failures(self) -> list[str]:
+        """Lines on what failed: its tests by name, each with the end of what it said; without such, the end of the output."""
+        if not self.process.returncode:
+            return []
+        tests = failed_tests(self.results)
+        if not tests and self.log:
+            said = (self.results / "output.log").read_text(errors="replace").splitlines()
+            tests = [("the end of its output", said[-OUTPUT_LINES:])]
+        lines = []
+        for name, said in tests[:FAILED_TESTS]:
+            lines += [f"{self.check.name}: {name}", *(f"    {line[:200]}" for line in said)]
+        return lines + [f"{self.check.name}: and {len(tests) - FAILED_TESTS} more"] * (len(tests) > FAILED_TESTS)
 
     def row(self) -> str:
         """Its line of the table."""
@@ -133,7 +150,7 @@ def start(check: Check, alone: bool, every: bool) -> Running:
     yield_cpu(process.pid, NICE[check.lane])
     if log:
         print(f"started {check.name}", flush=True)
-    return Running(check, process, log)
+    return Running(check, process, results, log)
 
 
 def yield_cpu(session: int, nice: int) -> None:
@@ -171,6 +188,17 @@ def run(checks: list[Check], every: bool) -> tuple[list[Running], bool]:
             each.report()
         time.sleep(POLL_S)
     return ended, stopped
+
+
+def failed_tests(results: Path) -> list[tuple[str, list[str]]]:
+    """Name and last lines of each test that failed, from pytest's own files in a check's folder."""
+    found = []
+    for path in sorted(results.glob("*.xml")):
+        for case in ElementTree.parse(path).iter("testcase"):
+            for problem in [*case.findall("failure"), *case.findall("error")]:
+                said = (problem.text or problem.get("message") or "").strip().splitlines()
+                found.append((f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}", said[-FAILED_LINES:]))
+    return found
 
 
 def slowest_tests() -> list[tuple[float, str]]:
@@ -211,6 +239,9 @@ def main(arguments: list[str]) -> int:
     if slowest:
         print("\nThe slowest tests:")
         print("\n".join(f"{seconds:7.1f} s  {name}" for seconds, name in slowest))
+    failures = [line for each in ended for line in each.failures()]
+    if failures:
+        print("\nThe failures:", *failures, sep="\n")
     print("", *(each.row() for each in ended), sep="\n")
     failed = sum(1 for each in ended if each.process.returncode)
     if stopped:

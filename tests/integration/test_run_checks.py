@@ -27,11 +27,15 @@ run_checks.CHECKS = (
     Check("first", SERVERS, "echo one; " + touch % "beside" + "; echo two"),
     Check("second", SERVERS, "trap 'echo cleaned; exit 0' INT; " + touch % "never"),
     Check("beside", SOURCE, "trap '' INT; " + touch % "first" + "; nice; echo '" + {junit!r} + "' > $RESULTS/junit.xml; exit 3"),
+    Check("plain", SOURCE, "seq -f 'line %g' 40; exit 1", ()),
     Check("guest", GUEST, "echo all=$ALL", ("all", "quick")),
 )
 sys.exit(run_checks.main(sys.argv[1:]))
 """
-JUNIT = '<testsuites><testsuite><testcase classname="tests.test_x" name="slow" time="3.25"/></testsuite></testsuites>'
+JUNIT = (
+    '<testsuites><testsuite><testcase classname="tests.test_x" name="slow" time="3.25"/>'
+    '<testcase classname="tests.test_x" name="bad" time="0.5"><failure message="no">assert 1 == 2</failure></testcase></testsuite></testsuites>'
+)
 
 
 @pytest.fixture
@@ -55,6 +59,7 @@ def test_lanes_run_side_by_side_and_a_signal_lets_the_running_check_clean_up(sta
     assert process.returncode == 1 and lines[-1] == "3 passed, 1 failed" and "scripts/test: stopped before the end" in lines, output
     assert "=== first\none\ntwo\n" in output and "=== second\ncleaned\n" in output and "=== beside\n19\n" in output
     assert "all=yes" in lines and "    3.2 s  beside: test_x::slow" in lines
+    assert lines[lines.index("The failures:") + 1:][:2] == ["beside: test_x::bad", "    assert 1 == 2"], output
     rows = {line.split()[0]: line.split()[1:3] for line in lines if line.endswith(" s") and "::" not in line}
     assert rows.pop("beside") == ["FAILED", "(3)"]
     assert {name: words[0] for name, words in rows.items()} == dict.fromkeys(("first", "second", "guest"), "passed")
@@ -68,3 +73,10 @@ def test_checks_are_chosen_by_name_or_set(start, arguments, says, code):
     process = start(*arguments)
     output, _none = process.communicate(timeout=60)
     assert process.returncode == code and says in output, output
+
+
+def test_a_failed_check_without_test_results_shows_the_end_of_its_output(start):
+    process = start("plain", "guest")
+    output, _none = process.communicate(timeout=60)
+    assert process.returncode == 1 and "\nThe failures:\nplain: the end of its output\n    line 11\n" in output, output
+    assert output.count("    line 40\n") == 1 and "guest:" not in output
