@@ -19,6 +19,8 @@ MOST_STEPS = 1000
 LOOKS_A_FILL = 400
 SHORTEST_S = 0.01
 LONGEST_S = 1.0
+# A step ends where its bytes were written, but for the rounding of floats.
+ROUNDING = 1e-12
 
 Sample = t.Tuple[float, int]
 Read = t.Callable[[], t.Optional[int]]
@@ -89,7 +91,7 @@ def rates(samples: t.Sequence[Sample], step_bytes: float, steps: int) -> list[fl
     start = samples[0][1]
     times, wanted = [samples[0][0]], step_bytes
     for (time_s, written), (later_s, more) in zip(samples, samples[1:]):
-        while len(times) <= steps and more > written and wanted - 0.5 <= more - start:
+        while len(times) <= steps and more > written and wanted * (1 - ROUNDING) <= more - start:
             times.append(time_s + (later_s - time_s) * (wanted - (written - start)) / (more - written))
             wanted = step_bytes * len(times)
     return [step_bytes / max(after - before, 1e-9) for before, after in zip(times, times[1:])]

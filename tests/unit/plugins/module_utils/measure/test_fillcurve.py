@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import itertools
-import time
+import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fillcurve
@@ -21,6 +21,7 @@ def test_each_percent_has_the_rate_at_which_it_was_written():
     assert fillcurve.rates(samples, 1000, 100) == pytest.approx([1000] * 50 + [100] * 50)
 
 
+@example([(4.0, 1), (1.0, 1)], 3)
 @given(st.lists(st.tuples(st.floats(0.001, 100), st.integers(0, 30_000)), min_size=1, max_size=40), st.integers(1, 300))
 def test_the_steps_take_as_long_as_the_fill(parts, steps):
     times = list(itertools.accumulate([0.0] + [seconds for seconds, _written in parts]))
@@ -34,16 +35,18 @@ def test_the_steps_take_as_long_as_the_fill(parts, steps):
     assert sum(total / steps / rate for rate in found) == pytest.approx(times[last], rel=1e-6, abs=1e-6)
 
 
-def watched(counts, pause_s=0.03):
-    counts = iter(counts)
-    last = [0]
+def watched(counts):
+    """A watch that saw all counts; further looks see the last one."""
+    left, seen_all = list(counts), threading.Event()
 
     def read():
-        last[0] = next(counts, last[0])
-        return last[0]
+        if len(left) == 1:
+            seen_all.set()
+            return left[0]
+        return left.pop(0)
 
     with fillcurve.Watch(read) as watch:
-        time.sleep(pause_s)
+        assert seen_all.wait(60)
     return watch
 
 

@@ -87,7 +87,7 @@ def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None, limi
     return made, records
 
 
-def until(true, seconds=10):
+def until(true, seconds=60):
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline
