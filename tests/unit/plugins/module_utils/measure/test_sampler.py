@@ -212,18 +212,19 @@ def test_samples_that_end_early_make_the_test_invalid(nvme):
 
 def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
     monkeypatch.setattr(sampler, "JOIN_S", 0.05)
-    free = threading.Event()
+    free, stuck = threading.Event(), threading.Event()
     first = []
 
     def note(_event, **_fields):
         if first:
-            free.wait(10)
+            stuck.set()
+            free.wait(60)
         first.append(1)
 
     made, _records = watch(nvme, note=note)
     try:
         with made:
-            time.sleep(0.1)
+            assert stuck.wait(60)
         assert made.reasons == ["a look at the drive did not end: whether it was throttled is unknown"]
     finally:
         free.set()
