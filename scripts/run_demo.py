@@ -52,7 +52,8 @@ def main():
     try:
         clean_after_killed_demos()
         for name, figures in DRIVES.items():
-            simulator.create(directory, name, simulator.model_plugin(**figures))
+            with signals_wait():  # a losetup whose parent was interrupted would attach a device that nobody knows
+                simulator.create(directory, name, simulator.model_plugin(**figures))
         run_id = new_run_id()
         playbook = start_playbook(directory, run_id)
         playbook.wait()
@@ -79,6 +80,19 @@ def new_run_id():
 
 def stop(number, _frame):
     raise Stopped(number)
+
+
+@contextlib.contextmanager
+def signals_wait():
+    """Let the block end before a signal stops the demo."""
+    numbers = []
+    handle_signals(lambda number, _frame: numbers.append(number))
+    try:
+        yield
+    finally:
+        handle_signals(stop)
+        if numbers:
+            raise Stopped(numbers[0])
 
 
 def handle_signals(handler):

@@ -271,7 +271,8 @@ class Outcome:
 
     def refused(self, name, *codes):
         """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for `codes`."""
-        assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, self.findings.get(self._label(name)), sorted(codes))
+        said = self.findings.get(self._label(name), self.output)
+        assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, said, sorted(codes))
         for code in codes:
             message = self.message(name, code)
             assert self._label(name) in message and message.endswith(rules.REFUSALS[code].remedy), message
