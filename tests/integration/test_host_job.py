@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, standing
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import rounds, workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
@@ -349,7 +349,7 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(bench, loo
     ends = events(journal, "test_finished")
     assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
     # Nor in a later job, which has the journal alone.
-    assert campaign.not_begun(ends[:1]) == ends[0]["reasons"][1:] and campaign.not_begun([dict(ends[0], reasons=[])]) == []
+    assert standing.not_begun(ends[:1]) == ends[0]["reasons"][1:] and standing.not_begun([dict(ends[0], reasons=[])]) == []
     assert events(journal, "purge_started") == events(journal, "cell") == []
 
 

@@ -30,9 +30,10 @@ from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start
 from ..tuning import settings
 from ..tuning.tuned_host import TunedHost
-from .campaign import Campaign, Job
+from .campaign import Campaign
 from .leaving import AS_IS
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
+from .station import Job
 
 # How long a job waits for a play that has the host's lock for a moment.
 LOCK_WAIT_S = 10.0

@@ -1,0 +1,244 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tests of one drive: purge, precondition and rounds of each, and what its world and settings say of it."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ..core.deadline import Hangs
+from ..guard.held import Refused
+from ..measure import fillcurve, fio
+from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
+from ..measure.sampler import Sampler
+from ..measure.spoilt import Tally
+from ..purge import step as purge_step
+from ..purge.method import PurgeError, Work
+from ..run import criteria
+from . import leaving
+from .measuring import Measuring
+from .standing import KEPT_OUTCOMES, NOT_BEGUN, crash_text, not_begun
+from .station import Station
+
+
+class DriveTests:
+    """What goes from one test of a drive to the next."""
+
+    def __init__(self, station: Station) -> None:
+        self._station = station
+        self._rate_bytes_per_s: float | None = None
+        self._drift: list[str] = []
+        self._unready = not_begun(station.history)
+        # Why a test ended with an error.
+        self.error = ""
+        self._waited_for: t.Mapping[str, t.Any] | None = None
+        # test_finished of every test that stands, those of jobs before too.
+        ended = [record for record in station.history if record["event"] == "test_finished"]
+        self.finished = [record for record in ended if record["outcome"] in KEPT_OUTCOMES]
+        # The causes of the rounds of the test that is on.
+        self._tally = Tally()
+
+    def run(self, test: t.Mapping[str, t.Any]) -> str:
+        """One test; its outcome. An exception that ends the campaign is journalled here first."""
+        attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._station.history)
+        names = {"test": test["name"], "attempt": attempt}
+        rounds = Rounds(test, self._station.held.identity["size_bytes"])
+        try:
+            return self._work_through(test, names, rounds)
+        except (fio.Interrupted, Refused, Hangs):
+            raise
+        except Exception as error:
+            # The test is no result: the next job does it again.
+            with contextlib.suppress(OSError):
+                reason = "interrupted: the host job met {0}".format(crash_text(error))
+                self._end_test(names, rounds, "interrupted", [reason])
+            raise
+
+    def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
+        """A test from its purge to its end."""
+        self._station.note("test_started", title=test.get("title", ""), **names)
+        self._tally = Tally()
+        self._make_settings_again(names)
+        self._drift = self._station.job.tuned.drifted(self._station.name)
+        self._station.conditions.begin_test()
+        self._unready = self._unready or (self._untuned() if test["cells"] else [])
+        if self._unready:
+            # Nothing that is measured now could count: neither purge the drive for it nor spend hours.
+            # Later tests may build on this one.
+            self._end_test(names, rounds, "invalid", [NOT_BEGUN, *self._unready])
+            return "invalid"
+        sampler, found = self._sampler(names), []
+        try:
+            self._purge(test, names)
+            self._make_settings_again(names)
+            self._look_around(self._station.conditions.begin_measurement)
+            with sampler:
+                self._precondition(test, names)
+                self._measure(test, names, rounds)
+            self._station.look()
+            found = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
+            outcome, reasons = rounds.outcome()
+            reasons = reasons + (self._tally.reasons() if outcome in ("invalid", "not_steady") else [])
+        except fio.Interrupted:
+            self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
+            raise
+        except Refused as refused:
+            self._end_test(names, rounds, "error", ["refused: {0}".format(refused)])
+            raise
+        except Hangs as error:
+            self._end_test(names, rounds, "error", [str(error)])
+            raise
+        except fillcurve.Short as error:
+            outcome, reasons = "invalid", [str(error)]
+        except (fio.FioError, PurgeError) as error:
+            outcome, reasons = "error", [str(error)]
+            self.error = "{0}: {1}".format(test["name"], error)
+        self._look_for_drift()
+        spoilt = self._untuned() + found
+        if spoilt and outcome in ("steady", "complete"):
+            outcome, reasons = "invalid", spoilt
+        elif outcome in ("not_steady", "invalid"):
+            reasons = reasons + sampler.reasons
+        self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
+        return outcome
+
+    def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
+        return self._station.watchdog.call("look at the drive's world", look)
+
+    def _sampler(self, names: dict[str, t.Any]) -> Sampler:
+        return Sampler(
+            self._station.job.host,
+            identity=lambda: self._station.held.identity,
+            note=lambda event, **fields: self._station.note(event, **dict(fields, **names)),
+            interval_s=self._station.job.sample_interval_s,
+            io_cpus=lambda: self._station.bench.place.cpus,
+            limit_c=lambda: self._station.conditions.limit_c,
+        )
+
+    def _make_settings_again(self, names: dict[str, t.Any]) -> None:
+        """Make again what changed since the last test, or with the new queue that a purge may give the drive.
+
+        Nothing is measured yet.
+        """
+        # A queue's attribute waits for the drive's I/O.
+        station = self._station
+        again = station.watchdog.call("make settings again", lambda: station.job.tuned.reapply(station.name))
+        if again:
+            self._station.note("tuned", settings=again, **names)
+
+    def _look_for_drift(self, cheap: bool = False) -> None:
+        """Note what is not as it was set, once each: what came back by itself has still been measured."""
+        drifted = self._station.job.tuned.drifted(self._station.name, cheap)
+        self._drift += [item for item in drifted if item not in self._drift]
+
+    def _untuned(self) -> list[str]:
+        return ["the host was not as it was to be: " + item for item in self._drift]
+
+    def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
+        averages = rounds.averages()
+        windows = rounds.steady_state() if rounds.count else []
+        first = (windows or [{}])[0].get("cell")
+        tracked = next((item["metrics"] for item in averages if first in (None, item["cell"])), {})
+        fitted = [item for item in windows if item["cell"] == first and item["fitted_end"] is not None]
+        ends = {item["metric"] + FITTED_END: item["fitted_end"] for item in fitted}
+        fields = dict(
+            outcome=outcome,
+            reasons=reasons,
+            rounds=rounds.count,
+            steady_state=windows,
+            saturation=rounds.saturation(),
+            validity=self._tally.fields(),
+            metrics=dict(tracked, **ends),
+            cells=averages,
+            **self._station.conditions.fields(),
+            **names
+        )
+        for histogram in rounds.histograms() if outcome not in ("interrupted", "error") else ():
+            self._station.note("histogram", **dict(histogram, **names))
+        self.finished.append(fields)
+        # The ledger first: a job that dies in between does the test again, but loses no evidence.
+        self._station.held.keep_as_evidence(self.missed())
+        self._station.note("test_finished", **fields)
+
+    def missed(self) -> str:
+        """Which criteria the drive missed in the tests that stand by now; "": none."""
+        model = self._station.plan["expected"].get("model") or ""
+        missed = criteria.missed(self._station.job.criteria, model, self.finished)
+        return "; ".join(missed)[:leaving.LONGEST_REASON]
+
+    def settle_unfinished(self) -> None:
+        """Wait for a purge that a job of this run left behind: the guard can't look at a drive that takes no I/O."""
+        started = purge_step.unfinished(self._station.history)
+        if started is None:
+            return
+        self._station.watchdog.call("identify", self._station.held.identify)
+        test = next((test for test in self._station.plan["tests"] if test["name"] == started["test"]), {"purge": {}})
+        self._station.show(phase="purge", path=self._station.held.path, test=started["test"])
+        if purge_step.wait_for_unfinished(self.work(test, {}), started):
+            self._waited_for = started
+
+    def work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
+        """What a purge method gets for a test. `names`: of the test and its attempt."""
+        station = self._station
+
+        def fill(tick: t.Callable[[float], None]) -> dict[str, t.Any]:
+            size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
+            record = station.bench.fill(station.file(names, "purge"), test["purge"], size, seed, tick)
+            fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
+            return record
+
+        return Work(
+            host=station.job.host,
+            held=station.held,
+            options=test["purge"],
+            tick=station.tick,
+            note=lambda event, **fields: station.note(event, **dict(fields, **names)),
+            fill=fill,
+            history=station.history,
+            bounded=station.watchdog.call,
+        )
+
+    def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
+        spec = test["purge"]
+        if spec["method"] == "none":
+            return
+        self._station.guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
+        work = self.work(test, names)
+        waited_for, self._waited_for = self._waited_for, None
+        record = purge_step.resumed(work, waited_for) if waited_for and waited_for["test"] == names["test"] else None
+        record = record or purge_step.perform(work)
+        self._station.note("purge", **dict(record, **names))
+        if not record["verified"]:
+            message = "{survived} of {sentinels} blocks written before the purge can still be read after {0}"
+            message += "; try another purge_method"
+            raise PurgeError(message.format(record["method"], **record["verification"]))
+
+    def _precondition(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
+        spec = test.get("precondition")
+        if not spec:
+            return
+        self._station.guard("precondition", phase="precondition", time_left_s=self._plan_left_s(test))
+        station = self._station
+        name, value = station.file(names, "precondition"), station.seed(names, "precondition")
+        record = station.bench.fill(name, spec, station.active_bytes(test), value, station.tick)
+        self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
+        curve = record.pop("curve")
+        if curve:
+            self._station.note("fill_curve", **dict(curve, **names))
+        self._station.note("precondition", **dict(record, **names))
+        fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
+
+    def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
+        Measuring(self._station, names, rounds, self._tally, lambda: self._look_for_drift(cheap=True)).run(test)
+
+    def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
+        """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""
+        spec, size = test.get("precondition"), self._station.active_bytes(test)
+        round_s = sum(cell_s(cell) for cell in test["cells"])
+        rounds_s = bound_s(test["rounds"], round_s, self._station.held.identity["size_bytes"]) if test["cells"] else 0.0
+        if rounds_s is None or (spec and not self._rate_bytes_per_s):
+            return None
+        fill_s = spec["passes"] * size / self._rate_bytes_per_s if spec and self._rate_bytes_per_s else 0.0
+        return rounds_s + fill_s

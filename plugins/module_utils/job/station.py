@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What campaigns share, and what one of them holds: its drive, fio on it, the guard, its journal and status."""
+
+from __future__ import annotations
+
+import os
+import threading
+import typing as t
+
+from ..core.deadline import Watchdog
+from ..core.host import Host
+from ..guard.held import HeldDrive, Refused
+from ..guard.look import Stopped, Terms, longer_s
+from ..measure import causes, fio
+from ..measure.workbench import Workbench, seed
+from ..run.folder import NEWS_S, Journal, RunDir, Status
+from ..tuning.tuned_host import TunedHost
+from . import leaving
+from .conditions import Conditions
+
+
+class Job(t.NamedTuple):
+    """What the campaigns of a host job share."""
+
+    host: Host
+    run_dir: RunDir
+    journal: Journal
+    status: Status
+    stop: threading.Event
+    fio_path: str
+    same_boot: bool
+    history: list[dict[str, t.Any]]
+    tuned: TunedHost
+    sample_interval_s: float = 0
+    terms: Terms = Terms()
+    leave: str = leaving.AS_IS
+    criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
+    limits: causes.Limits = causes.Limits()
+    strict: bool = False
+
+
+class Station:
+    """One drive of one run. `plan`: the drive's entry in plan.json."""
+
+    def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
+        self.job = job
+        self.plan = plan
+        self.drive = plan["drive"]
+        self.history = [record for record in job.history if record.get("drive") == self.drive]
+        self.watchdog = Watchdog(job.stop)
+        wanted, state_dir = plan.get("vendor") or {}, job.run_dir.state_dir
+        self.conditions = Conditions(job.host, lambda: self.held.identity, wanted, self.note, state_dir)
+        owner = {"run": job.run_dir.run_id, "drive": self.drive}
+        self.held = HeldDrive(job.host, plan, owner, job.same_boot, state_dir, job.terms)
+        runner = fio.Runner(job.stop, job.fio_path)
+        self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive))
+        self.bench.limits, self.bench.strict = job.limits, job.strict
+
+    @property
+    def name(self) -> str:
+        """The kernel's name of it now."""
+        return os.path.basename(self.held.path)
+
+    def look(self) -> None:
+        """See that what was measured is still this drive, of this size."""
+        self.watchdog.call("look at the drive", self.held.confirm)
+
+    def guard(self, step: str, **shown: t.Any) -> None:
+        """Check again that the drive may be written, right before a destructive step."""
+        if shown:
+            self.show(**dict({"round": 0, "cell": None, "last": None}, **shown))
+        begins = self.held.handle is None  # only then the guard looks at what lies on the drive
+        look_s = longer_s(self.job.terms, self.plan["expected"].get("size_bytes") or 0) if begins else 0.0
+        try:
+            self.watchdog.call("guard before " + step, self.held.take if begins else self.held.check, look_s)
+        except Stopped:
+            raise fio.Interrupted() from None
+        except Refused as refused:
+            self._note_guard(step, False, refused.refusals)
+            raise
+        self._note_guard(step, True, [])
+
+    def _note_guard(self, step: str, eligible: bool, refusals: list[t.Any]) -> None:
+        seen = self.held
+        fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
+        self.note("guard", step=step, eligible=eligible, **fields)
+
+    def active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
+        """The ActiveRange in whole logical blocks."""
+        block = self.held.identity["logical_block_size_bytes"]
+        return self.held.identity["size_bytes"] * test["active_range_pct"] // 100 // block * block
+
+    def tick(self, share: float | None) -> None:
+        """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""
+        progress = None if share is None else round(share, 3)
+        # A drive that does not tell how far it is has no news to give.
+        last = {"metric": None, "value": None, "mean_latency_us": None, "progress": progress}
+        self.show(last=last, news_within_s=None if share is None else NEWS_S)
+        if self.job.stop.is_set():
+            raise fio.Interrupted()
+
+    def file(self, names: t.Mapping[str, t.Any], step: str) -> str:
+        """The name of a raw file of a step."""
+        return "{test}-{attempt}-{step}".format(step=step, **names)
+
+    def seed(self, names: t.Mapping[str, t.Any], *more: t.Any) -> int:
+        """The seed of a step."""
+        return seed(self.job.run_dir.run_id, self.drive, names["test"], names["attempt"], *more)
+
+    def note(self, event: str, **fields: t.Any) -> None:
+        """A journal record of this drive."""
+        self.job.journal.add(event, drive=self.drive, **fields)
+
+    def show(self, **fields: t.Any) -> None:
+        """Fields of its entry in status.json."""
+        self.job.status.set_drive(self.drive, **fields)
