@@ -5,25 +5,29 @@
 
 A campaign purges, writes a fresh drive into steady state, fills it and measures mixed cells: none of them may be judged `invalid`. With
 --known three drives of known rates are measured instead, each within 1 % of what it was made to do. Run as root from the repository's
-root:  .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--budget 0]
+root:  .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--share 1/8] [--drives 4] [--results FILE] [--budget 0]
+Several drives are measured at a time, each by a host job of its own (shares.py); what FILE holds is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import json
 import os
 import statistics
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "playbooks", "collections"), os.path.join(ROOT, "scripts", "simulator")]
+sys.path[:0] = [os.path.join(ROOT, "playbooks", "collections"), os.path.join(ROOT, "scripts", "simulator"), os.path.join(ROOT, "tests", "bench")]
 
 # A script finds the collection only after sys.path is set, so its imports stand below.
 # pylint: disable=wrong-import-position,import-error
+import shares  # noqa: E402
 import simulated_ssd as simulator  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
@@ -89,20 +93,28 @@ def campaign(folder, number, tests, figures):
     return judged, taken_s
 
 
-def false_alarms(folder, options):
-    """Campaigns one after the other; 0 if none of them was invalid and none too long."""
-    verdicts, seconds, began = collections.Counter(), [], time.monotonic()
-    for number in range(options.first, options.first + options.number):
-        if options.budget and time.monotonic() - began > options.budget:
+def work(folder, budget_s, lane, numbers, tell):
+    """Campaigns of these numbers, one after the other; begins none after budget_s."""
+    began, folder = time.monotonic(), os.path.join(folder, f"lane{lane}")
+    os.makedirs(folder)
+    locks.LOCK_DIR = os.path.join(folder, "locks")
+    for number in numbers:
+        if budget_s and time.monotonic() - began > budget_s:
             break
         judged, taken_s = campaign(folder, number, CAMPAIGN, FIGURES)
-        verdicts[judged["verdict"]] += 1
-        seconds.append(taken_s)
-        rates = ", ".join(f"{test['metrics'].get('write_iops', 0):.0f}" for test in judged["tests"])
-        why = "" if judged["verdict"] == "pass" else f": {'; '.join(judged['reasons'])}"
-        print(f"{number}: {judged['verdict']} in {taken_s:.1f} s, {rates} IOPS{why}", flush=True)
-    print(f"{sum(verdicts.values())} campaigns: {dict(verdicts)}; {max(seconds):.1f} s at most (limit {LONGEST_S:g})")
-    return 0 if set(verdicts) == {"pass"} and max(seconds) <= LONGEST_S else 1
+        rates = [round(test["metrics"].get("write_iops") or 0) for test in judged["tests"]]
+        tell({"number": number, "verdict": judged["verdict"], "seconds": round(taken_s, 1), "rates": rates, "reasons": judged["reasons"]})
+
+
+def false_alarms(folder, options):
+    """Campaigns, several at a time; 0 if none of them was invalid and none too long."""
+    results = options.results or Path(folder, "results.jsonl")
+    numbers = shares.wanted(options.number, options.share, shares.read(results))
+    done = shares.run(functools.partial(work, folder, options.budget), numbers, options.drives, results).values()
+    verdicts, longest_s = collections.Counter(result["verdict"] for result in done), max([result["seconds"] for result in done] or [0])
+    loads = [result["load"] for result in done] or [0.0]
+    print(f"{len(done)} campaigns: {dict(verdicts)}; {longest_s:.1f} s at most (limit {LONGEST_S:g}); load average {min(loads):.1f} to {max(loads):.1f}")
+    return 0 if set(verdicts) == {"pass"} and longest_s <= LONGEST_S else 1
 
 
 def known_rates(folder, _options):
@@ -122,9 +134,9 @@ def known_rates(folder, _options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=50, help="campaigns")
-    parser.add_argument("--first", type=int, default=0, help="number of the first, which seeds its drive")
     parser.add_argument("--budget", type=float, default=0, help="begin none after so many seconds; 0: all")
     parser.add_argument("--known", action="store_true", help="measure three drives of known rates instead")
+    shares.add_arguments(parser, drives=4)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ssdlab-campaigns-") as folder:
         locks.LOCK_DIR = os.path.join(folder, "locks")

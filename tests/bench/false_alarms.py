@@ -3,16 +3,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How often a cell that nothing disturbed is taken for a spoilt one: none of 2,000 should be.
 
-    .venv/bin/python tests/bench/false_alarms.py [--cells 2000] [--seconds 290]
+    .venv/bin/python tests/bench/false_alarms.py [--cells 2000] [--share 1/8] [--drives 4] [--results FILE] [--seconds 290]
 
-Cells of each kind in turn, by real fio on simulated drives of 350 to 3,000 IOPS, while blkid and, where there is one, udev probe the drive
-as they do when a device is closed. Ends after --cells or --seconds. Run as root from the repository's root.
+Cells of each kind in turn, by real fio on simulated drives of 350 to 3,000 IOPS, several at a time, while blkid and, where there is one, udev
+probe each drive as they do when a device is closed. Begins no cell after --seconds; what FILE holds is not run again, so a night can be
+split (shares.py). Run as root from the repository's root.
 """
 from __future__ import annotations
 
 import argparse
 import collections
 import contextlib
+import functools
 import itertools
 import shutil
 import subprocess
@@ -23,8 +25,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration")]
+sys.path[:0] = [str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration", "tests/bench")]
 
+import shares  # noqa: E402  # pylint: disable=wrong-import-position
 import measuring  # noqa: E402  # pylint: disable=wrong-import-position
 import simulated_ssd  # noqa: E402  # pylint: disable=wrong-import-position
 
@@ -74,22 +77,38 @@ def probed(path):
 
 def run(folder, cells, seconds, told=print):
     """(how many cells were run, Counter of (kind, level, cause), messages) until `cells` or `seconds` are over; a refused cell counts as `refused`."""
-    ends, count, alarms, messages = time.monotonic() + seconds, 0, collections.Counter(), []
-    with simulated_ssd.simulated_ssd(folder / "drives", "bench", simulated_ssd.model_plugin(**FIGURES)) as drive, probed(drive["device"]):
-        measuring_it = measuring.Measuring(drive["device"], folder)
+    results = {}
+
+    def tell(result):
+        results[result["number"]] = result
+        for level, cause, message in result["alarms"]:
+            if level != "told":
+                told("{0}: {1} {2}: {3}".format(result["kind"], level, cause, message))
+
+    work(folder, seconds, 0, range(cells), tell)
+    return (len(results), *counted(results.values()))
+
+
+def counted(results):
+    """(Counter of (kind, level, cause), messages)."""
+    found = [(result["kind"], *alarm) for result in results for alarm in result["alarms"]]
+    return collections.Counter((kind, level, cause) for kind, level, cause, _message in found), [message for *_what, message in found]
+
+
+def work(folder, seconds, lane, numbers, tell):
+    """Cells of these numbers on a drive of its own."""
+    ends, kinds, place = time.monotonic() + seconds, list(KINDS), folder / "lane{0}".format(lane)
+    plugin = simulated_ssd.model_plugin(**{**FIGURES, "seed": lane + 1})
+    with simulated_ssd.simulated_ssd(place / "drives", "bench", plugin) as drive, probed(drive["device"]):
+        measuring_it = measuring.Measuring(drive["device"], place)
         try:
-            for kind in itertools.islice(itertools.cycle(KINDS), cells):
+            for number in numbers:
                 if time.monotonic() > ends:
                     break
-                count += 1
-                for level, cause, message in _alarms(measuring_it, KINDS[kind]):
-                    alarms[kind, level, cause] += 1
-                    messages.append(message)
-                    if level != "told":
-                        told("{0}: {1} {2}: {3}".format(kind, level, cause, message))
+                kind = kinds[number % len(kinds)]
+                tell({"number": number, "kind": kind, "alarms": _alarms(measuring_it, KINDS[kind])})
         finally:
             measuring_it.close()
-    return count, alarms, messages
 
 
 def _alarms(where, changes):
@@ -104,13 +123,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cells", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=4 * 3600)
+    shares.add_arguments(parser, drives=4)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
-        count, alarms, _messages = run(Path(folder), options.cells, options.seconds)
+        results = options.results or Path(folder, "results.jsonl")
+        numbers = shares.wanted(options.cells, options.share, shares.read(results))
+        done = shares.run(functools.partial(work, Path(folder), options.seconds), numbers, options.drives, results)
+    alarms, _messages = counted(done.values())
     spoilt = sum(number for (_kind, level, _cause), number in alarms.items() if level in ("spoils", "refused"))
     for (kind, level, cause), number in sorted(alarms.items()):
         print("{0:28} {1:8} {2:18} {3}".format(kind, level, cause, number))
-    print("{0} cells, {1} false alarms".format(count, spoilt))
+    loads = [result["load"] for result in done.values()] or [0.0]
+    print("{0} cells, {1} false alarms; load average {2:.1f} to {3:.1f}".format(len(done), spoilt, min(loads), max(loads)))
     return 1 if spoilt else 0
 
 

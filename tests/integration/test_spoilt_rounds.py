@@ -92,8 +92,25 @@ def queue(device, name):
 def test_another_user_of_the_drive(cells, simulated, command, says, cell):
     with beside(command.format(simulated)):
         result = cells.cell(**cell)
-    assert says in measuring.found(result)["other_io"], result["seen"]
+    assert says in measuring.found(result)["discarded" if says == "discarded" else "other_io"], result["seen"]
     assert "other_io" not in measuring.found(cells.cell(**cell), "spoils", "unknown")
+
+
+@pytest.mark.parametrize(
+    "command, cause, says",
+    [
+        ("blkdiscard -f -o 0 -l 1M {0}", "discarded", "discarded 1.0 MiB before this cell"),
+        ("dd if=/dev/zero of={0} bs=128k count=1 oflag=direct", "other_io", "wrote 0.1 MiB before this cell"),
+        ("dd if={0} of=/dev/null bs=1M count=8 iflag=direct", None, ""),
+    ],
+)
+def test_another_user_between_two_cells(cells, simulated, command, cause, says):
+    """Nobody looks at the drive's counters meanwhile, but they stay."""
+    cells.cell()
+    subprocess.run(["sh", "-c", command.format(simulated)], check=True, capture_output=True)
+    found = measuring.found(cells.cell())
+    assert list(found) == [cause] * bool(cause) and says in found.get(cause, "")
+    assert not measuring.found(cells.cell())
 
 
 def test_a_drive_whose_io_nobody_counts(cells, simulated):
@@ -177,10 +194,25 @@ def test_a_drive_that_idled(cells):
 
 def test_a_clock_that_was_set(cells, monkeypatch):
     assert not measuring.found(cells.cell(), "told", "spoils").get("clock_jump")
-    monkeypatch.setattr(witness, "time", types.SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() - 3600))
+    monkeypatch.setattr(witness, "time", clocks(wall_s=-3600))
     result = cells.cell()
     assert "-3600" in measuring.found(result, "told")["clock_jump"] and not measuring.found(result)
     assert result["seconds"] < 60
+
+
+def clocks(wall_s=0, boot_s=0):
+    """The witness's clocks, off by so much."""
+    told = {"monotonic": time.monotonic, "time": lambda: time.time() + wall_s, "CLOCK_BOOTTIME": time.CLOCK_BOOTTIME}
+    return types.SimpleNamespace(clock_gettime=lambda clock: time.clock_gettime(clock) + boot_s, **told)
+
+
+def test_a_machine_that_slept(cells, monkeypatch):
+    """The monotonic clock stands still meanwhile, so nothing else tells."""
+    assert "suspended" not in measuring.found(cells.cell())
+    monkeypatch.setattr(witness, "time", clocks(wall_s=600, boot_s=600))
+    slept, after = cells.cell(), cells.cell()
+    assert "slept for 600" in measuring.found(slept)["suspended"] and "clock_jump" not in measuring.found(slept, "told")
+    assert "suspended" not in measuring.found(after)
 
 
 def test_a_sample_of_undisturbed_cells(tmp_path):

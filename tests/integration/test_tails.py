@@ -74,18 +74,34 @@ open(out, "w").write(told)
 """
 
 
+def lying_fio(folder):
+    """The path of a fio whose fills write half."""
+    liar = folder / "fio"
+    liar.write_text(LIAR.format(python=sys.executable, scratch=folder / "scratch"))
+    liar.chmod(0o755)
+    return str(liar)
+
+
 def test_a_fill_that_wrote_half_and_says_all_is_invalid(bench, loop_drive, tmp_path):  # noqa: F811
     plan = bench.plan([loop_drive(size_bytes=ODD_SIZE)], fill_step())
-    liar = tmp_path / "fio"
-    liar.write_text(LIAR.format(python=sys.executable, scratch=tmp_path / "scratch"))
-    liar.chmod(0o755)
-    plan["fio"]["path"] = str(liar)
+    plan["fio"]["path"] = lying_fio(tmp_path)
     journal, _status = bench.run(plan)
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], events(journal, "cell")) == ("invalid", [])
     assert "the fill wrote" in end["reasons"][0] and "by the kernel's count" in end["reasons"][0], end
     (record,) = events(journal, "precondition")
     assert record["kernel_bytes_written"] < 0.51 * record["bytes_written"]
+
+
+def test_what_builds_on_a_fill_that_failed_is_not_measured(bench, loop_drive, tmp_path):  # noqa: F811
+    """It would measure a drive that is half empty."""
+    follows = {**MIXED, "name": "follows"}
+    plan = bench.plan([loop_drive(size_bytes=ODD_SIZE)], [*fill_step(), *planning.load_plan([follows])])
+    plan["fio"]["path"] = lying_fio(tmp_path)
+    journal, _status = bench.run(plan)
+    ends = events(journal, "test_finished")
+    assert [end["outcome"] for end in ends] == ["invalid", "invalid"] and events(journal, "cell") == []
+    assert "did not get through its purge and fill" in ends[1]["reasons"][0]
 
 
 @pytest.mark.parametrize("counts", ["0", "1"])

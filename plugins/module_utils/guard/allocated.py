@@ -22,7 +22,8 @@ _ANSWER_BYTES, _MOST_ANSWERS = 8 + 16 * 2048, 5
 def keep(facts: Facts, extents: List[Extent]) -> None:
     """Note what a drive told."""
     facts.allocated = extents
-    facts.allocated_bytes = sum(extent.length for extent in extents) if len(extents) < _MOST_EXTENTS else None
+    told = sum(extent.length for extent in extents)
+    facts.allocated_bytes = _within(facts, told) if len(extents) < _MOST_EXTENTS else None
 
 
 def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
@@ -33,7 +34,12 @@ def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
     used, most, features = (namespace.get(key) for key in ("nuse", "ncap", "nsfeat"))
     block_bytes = facts.identity.get("logical_block_size_bytes")
     if all(isinstance(value, int) and value >= 0 for value in (used, most, features, block_bytes)) and (features & 1 or used < most):
-        facts.allocated_bytes = used * block_bytes
+        facts.allocated_bytes = _within(facts, used * block_bytes)
+
+
+def _within(facts: Facts, told_bytes: int) -> int:
+    """No drive holds more than its size, whatever it tells: extents may overlap, and a last one may reach beyond the end."""
+    return min(told_bytes, facts.identity.get("size_bytes") or told_bytes)
 
 
 def from_scsi(host: Host, facts: Facts) -> None:

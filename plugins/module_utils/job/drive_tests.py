@@ -18,8 +18,8 @@ from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from . import leaving
-from .measuring import Measuring
-from .standing import KEPT_OUTCOMES, NOT_BEGUN, crash_text, not_begun
+from .measuring import Discarded, Measuring
+from .standing import KEPT_OUTCOMES, NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared
 from .station import Station
 
 
@@ -31,6 +31,7 @@ class DriveTests:
         self._rate_bytes_per_s: float | None = None
         self._drift: list[str] = []
         self._unready = not_begun(station.history)
+        self._unprepared = unprepared(station.plan["tests"], station.history)
         # Why a test ended with an error.
         self.error = ""
         self._waited_for: t.Mapping[str, t.Any] | None = None
@@ -69,13 +70,20 @@ class DriveTests:
             # Later tests may build on this one.
             self._end_test(names, rounds, "invalid", [NOT_BEGUN, *self._unready])
             return "invalid"
+        if self._unprepared and test["cells"] and not prepares(test):
+            self._end_test(names, rounds, "invalid", [self._unprepared])
+            return "invalid"
         sampler, found = self._sampler(names), []
         try:
+            self._unprepared = failed(test["name"]) if prepares(test) else self._unprepared
             self._purge(test, names)
             self._make_settings_again(names)
+            if test["purge"]["method"] != "none":
+                self._station.bench.settle()
             self._look_around(self._station.conditions.begin_measurement)
             with sampler:
                 self._precondition(test, names)
+                self._unprepared = "" if prepares(test) else self._unprepared
                 self._measure(test, names, rounds)
             self._station.look()
             found = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
@@ -92,6 +100,9 @@ class DriveTests:
             raise
         except fillcurve.Short as error:
             outcome, reasons = "invalid", [str(error)]
+        except Discarded as error:
+            outcome, reasons = "invalid", self._tally.reasons()
+            self._unprepared = discarded(test["name"], str(error))
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
             self.error = "{0}: {1}".format(test["name"], error)

@@ -8,11 +8,15 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ..measure import fio
+from ..measure import causes, fio
 from ..measure.rounds import Rounds, cell_s
 from ..measure.spoilt import Tally
 from ..run.folder import NEWS_S
 from .station import Station
+
+
+class Discarded(Exception):
+    """Somebody else gave blocks of the drive back: neither this test nor one that builds on it measures what it asks for."""
 
 
 class Measuring:
@@ -26,9 +30,10 @@ class Measuring:
         self._rounds = rounds
         self._tally = tally
         self._look_at_host = after_round
+        self._discarded = ""
 
     def run(self, test: t.Mapping[str, t.Any]) -> None:
-        """All rounds of the test."""
+        """All rounds of the test. Raises Discarded once nothing that follows can count."""
         rounds = self._rounds
         if not test["cells"]:
             return
@@ -44,12 +49,16 @@ class Measuring:
                 self._station.show(round=number, cell=cell["id"], time_left_s=left_s, news_within_s=news_s)
                 result = self._cell(cell, number, self._station.active_bytes(test))
                 self._tally.add(number, cell["id"], result["causes"])
+                found = [item.message for item in result["causes"] if item.cause == causes.DISCARDED]
+                self._discarded = self._discarded or "".join(found[:1])
                 metrics[cell["id"]] = fio.metrics(result["read"], result["write"])
                 histograms[cell["id"]] = result["histograms"]
                 written += (result["write"] or {}).get("bytes", 0)
             elapsed_s = time.monotonic() - began
             rounds.add(metrics, written, elapsed_s, histograms, self._tally.is_spoilt(number))
             self._after_round(metrics, written, elapsed_s)
+            if self._discarded:
+                raise Discarded(self._discarded)
 
     def _after_round(self, metrics: dict[str, t.Any], written: int, elapsed_s: float) -> None:
         rounds = self._rounds

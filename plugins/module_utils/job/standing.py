@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import typing as t
 
+from ..measure import causes, fillcurve
+
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
 KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
 # The first reason of a test that was not begun, as the host could not be tuned.
 NOT_BEGUN = "neither purged nor measured"
+
+Mapping = t.Mapping[str, t.Any]
 
 
 def crash_text(error: Exception) -> str:
@@ -18,7 +22,7 @@ def crash_text(error: Exception) -> str:
     return "{0}: {1}".format(type(error).__name__, error)
 
 
-def not_begun(history: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
+def not_begun(history: t.Iterable[Mapping]) -> list[str]:
     """Why a test of one drive was not begun, in this job or one before, from its journal records.
 
     What comes after may build on it.
@@ -27,7 +31,49 @@ def not_begun(history: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
     return next((reasons[1:] for reasons in ended if reasons[:1] == [NOT_BEGUN]), [])
 
 
-def finished_tests(history: t.Iterable[t.Mapping[str, t.Any]]) -> set[str]:
+def prepares(test: Mapping) -> bool:
+    """Whether a test purges or fills its drive itself."""
+    return test["purge"]["method"] != "none" or bool(test.get("precondition"))
+
+
+def failed(name: str) -> str:
+    """Why what builds on a test is not measured."""
+    return "not measured: test {0} before it did not get through its purge and fill, so nobody knows what the drive holds".format(name)
+
+
+def discarded(name: str, seen: str) -> str:
+    """Why what builds on a test is not measured, once somebody else gave back what the drive held."""
+    return "not measured: in test {0} before it {1}".format(name, seen)
+
+
+def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping]) -> str:
+    """Why a test that neither purges nor fills can't build on what is before it; "" where it can.
+
+    tests: of the drive's plan. history: its journal records, in order. A purge or a fill after that puts it right.
+    """
+    specs, why = {test["name"]: test for test in tests}, ""
+    for end in history:
+        spec = specs.get(end.get("test") or "") if end["event"] == "test_finished" else None
+        if spec and prepares(spec):
+            attempt = (end["test"], end.get("attempt"))
+            done = {record["event"]: record for record in history if (record.get("test"), record.get("attempt")) == attempt}
+            purged = spec["purge"]["method"] == "none" or (done.get("purge") or {}).get("verified")
+            filled = not spec.get("precondition") or _is_filled(done.get("precondition"))
+            why = "" if purged and filled else failed(end["test"])
+        lost = [item["first"] for item in (end.get("validity") or []) if item["cause"] == causes.DISCARDED] if spec else []
+        why = discarded(end["test"], lost[0]) if lost else why
+    return why
+
+
+def _is_filled(record: Mapping | None) -> bool:
+    try:
+        fillcurve.check((record or {}).get("kernel_bytes_written"), (record or {}).get("bytes_written") or 0)
+    except fillcurve.Short:
+        return False
+    return record is not None
+
+
+def finished_tests(history: t.Iterable[Mapping]) -> set[str]:
     """The tests of one drive that stand, from its journal records."""
     ended = (record for record in history if record["event"] == "test_finished")
     return {record["test"] for record in ended if record["outcome"] in KEPT_OUTCOMES}

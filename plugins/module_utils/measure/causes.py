@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import typing as t
 
-OTHER_IO, NOT_FILLED, HOST_LIMITED, IDLE_GAP, CLOCK_JUMP = "other_io", "queue_not_filled", "host_limited", "idle_gap", "clock_jump"
+OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
+IDLE_GAP, SUSPENDED, CLOCK_JUMP = "idle_gap", "suspended", "clock_jump"
 TITLES = {
     OTHER_IO: "other I/O",
+    DISCARDED: "discarded",
     NOT_FILLED: "queue not filled",
     HOST_LIMITED: "host limited",
     IDLE_GAP: "idle gap",
+    SUSPENDED: "suspended",
     CLOCK_JUMP: "clock jump",
 }
 SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
@@ -55,7 +58,9 @@ class Limits(t.NamedTuple):
     cpu_idle_min: float = 0.02
     # A drive that idles collects garbage and is faster afterwards; starting fio takes 0.5 s.
     idle_gap_s: float = 5.0
-    # Slewing is at most 0.5 ms a second: a jump is somebody setting the clock, or a machine that slept.
+    # Two clocks are read one after the other, and a busy host may stop us in between; no machine sleeps for less.
+    suspended_s: float = 1.0
+    # Slewing is at most 0.5 ms a second: a jump is somebody setting the clock.
     clock_jump_s: float = 2.0
 
 
@@ -69,8 +74,28 @@ class Cause(t.NamedTuple):
 
 def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
     """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is unknown spoils too."""
-    found = _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
+    found = _discarded(seen, limits) + _between(seen, limits) + _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
     return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
+
+
+def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows."""
+    since = (seen.get("between_bytes") or {}).get("discard", 0)
+    while_on = (seen["kernel_bytes"] or {}).get("discard", 0)
+    if since + while_on <= limits.other_discard_bytes:
+        return []
+    text = "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: end what trims it (fstrim, blkdiscard)"
+    when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
+    return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0 ** 20, when))]
+
+
+def _between(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Writes since our own last I/O; reads change nothing."""
+    written = (seen.get("between_bytes") or {}).get("write", 0)
+    if written <= limits.other_write_bytes:
+        return []
+    text = "somebody else wrote {0:.1f} MiB before this cell: end what uses the drive"
+    return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0 ** 20))]
 
 
 def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
@@ -84,14 +109,14 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     own = seen["process_bytes"] if cell.get("ramp_s") else fio_bytes
     if own is None:
         return [Cause(OTHER_IO, UNKNOWN, "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), ramp included")]
-    floors = {"read": limits.other_read_bytes, "write": limits.other_write_bytes, "discard": limits.other_discard_bytes}
+    floors = {"read": limits.other_read_bytes, "write": limits.other_write_bytes}
     allowed = limits.other_io_share * sum(own.values())
-    words = {"read": "read", "write": "wrote", "discard": "discarded"}
-    more = {name: amount - own.get(name, 0) for name, amount in kernel.items()}
+    words = {"read": "read", "write": "wrote"}
+    more = {name: kernel[name] - own.get(name, 0) for name in floors}
     found = [
         "{0} {1:.1f} MiB ({2:.1%} of fio's I/O)".format(words[name], amount / 2.0 ** 20, amount / float(max(1, sum(own.values()))))
         for name, amount in more.items()
-        if amount > max(floors[name], allowed if name != "discard" else 0)
+        if amount > max(floors[name], allowed)
     ]
     return [Cause(OTHER_IO, SPOILS, "somebody else {0} while fio ran: end what uses the drive".format(" and ".join(found)))] if found else []
 
@@ -172,6 +197,9 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
     if (seen.get("idle_s") or 0) > limits.idle_gap_s:
         text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
         found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))
+    if (seen.get("suspended_s") or 0) > limits.suspended_s:
+        text = "the machine slept for {0:.1f} s since the cell before ended: its drive lost power or saved it; keep hosts from suspending"
+        found.append(Cause(SUSPENDED, SPOILS, text.format(seen["suspended_s"])))
     if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
         text = "the wall clock jumped by {0:+.1f} s: times of records before and after do not compare; durations are by the monotonic clock"
         found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))

@@ -136,6 +136,20 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
     return found
 
 
+_OF_HISTOGRAMS = re.compile(r"(?:(read|write)_)?(?:p[0-9]{1,3}(?:_[0-9]{1,6})?_latency_us|within_[0-9]+(?:us|ms)_pct|ios)")
+
+
+def is_of_histograms(metric: str) -> bool:
+    """Whether `metrics` tells it."""
+    return _OF_HISTOGRAMS.fullmatch(metric) is not None
+
+
+def side_of(metric: str) -> str:
+    """The direction that such a metric is about; "" for both."""
+    match = _OF_HISTOGRAMS.fullmatch(metric)
+    return (match.group(1) or "") if match else ""
+
+
 def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None:
     """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes. None for any other metric."""
     match = _METRIC.fullmatch(metric)

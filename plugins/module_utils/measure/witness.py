@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time, throttling, both clocks."""
+"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time, throttling, its clocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..machine import cgroup, cpus
 # Documentation/block/stat.rst: sectors are of 512 bytes whatever the drive's own are.
 SECTOR_BYTES = 512
 SECTORS = {"read": 2, "write": 6, "discard": 13}
-IOS, MERGES, QUEUE_MS = (0, 4), (1, 5), 10
+IOS, MERGES, IN_FLIGHT, QUEUE_MS = (0, 4), (1, 5), 8, 10
 # proc(5), /proc/stat: user nice system idle iowait irq softirq steal; guest time is in user already.
 IDLE, STEAL, CPU_FIELDS = (3, 4), 7, 8
 # /proc/PID/io: what a process had the kernel fetch from or send to block devices, by all of its threads.
@@ -26,13 +26,15 @@ Mapping = t.Mapping[str, t.Any]
 
 
 class Look(t.NamedTuple):
-    """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's CPUs; throttled: cgroup.throttled_s."""
+    """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's CPUs; throttled: cgroup.throttled_s;
+    boot_s: as time_s, but it goes on while the machine sleeps."""
 
     time_s: float
     wall_s: float
     stat: t.Optional[t.List[int]]
     cpu: t.Optional[t.Tuple[int, int, int]]
     throttled: t.Dict[str, float]
+    boot_s: float
 
 
 class Witness:
@@ -46,8 +48,12 @@ class Witness:
     def look(self) -> Look:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
-        stat = None if self._host.get(self._base + "queue/iostats") == "0" else counters(self._host.get(self._base + "stat") or "")
-        return Look(time.monotonic(), time.time(), stat, cpu, throttled)
+        return Look(time.monotonic(), time.time(), self.stat(), cpu, throttled, time.clock_gettime(time.CLOCK_BOOTTIME))
+
+    def stat(self) -> list[int] | None:
+        """The drive's counters alone; None where the kernel does not count."""
+        off = self._host.get(self._base + "queue/iostats") == "0"
+        return None if off else counters(self._host.get(self._base + "stat") or "")
 
     def limits(self) -> dict[str, int | None]:
         """What bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or the kernel does not tell."""
@@ -62,6 +68,14 @@ class Witness:
     def cpu_count(self) -> int:
         """How many CPUs fio was given."""
         return len(self._cpus)
+
+
+def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dict[str, int] | None:
+    """Bytes {write, discard} that the drive took between two looks; None where nobody counted, or counted anew."""
+    if not settled or not now or len(settled) != len(now) or any(one > other for one, other in zip(settled[:IN_FLIGHT], now)):
+        return None
+    fields = {name: SECTORS[name] for name in ("write", "discard") if SECTORS[name] < len(now)}
+    return {name: max(0, now[field] - settled[field]) * SECTOR_BYTES for name, field in fields.items()}
 
 
 def counters(text: str) -> list[int] | None:

@@ -32,6 +32,7 @@ allow_file_create=0
 
 # What reading a result of another form than fio's raises.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+DISCARDS = witness.SECTORS["discard"]
 # How much longer than asked a cell may take before fio, or the drive, counts as hanging.
 CELL_GRACE_S = 30.0
 # A fill that writes nothing for so long is stuck.
@@ -63,15 +64,24 @@ class _Watch:
         self.after = self._eyes.look()
         self._process = witness.process_bytes(self._host, pid)
 
-    def seen(self, cell: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any], last: witness.Look | None, gap_s: float | None) -> dict[str, t.Any]:
-        """What was seen of a cell. last: the end of the cell before; gap_s: since then, without the runtime asked."""
+    def seen(
+        self, cell: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any], last: witness.Look | None, gap_s: float | None,
+        settled: t.Sequence[int] | None,
+    ) -> dict[str, t.Any]:
+        """What was seen of a cell.
+
+        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters after our last I/O.
+        """
         before, after = t.cast(witness.Look, self._before), t.cast(witness.Look, self.after)
         found = witness.evidence(cell, result, before, after, self._process, self._eyes)
         # An I/O of seconds makes fio run longer; that is no idling.
         idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
         since = last or before
-        jump_s = (after.wall_s - since.wall_s) - (after.time_s - since.time_s)
-        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), clock_jump_s=round(jump_s, 3))
+        boot_s = after.boot_s - since.boot_s
+        clocks = {"clock_jump_s": after.wall_s - since.wall_s - boot_s, "suspended_s": boot_s - (after.time_s - since.time_s)}
+        told = {name: round(value, 3) for name, value in clocks.items()}
+        others = witness.between(settled, before.stat)
+        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
 
 
 class Workbench:
@@ -85,6 +95,8 @@ class Workbench:
         self._last_end: float | None = None
         # The moment that the cell before ended in.
         self._last: witness.Look | None = None
+        # The drive's counters after our own last I/O on it: what comes between is not ours.
+        self._settled: list[int] | None = None
         # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.
         self.limits, self.strict = causes.Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
@@ -112,7 +124,7 @@ class Workbench:
         """Prove that fio writes under our exclusive open. Raises FioError."""
         size = self._held.identity["logical_block_size_bytes"]
         try:
-            self._checked("probe", PROBE_JOB, self.placeholders(), directions=["write"], size_bytes=size, length_s=0.0)
+            self._checked("probe", PROBE_JOB, self.placeholders(), directions={"write": 1.0}, size_bytes=size, length_s=0.0)
         except fio.FioError as error:
             raise fio.FioError("this fio cannot write to a drive that the job holds open exclusively: {0}".format(error)) from None
 
@@ -120,16 +132,24 @@ class Workbench:
         """What comes before a test's first cell is no gap of it."""
         self._last_end, self._last = None, None
 
+    def settle(self) -> None:
+        """Say that what is written or discarded from now on, until the next cell or fill, is somebody else's."""
+        self._settled = self._witness().stat()
+
+    def _witness(self) -> witness.Witness:
+        return witness.Witness(self._host, os.path.basename(self._held.path), self.place.cpus)
+
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
         """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
         gap_s: time without I/O since the cell before; histograms: of fio.histograms, for Tails and not for the journal; seen: what its causes are
         judged by (witness.evidence); causes: of causes.find.
         """
-        directions = [d for d, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
+        shares = {"read": cell["read_pct"] / 100.0, "write": 1 - cell["read_pct"] / 100.0}
+        directions = {name: share for name, share in shares.items() if share}
         values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
         started, began = now(), time.monotonic()
-        watch = _Watch(self._host, witness.Witness(self._host, os.path.basename(self._held.path), self.place.cpus))
+        watch = _Watch(self._host, self._witness())
         result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=cell_s(cell), watch=watch)
         ended = time.monotonic()
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
@@ -137,11 +157,12 @@ class Workbench:
         try:
             read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
             histograms = fio.histograms(result)
-            seen = watch.seen(cell, result, self._last, gap_s)
+            seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
             raise fio.FioError("fio's result {0} has an unknown form ({1}: {2})".format(raw, type(error).__name__, error)) from None
         self._last = watch.after
+        self._settled = watch.after.stat if watch.after else None
         return {
             "started": started,
             "seconds": round(ended - began, 3),
@@ -164,7 +185,7 @@ class Workbench:
         all of it (kernel_bytes_written) is the caller's to check.
         """
         self._last_end = None
-        began = time.monotonic()
+        began, before = time.monotonic(), self._witness().stat()
         total = size_bytes * spec["passes"]
         remainder = size_bytes % spec["block_size_bytes"]
         parts = (("fill", spec["job"], size_bytes - remainder), ("remainder", spec["remainder_job"], remainder))
@@ -179,8 +200,12 @@ class Workbench:
         with fillcurve.Watch(self._held.bytes_written) as watch:
             for part, job, length in parts:
                 if length:
-                    result, _raw = self._checked(name + "-" + part, job, values, ["write"], size_bytes=length * spec["passes"], tick=share_done)
+                    result, _raw = self._checked(name + "-" + part, job, values, {"write": 1.0}, size_bytes=length * spec["passes"], tick=share_done)
                     told.append(result["jobs"][0]["write"]["bw_bytes"])
+        self.settle()
+        if before and self._settled and len(before) == len(self._settled) > DISCARDS:
+            # A fill discards nothing: what was discarded meanwhile shows before the cell that comes next.
+            self._settled[DISCARDS] = before[DISCARDS]
         return {
             "passes": spec["passes"],
             "bytes_written": total,
@@ -215,7 +240,7 @@ class Workbench:
         name: str,
         job: str,
         values: dict[str, t.Any],
-        directions: t.Collection[str],
+        directions: t.Mapping[str, float],
         runtime_s: float | None = None,
         size_bytes: int | None = None,
         tick: t.Callable[[], None] | None = None,

@@ -57,6 +57,7 @@ def take(host: Host, identity: t.Mapping[str, t.Any]) -> World:
         "pci_power": links.pci_power(host, address),
         "power_state": state._asdict(),
         "direct_io": direct_io(host, name),
+        "write_cache": host.get("/sys/block/{0}/queue/write_cache".format(name)),
     }
 
 
@@ -68,7 +69,7 @@ def direct_io(host: Host, name: str) -> bool | None:
 
 def changed(first: World, before: World, now: World) -> list[Cause]:
     """What a test's result can't stand for. first: the baseline; before: the look before the test; now: the one after it."""
-    found = {**_links(first, now), **_power(first, now), **_heat(first, before, now), **_counters(before, now)}
+    found = {**_links(first, now), **_power(first, now), **_heat(first, before, now), **_counters(before, now), **_write_cache(before, now)}
     found.update({key: text for key, text in sampler.spoilt(before, now).items() if key not in found})
     return [Cause(cause_of(key), SPOILS, text) for key, text in found.items()] + _cached(now)
 
@@ -123,6 +124,14 @@ def _counters(before: World, now: World) -> dict[str, str]:
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
         return {}
     return {"media_errors": "it counted {0} more media errors ({1} to {2}): reads that failed or were repeated".format(other - one, one, other)}
+
+
+def _write_cache(before: World, now: World) -> dict[str, str]:
+    """Another write cache at the end of a test than when it began to measure; a purge and our own settings come before that."""
+    one, other = before.get("write_cache"), now.get("write_cache")
+    if one is None or other is None or one == other:
+        return {}
+    return {"write_cache": "its write cache changed from {0!r} to {1!r} while it was measured".format(one, other)}
 
 
 def _cached(now: World) -> list[Cause]:

@@ -13,13 +13,10 @@ import yaml
 
 from ..common import schema as schemas
 from . import cells as celling
-from . import unwritten
+from . import saturation, unwritten
 
 SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
 Test = t.Dict[str, t.Any]
-# What a test that writes from fresh on is held to where it does not say otherwise (schema: steady_state): a drive is fresh while its user capacity, and
-# what it has beside it, is written for the first time, and then falls for about as long.
-SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}
 
 
 class PlanError(ValueError):
@@ -107,6 +104,8 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     names = [test["name"] for test in tests]
     for test in {test["name"]: test for test in tests if names.count(test["name"]) > 1}.values():
         problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
+    saturation.fill_in(tests)
+    problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += unwritten.problems(tests)
     problems += _repeat_problems(tests)
     if problems:
@@ -223,8 +222,6 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     if steady:
         steady["tracked"], wrong = celling.track(steady["tracked"], cells)
         problems += wrong
-        _saturate(test, cells)
-    problems += _limit_problems(test, cells)
     _raise_for(origin, problems)
     precondition = test["precondition"]
     if precondition:
@@ -252,17 +249,9 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     }
 
 
-def _saturate(test: Test, cells: t.Sequence[celling.Cell]) -> None:
-    """What a test leaves open of when a window may begin: one that writes from fresh on, a saturation test, waits until the drive can have left that state."""
-    steady, purge = test["steady_state"], test["purge"]
-    fresh = bool(purge) and purge["method"] != "none" and not test["precondition"] and any(cell["read_pct"] < 100 for cell in cells)
-    for key, value in SATURATION.items():
-        if steady[key] is None:
-            steady[key] = value if fresh else 0
-
-
-def _limit_problems(test: Test, cells: t.Sequence[celling.Cell]) -> list[str]:
+def _limit_problems(test: Test) -> list[str]:
     """A test has to measure something and to end."""
+    cells = test["cells"]
     if not cells:
         return ["cells: the test has neither cells nor a matrix"]
     rounds, steady = test["rounds"], test["steady_state"]

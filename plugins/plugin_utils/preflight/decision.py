@@ -78,12 +78,13 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     found += _definition_findings(views, run, run_folder, tests, plans)
     found += criteria.findings(_criteria(views), views, tests, plans)
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
-    found += reach.findings(begun, history.saturations(results_dir, reach.wanted_models(begun)))
+    known = history.saturations(results_dir, reach.wanted_models(begun))
+    found += reach.findings(begun, known)
     chosen = {}
     for view in views:
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
-    warned = host_checks.warnings(views, run)
+    warned = host_checks.warnings(views, run) + reach.warnings(begun, known)
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
     return Decision(
@@ -239,10 +240,11 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine}
+        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine, "validity_limits": limits}
         for view in views
         if view.asked is not None
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
+        for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for selector in view.asked["ssd_drives"]
     ]
     return {

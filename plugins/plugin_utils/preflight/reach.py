@@ -17,6 +17,9 @@ VIRTUAL = ("loop", "virtio", "nbd")
 SAME_SIZE = 0.01
 # After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more is still proof.
 FASTER = 1.2
+# One drive may be a bad one of its model.
+LEAST_DRIVES = 2
+CHECK = "saturation_time"
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -40,21 +43,46 @@ def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
 
 
 def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[Finding]:
-    """Tests that no drive of the model that was ever measured could finish. plans: plan.json by host; known: of results.history."""
-    found = []
-    for host, plan in plans.items():
-        for drive, test in _bound([plan]):
-            proof = too_slow(test, drive["expected"], known)
-            if proof:
-                advice = f"raise its rounds.max or rounds.time_limit_s, or {instead.advice(test)}"
-                found.append(Finding(f"test {test['name']}: {proof}; {advice}", host, drive["drive"]))
-    return found
+    """Tests that no drive of the model could finish, by LEAST_DRIVES or more of them. plans: plan.json by host; known: of results.history."""
+    slow = _slow(plans, known)
+    return [Finding(f"test {test['name']}: {proof}; {_advice(test)}", host, drive) for host, drive, test, proof, sure in slow if sure]
+
+
+def warnings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[dict[str, t.Any]]:
+    """Those that fewer drives speak against, as warnings of run.json: {host, check, drive, level, message, remedy}."""
+    return [
+        {"host": host, "check": CHECK, "drive": drive, "level": "warning", "message": f"test {test['name']}: {proof}", "remedy": _advice(test)}
+        for host, drive, test, proof, sure in _slow(plans, known)
+        if not sure
+    ]
+
+
+def _advice(test: Mapping) -> str:
+    return f"raise its rounds.max or rounds.time_limit_s, or {instead.advice(test)}"
+
+
+def _slow(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[tuple[str, str, Mapping, str, bool]]:
+    """(host, drive, test, what speaks against it, whether enough drives do)."""
+    bound = [(host, drive, test) for host, plan in plans.items() for drive, test in _bound([plan])]
+    said = [(host, drive, test, too_slow(test, drive["expected"], known)) for host, drive, test in bound]
+    return [
+        (host, drive["drive"], test, proof, len({item.drive for item in _alike(test, drive["expected"], known)}) >= LEAST_DRIVES)
+        for host, drive, test, proof in said
+        if proof
+    ]
+
+
+def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> list[Saturation]:
+    """What was measured of drives of this model and size by the same cell."""
+    size, cell = identity["size_bytes"], test["cells"][0]["id"]
+    return [
+        item for item in known if item.model == identity["model"] and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size
+    ]
 
 
 def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> str:
     """Why the test cannot get as far as its first window on such a drive; "" where that is not proved: the fastest that was measured counts."""
-    size, cell = identity["size_bytes"], test["cells"][0]["id"]
-    alike = [item for item in known if item.model == identity["model"] and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size]
+    size, alike = identity["size_bytes"], _alike(test, identity, known)
     asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, plan_text.time_for_writing_s(test)
     if not alike or left_s is None:
         return ""

@@ -45,7 +45,9 @@ def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges
     most = round_bytes * longest_s / sum(cell_s(cell) for cell in test["cells"])
     multiple = test["rounds"]["capacity_multiple"]
     if multiple:
-        most = min(most, multiple * size + round_bytes)
+        # What is written in a ramp is not counted towards the limit.
+        uncounted = max(cell_s(cell) / cell["runtime_s"] for cell in writing)
+        most = min(most, multiple * size * uncounted + round_bytes)
     before = (test["steady_state"] or {}).get("min_capacity_multiple", 0) * size
     return fill + min(before, most), fill + most
 

@@ -16,7 +16,7 @@ from ...module_utils.run import folder as rundir
 from ..common import units
 from ...module_utils.core.files import read_json, write_atomic
 from ..fleet import judging
-from ..results import store
+from ..results import proof, store
 from . import files as report_files
 from . import page
 from . import raw as report_raw
@@ -103,10 +103,11 @@ def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
     for record in loaded.records:
         of_kind.setdefault(record["kind"], []).append(record)
     names = {record["host"] for kind in ("host", "drive", "test") for record in of_kind[kind]}
-    raw = {name: report_raw.read(run_dir, name) for name in sorted(names)}
+    raw = {name: report_raw.read(run_dir, name, run) for name in sorted(names)}
     for record in of_kind["test"]:
         measured = raw[record["host"]].measurements.get((record["drive"], record["test"], record.get("attempt", 1)))
         record["cells"] = measured.averages if measured else []
+        record["proof"] = measured.proof if measured else proof.Proof({}, {}, None)
     judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records)
     return page.Sources(
         run=run,

@@ -11,6 +11,8 @@ import typing as t
 
 from ..common import units
 from ..gate import journal
+from ..results import proof
+from ...module_utils.measure import causes
 from ...module_utils.run import summary
 
 Mapping = t.Dict[str, t.Any]
@@ -26,6 +28,7 @@ class Measurement:
     `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
     figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause between
     two cells. `samples`: the sample records, in order. `histograms`: {cell: {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record.
+    `proof`: what the journal proves of it.
     """
 
     def __init__(self) -> None:
@@ -36,9 +39,11 @@ class Measurement:
         self.samples: list[Mapping] = []
         self.histograms: dict[str, dict[str, dict[int, int]]] = {}
         self.fill: Mapping | None = None
+        self.proof = proof.Proof({}, {}, None)
 
     def take(self, event: Mapping) -> None:
         """Add one journal record of this attempt."""
+        self.proof.take(event)
         if event["event"] == "round":
             tracked = {(item.get("cell"), item.get("metric")): item.get("value") for item in event.get("tracked") or []}
             self.rounds.append(
@@ -81,8 +86,8 @@ def folder_of(run_dir: str, host: str) -> str | None:
     return os.path.join(run_dir, "raw", host)
 
 
-def read(run_dir: str, host: str) -> HostRaw:
-    """All of one host; what is missing is empty."""
+def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
+    """All of one host; what is missing is empty. run: run.json, which its figures are held to."""
     folder = folder_of(run_dir, host)
     if folder is None:
         return HostRaw({}, [], {}, {})
@@ -90,6 +95,7 @@ def read(run_dir: str, host: str) -> HostRaw:
     settings: dict[tuple[t.Any, t.Any], Mapping] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
+    tests = _tests(journal.plan(os.path.join(folder, "plan.json"), problems))
     for event in journal.events(os.path.join(folder, "journal.jsonl"), problems):
         kind = event["event"]
         if kind == "job_started":
@@ -99,9 +105,21 @@ def read(run_dir: str, host: str) -> HostRaw:
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         else:
-            measurements[(event["drive"], event["test"], event["attempt"])].take(event)
-    tests = _tests(journal.plan(os.path.join(folder, "plan.json"), problems))
+            place = (event["drive"], event["test"], event["attempt"])
+            if place not in measurements:
+                measurements[place].proof = _proof(run or {}, host, tests.get(event["drive"], {}).get(event["test"]) or {}, *place[:2])
+            measurements[place].take(event)
     return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
+
+
+def _proof(run: Mapping, host: str, spec: Mapping, drive: str, test: str) -> proof.Proof:
+    """spec: the test as the host had it; what it is held to is the controller's own."""
+    asked = next((entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)), {})
+    limits = asked.get("validity_limits")
+    cells = {cell["id"]: cell for cell in spec.get("cells") or []}
+    about = (run.get("tests") or {}).get(test) or {}
+    known = None if limits is None else causes.Limits(**{name: float(limit) for name, limit in limits.items()})
+    return proof.Proof(cells, about, known, run.get("unknown_causes") == "spoil")
 
 
 def _host_facts(short: Mapping) -> Mapping:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 Mapping = t.Dict[str, t.Any]
-KEYS = ("passes", "block_size_bytes", "data", "bandwidth_bytes_per_s", "kernel_bytes_written")
+KEYS = ("passes", "bytes_written", "block_size_bytes", "data", "bandwidth_bytes_per_s", "kernel_bytes_written")
 
 
 def kind(record: Mapping) -> Mapping | None:

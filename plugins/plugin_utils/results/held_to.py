@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.run.criteria import figure, is_for, is_met
+from ...module_utils.run.criteria import figure, is_for, is_met, metrics_of
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import units
 from ..common.values import number
 
 NO_CRITERION = "no criterion applied"
+# A single I/O of 4 KiB at a time, 25 times a second; and less than a bus takes. Limits below are in another unit.
+LEAST_BANDWIDTH = 100_000
+LEAST_LATENCY_US = 1
+# Drives that have no model.
+VIRTUAL = ("loop", "virtio", "nbd")
 # Limits as they are, and as shares of the drive's peers' median or of what a baseline run had.
 ABSOLUTE = ("min", "max")
 RELATIVE = ("min_of_median", "max_of_median", "min_of_baseline", "max_of_baseline")
@@ -73,6 +78,7 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     if not given:
         problems.append(f"{name} has neither min nor max")
     problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
+    problems += [f"{name}: {limit}: {units_problem}" for limit in given if (units_problem := _unit_problem(criterion, limit))]
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
     problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit, share in shares.items() if share is not None and share <= 0]
     of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
@@ -81,6 +87,20 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     elif of_baseline and isinstance(criterion["baseline"], str) and not RUN_ID_PATTERN.fullmatch(criterion["baseline"]):
         problems.append(f"{name}: baseline: {criterion['baseline']!r} is not the id of a run")
     return problems
+
+
+def _unit_problem(criterion: Mapping, limit: str) -> str:
+    """Why a limit is none in the metric's own unit: every drive would meet it, or none."""
+    metric, value = str(criterion.get("metric") or ""), number(criterion[limit])
+    if limit not in ABSOLUTE or value is None or value <= 0:
+        return ""
+    if "bandwidth" in metric and value < LEAST_BANDWIDTH:
+        return f"{units.plain(value)} bytes/s is less than any drive does; bandwidths are in bytes/s (500 MB/s: 500e6)"
+    if metric.endswith("_latency_us") and value < LEAST_LATENCY_US:
+        return f"{units.plain(value)} µs is less than any drive takes; latencies are in µs (2 ms: 2000)"
+    if metric.endswith("_pct") and value > 100:
+        return f"{units.plain(value)} % is more than all; shares are in %"
+    return ""
 
 
 def check(references: References, criterion: Mapping, host: str, drive: str, record: Mapping) -> Mapping | None:
@@ -106,6 +126,23 @@ def check(references: References, criterion: Mapping, host: str, drive: str, rec
         "met": None if met and lacking else met,
         "reference": "; ".join(dict.fromkeys(reference.of for reference in lacking or found.values())) or None,
     }
+
+
+def null_figure(criterion: Mapping, record: Mapping) -> list[str]:
+    """Why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure for it."""
+    found = metrics_of(criterion, record)
+    if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
+        return []
+    return [f"{criterion['metric']} has no figure ({describe(criterion)}); see why the test gave none"]
+
+
+def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.Any]) -> list[str]:
+    """Criteria that can't be told to be about a drive or not, as its record tells no model; a loop device has none."""
+    if identity.get("model") or (identity and identity.get("transport") in VIRTUAL):
+        return []
+    bound = [describe(criterion) for criterion in criteria if (criterion.get("model") or "*") != "*"]
+    text = "its record tells no model, so nobody knows whether it is held to {0}; collect it again, or see why its identity is not there"
+    return [text.format("; ".join(bound))] if bound else []
 
 
 def _of(share: float | None, reference: float | None) -> float | None:

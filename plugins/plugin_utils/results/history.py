@@ -10,7 +10,7 @@ import typing as t
 
 from ..common.values import number
 from ..gate import records, shape
-from . import run_record, runs
+from . import freshness, run_record, runs
 
 # Newest first; older ones are of older firmware. A folder may hold thousands of runs, and preflight is waited for.
 MOST_RUNS = 100
@@ -34,7 +34,7 @@ class Saturation(t.NamedTuple):
 
 
 def saturations(results_dir: str, models: t.Collection[str]) -> list[Saturation]:
-    """What was measured of drives of these models, by tests of a single cell that had to write a multiple of the capacity. Raises nothing for damage."""
+    """What was measured of drives of these models from fresh, by tests of one cell. Raises nothing for damage."""
     found: list[Saturation] = []
     newest = sorted(runs.on_controller(results_dir), key=lambda run: run.started, reverse=True)[:MOST_RUNS]
     left = MOST_LINES
@@ -75,7 +75,12 @@ def _parsed(line: bytes) -> dict[str, t.Any] | None:
 def _saturation(
     run: runs.Own, record: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
 ) -> Saturation | None:
-    """None for a record that tells no rate. With several cells in a round the time is not that of the one that writes."""
+    """None for a record that tells no rate, or not that of a fresh drive: one that was filled is slower from the start.
+
+    With several cells in a round the time is not that of the one that writes.
+    """
+    if freshness.why_not(record):
+        return None
     shown, windows = record.get("saturation") or {}, record.get("steady_state") or []
     cells = (about.get(record["test"]) or {}).get("cells") or []
     rate = number((record.get("metrics") or {}).get("write_bandwidth"))

@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import number
-from . import beside, freshness, held_to, recheck, saturation, tails, validity, worlds
+from . import beside, freshness, held_to, proof, recheck, saturation, tails, validity, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -88,7 +88,8 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     identity = record.get("identity") or {}
     model = identity.get("model") or ""
     measured = facts.test_records.get((host, drive), {})
-    criteria = [c for c in facts.criteria if not held_to.criterion_problems(c) and is_of_model(c, model)]
+    sound = [criterion for criterion in facts.criteria if not held_to.criterion_problems(criterion)]
+    criteria = [criterion for criterion in sound if is_of_model(criterion, model)]
     tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
     tests = tests if any(check["met"] is not None for test in tests for check in test["criteria"]) else [_unjudged(test) for test in tests]
     findings = _drive_findings(facts, host, drive, record, tests)
@@ -98,6 +99,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         findings = []  # The test says so already, and after how many rounds.
     findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
     findings += [Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)]
+    findings += [Finding("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
     short = {held_to.describe(c) for c in criteria for r in measured.values() if is_for(c, r["test"]) and tails.too_few(c, r, "")}
     findings += [Finding("error", text) for c in criteria if held_to.describe(c) not in short for text in held_to.without_figure(c, tests, facts.tests)]
     verdict = worst([finding.verdict for finding in findings])
@@ -200,11 +202,16 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
         return dict(result, verdict="fail", reasons=[held_to.comparison(check) for check in missed])
-    unknown = [text for criterion in criteria if is_for(criterion, name) for text in tails.too_few(criterion, record, held_to.describe(criterion))]
+    unknown = [text for criterion in criteria if is_for(criterion, name) for text in _without_figure(criterion, record)]
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
     reasons = [held_to.comparison(check) for check in result["criteria"]] or [held_to.NO_CRITERION]
     return dict(result, verdict="pass", reasons=reasons)
+
+
+def _without_figure(criterion: Mapping, record: Mapping) -> list[str]:
+    """Why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
+    return tails.too_few(criterion, record, held_to.describe(criterion)) or held_to.null_figure(criterion, record)
 
 
 def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -> Finding | None:
@@ -235,12 +242,12 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
 
 
 def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
-    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, or whose window holds a spoilt round: the
-    host's word is not enough."""
+    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window holds a spoilt round, or whose
+    figures are not those of its journal: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
     said = worlds.problem(record, facts.strict) or recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
-    said = said or validity.problem(record, rule, facts.strict)
+    said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
     return Finding("invalid", said) if said else None
 
 

@@ -43,7 +43,7 @@ def _window(window: Mapping, rule: Mapping) -> str:
     again = steady_state.evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"])
     if not again["steady"]:
         return f"the host calls it steady, but by its window values it is not: {'; '.join(again['reasons'])}"
-    wrong = [name for name in FIGURES if not _same(window.get(name), again[name])]
+    wrong = [name for name in FIGURES if not same(window.get(name), again[name])]
     return "; ".join(f"its {name} is said to be {window.get(name)}, its window values give {again[name]}" for name in wrong)
 
 
@@ -51,10 +51,11 @@ def _figure(record: Mapping, windows: t.Sequence[Mapping]) -> str:
     """The figure that criteria are held against is the average of the first tracked variable's window."""
     metric, average = windows[0]["metric"], windows[0]["average"]
     told = (record.get("metrics") or {}).get(metric)
-    return "" if told is None or _same(told, average) else f"its {metric} is said to be {told}, its window's average is {average}"
+    return "" if told is None or same(told, average) else f"its {metric} is said to be {told}, its window's average is {average}"
 
 
-def _same(one: t.Any, other: t.Any) -> bool:
+def same(one: t.Any, other: t.Any) -> bool:
+    """Whether two figures are one, but for rounding; what is no number is only like itself."""
     first, second = number(one), number(other)
     if first is None or second is None:
         return first is second

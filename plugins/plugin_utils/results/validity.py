@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.causes import SPOILS, UNKNOWN
+from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN
 from ...module_utils.measure.spoilt import sentence
 
 Mapping = t.Mapping[str, t.Any]
@@ -25,7 +25,7 @@ def problem(record: Mapping, rule: Mapping | None, strict: bool = False) -> str:
     if not windows:
         return _all_spoilt(causes, record.get("rounds") or 0)
     first, last = _span(windows, rule or {})
-    found = [item for item in causes if any(begin <= last and end >= first for begin, end in item["rounds"])]
+    found = [item for item in causes if any(begin <= last and (end >= first or item["cause"] == DISCARDED) for begin, end in item["rounds"])]
     return f"its window, rounds {first} to {last}, holds spoilt rounds: {'; '.join(map(sentence, found))}" if found else ""
 
 
@@ -42,6 +42,9 @@ def _span(windows: t.Sequence[t.Sequence[int]], rule: Mapping) -> tuple[int, int
 
 
 def _all_spoilt(causes: t.Sequence[Mapping], rounds: int) -> str:
-    """Without a steady-state rule the clean rounds count: there must be one."""
+    """Without a steady-state rule the clean rounds count: there must be one. After a discard none is."""
+    lost = [item for item in causes if item["cause"] == DISCARDED]
+    if lost:
+        return f"the drive was not as the test made it: {'; '.join(map(sentence, lost))}"
     spoilt = {number for item in causes for begin, end in item["rounds"] for number in range(begin, min(end, rounds) + 1)}
     return f"all of its {rounds} rounds are spoilt: {'; '.join(map(sentence, causes))}" if rounds and len(spoilt) >= rounds else ""

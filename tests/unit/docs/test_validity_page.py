@@ -42,6 +42,6 @@ def test_every_cause_has_a_test_in_which_it_fires_and_one_in_which_it_is_silent(
 
 
 def test_the_page_lists_every_cause_that_a_record_may_name():
-    causes = {*world.MISSING, "health", "direct_io", "vendor_settings", "data", "hidden_capacity"}
+    causes = {*world.MISSING, "health", "direct_io", "write_cache", "vendor_settings", "data", "hidden_capacity"}
     listed = {name for row in rows("The drive and its world") for name in re.findall(r"^`(\w+)`", row[0])}
     assert listed == causes

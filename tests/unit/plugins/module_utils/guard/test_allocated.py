@@ -67,6 +67,19 @@ def test_a_scsi_drive_says_what_is_mapped(fake):
     assert [argv[-2] for argv in asked] == ["--lba=0", "--lba=100", "--lba=%d" % BLOCKS]
 
 
+@pytest.mark.parametrize("descriptors", [[(0, BLOCKS + 8, 0)], [(0, BLOCKS, 0), (8, BLOCKS - 8, 0)]])
+def test_no_drive_holds_more_than_its_size(fake, descriptors):
+    """A last descriptor may reach beyond the end, and extents may overlap."""
+    facts, _asked = scsi(fake, answer(*descriptors), answer())
+    assert facts.allocated_bytes == facts.identity["size_bytes"]
+
+
+def test_a_namespace_does_not_either():
+    facts = facts_of("nvme0n1")
+    allocated.from_namespace(facts, {"nsze": BLOCKS, "ncap": 4 * BLOCKS, "nuse": 2 * BLOCKS, "nsfeat": 1})
+    assert facts.allocated_bytes == facts.identity["size_bytes"]
+
+
 @pytest.mark.parametrize(
     "answers",
     [[(5, "", "Get LBA Status command: bad field in cdb\n")], [(127, "", "not found")], [(0, "gibberish", "")], [answer()], [answer((0, 0, 0))]],

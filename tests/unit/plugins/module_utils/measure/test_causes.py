@@ -28,6 +28,8 @@ SEEN = {
     "throttled_s": 0.0,
     "elapsed_s": 60.4,
     "idle_s": 0.4,
+    "suspended_s": 0.0,
+    "between_bytes": {"write": 0, "discard": 0},
     "clock_jump_s": 0.001,
 }
 SATA = {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
@@ -47,6 +49,9 @@ def kernel(read=1024, write=1024, discard=0):
     [
         ({}, {}),
         ({}, {"limits": {"nr_requests": None, "hw_queues": None, "device_depth": None}}),
+        # A label that is updated, and nobody counts.
+        ({}, {"between_bytes": {"write": 64 << 10, "discard": 0}}),
+        ({}, {"between_bytes": None}),
         # Eight probes of a slow drive, and 1 % of a fast one.
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8, 2)}),
         ({}, kernel(1024 + 20, 1024 + 20)),
@@ -67,7 +72,7 @@ def kernel(read=1024, write=1024, discard=0):
         ({}, {"merged_share": 0.9, "in_flight": 3.0}),
         ({}, {"in_flight": None}),
         ({}, {"throttled_s": None, "idle_s": None, "clock_jump_s": 0.0}),
-        ({}, {"fio_cpu": 0.94, "cpu_steal": 0.04, "throttled_s": 10.0, "idle_s": 4.9, "clock_jump_s": -1.9}),
+        ({}, {"fio_cpu": 0.94, "cpu_steal": 0.04, "throttled_s": 10.0, "idle_s": 4.9, "suspended_s": 0.9, "clock_jump_s": -1.9}),
     ],
 )
 def test_what_is_well_is_silent(cell, seen):
@@ -79,7 +84,9 @@ def test_what_is_well_is_silent(cell, seen):
     [
         ({}, kernel(1024 + 21, 1024), "other_io"),
         ({}, kernel(1024, 1024 + 21), "other_io"),
-        ({}, kernel(discard=0.001), "other_io"),
+        ({}, kernel(discard=0.001), "discarded"),
+        ({}, {"between_bytes": {"write": 0, "discard": 512}}, "discarded"),
+        ({}, {"between_bytes": {"write": 1 << 20, "discard": 0}}, "other_io"),
         # Another writer at half the load, of a slow drive.
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(0, 3)}, "other_io"),
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8.1, 2)}, "other_io"),
@@ -97,6 +104,7 @@ def test_what_is_well_is_silent(cell, seen):
         ({}, {"throttled_s": 13.0}, "host_limited"),
         ({}, {"cpu_idle": 0.0, "in_flight": 8.0}, "host_limited"),
         ({}, {"idle_s": 5.1}, "idle_gap"),
+        ({}, {"suspended_s": 1.5}, "suspended"),
     ],
 )
 def test_each_cause_spoils(cell, seen, cause):

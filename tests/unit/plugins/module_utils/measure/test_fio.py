@@ -48,7 +48,7 @@ def changed(*path_and_value):
 
 
 def test_a_good_result_is_accepted():
-    assert fio.problems(0, GOOD, "/dev/nvme0n1", ["write"], runtime_s=60) == []
+    assert fio.problems(0, GOOD, "/dev/nvme0n1", {"write": 1.0}, runtime_s=60) == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,8 @@ def test_a_good_result_is_accepted():
         (0, changed("jobs", 0, "error", 5), {}, "error 5"),
         (0, changed("jobs", []), {}, "no job"),
         (0, changed("jobs", 0, "write", side(0)), {}, "no write I/O"),
-        (0, GOOD, {"directions": ["read", "write"]}, "no read I/O"),
+        (0, GOOD, {"directions": {"read": 0.5, "write": 0.5}}, "no read I/O"),
+        (0, changed("jobs", 0, "write", side(0)), {"directions": {"read": 0.95, "write": 0.05}}, "no write I/O"),
         (0, changed("jobs", 0, "write", side(runtime_ms=58700)), {}, "ran for 58.70 s of 60 s"),
         (0, changed("global options", {"filename": "/dev/nvme0n10"}), {}, "not on /dev/nvme0n1"),
         (0, changed("global options", {}), {}, "no file"),
@@ -69,10 +70,22 @@ def test_a_good_result_is_accepted():
 def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, message):
     (found,) = [
         text
-        for text in fio.problems(rc, result, "/dev/nvme0n1", **dict({"directions": ["write"], "runtime_s": 60}, **asked))
+        for text in fio.problems(rc, result, "/dev/nvme0n1", **dict({"directions": {"write": 1.0}, "runtime_s": 60}, **asked))
         if message in text
     ]
     assert found
+
+
+@pytest.mark.parametrize(
+    "ios, share, believed",
+    [(20, 0.05, True), (400, 0.05, True), (405, 0.05, False), (8, 0.9, True), (10, 0.9, False), (1, 1.0, False), (0, 0.5, False)],
+)
+def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
+    """Of 20 I/Os with 5 % writes a third of all cells have no write."""
+    result = changed("jobs", 0, "read", dict(side(), total_ios=ios))
+    result["jobs"][0]["write"] = side(0)
+    found = fio.problems(0, result, "/dev/nvme0n1", {"write": share, "read": 1 - share})
+    assert (not [text for text in found if "no write" in text]) == believed
 
 
 @pytest.mark.parametrize("text", [json.dumps(GOOD), "fio: a warning\n" + json.dumps(GOOD), "one\ntwo\n" + json.dumps(GOOD)])

@@ -45,14 +45,19 @@ def test_ticks_of_the_cpus_that_fio_was_given(cpus, ticks):
     assert witness.cpu_ticks(PROC_STAT, cpus) == ticks
 
 
+def clocks(times, walls, boots):
+    told = {"monotonic": lambda: next(times), "time": lambda: next(walls), "clock_gettime": lambda _clock: next(boots)}
+    return types.SimpleNamespace(CLOCK_BOOTTIME=7, **told)
+
+
 def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
     files = {
         "/sys/block/sdx/stat": STAT, "/sys/block/sdx/queue/nr_requests": "64\n", "/sys/block/sdx/queue/iostats": "1\n", "/sys/block/sdx/mq/0/tags": "",
         "/sys/block/sdx/device/queue_depth": "32\n", "/proc/stat": PROC_STAT,
     }
     host = server(tmp_path, files)
-    times, walls = iter([10.0, 12.0]), iter([1000.0, 1005.0])
-    monkeypatch.setattr(witness, "time", types.SimpleNamespace(monotonic=lambda: next(times), time=lambda: next(walls)))
+    times, walls, boots = iter([10.0, 12.0]), iter([1000.0, 1005.0]), iter([20.0, 22.5])
+    monkeypatch.setattr(witness, "time", clocks(times, walls, boots))
     eyes = witness.Witness(host, "sdx", "0-1")
     before = eyes.look()
     server(tmp_path, {"/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 6 0 7 4011 3 0 64 1 0 0", "/proc/stat": PROC_STAT.replace(" 100 ", " 150 ")})
@@ -62,7 +67,7 @@ def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
     assert (seen["queued"], seen["in_flight"], seen["fio_cpu"]) == (4.0, 2.0, 0.155)
     assert (seen["cpu_idle"], seen["cpu_steal"], seen["elapsed_s"]) == (1.0, 0.0, 2.0)
     assert seen["limits"] == {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
-    assert (after.wall_s - before.wall_s, seen["throttled_s"]) == (5.0, None)
+    assert (after.wall_s - before.wall_s, after.boot_s - before.boot_s, seen["throttled_s"]) == (5.0, 2.5, None)
 
 
 def test_nothing_is_counted_with_iostats_off(tmp_path):
@@ -72,6 +77,27 @@ def test_nothing_is_counted_with_iostats_off(tmp_path):
     assert look.stat is None and look.cpu is None
     seen = witness.evidence({}, {"jobs": [JOB]}, look, look, None, eyes)
     assert seen["kernel_bytes"] is None and seen["in_flight"] is None and seen["cpu_idle"] is None
+
+
+def stat(writes=0, discards=0, fields=17):
+    """Counters of a drive that has written and discarded so many sectors."""
+    return [9, 1, 800, 5, 20, 2, 1600 + writes, 6, 0, 7, 11, 3, 0, 64 + discards, 1, 0, 0][:fields]
+
+
+@pytest.mark.parametrize(
+    "settled, now, told",
+    [
+        (stat(), stat(), {"write": 0, "discard": 0}),
+        (stat(), stat(8, 16), {"write": 4096, "discard": 8192}),
+        (stat(fields=11), stat(8, fields=11), {"write": 4096}),  # before Linux 4.18
+        (stat(9), stat(), None),  # the kernel counts anew, as after a purge that made the device again
+        (stat(), stat(fields=11), None),
+        (None, stat(), None),
+        (stat(), None, None),
+    ],
+)
+def test_what_a_drive_took_between_two_looks(settled, now, told):
+    assert witness.between(settled, now) == told
 
 
 def test_a_process_that_ended_still_tells_what_it_wrote():

@@ -15,7 +15,7 @@ FIRST = {
     "transport": "nvme", "temperature_c": 40, "highest_temperature_c": None, "warning_temperature_c": 70, "critical_temperature_c": 80, "critical_warning": 0,
     "warning_temp_min": 5, "critical_temp_min": 0, "throttle_counts": {"t1": 3, "t2": 0}, "throttle_s": {"t1": 9, "t2": 0}, "media_errors": 2, "error": "",
     "link_speed_gts": 16.0, "link_width": 4, "link_rate_gbit_s": None, "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
-    "link_policy": None, "pci_power": "D0", "power_state": {"number": 0, "works": True}, "direct_io": None,
+    "link_policy": None, "pci_power": "D0", "power_state": {"number": 0, "works": True}, "direct_io": None, "write_cache": "write back",
 }
 SATA = dict(
     FIRST, transport="sata", critical_warning=None, warning_temp_min=None, critical_temp_min=None, throttle_counts=None, throttle_s=None, link_rate_gbit_s=6.0,
@@ -34,6 +34,7 @@ def spoilt(first, **change):
 @pytest.mark.parametrize(
     "first, change, cause, says",
     [
+        (FIRST, {"write_cache": "write through"}, "write_cache", "its write cache changed from 'write back' to 'write through'"),
         (FIRST, {"link_width": 2}, "link", "its link fell from 16 GT/s x4 to 16 GT/s x2"),
         (FIRST, {"link_speed_gts": None, "link_width": None}, "link", "can no longer be seen"),
         (SATA, {"link_rate_gbit_s": 3.0}, "link", "its link fell from 6 to 3 Gb/s"),

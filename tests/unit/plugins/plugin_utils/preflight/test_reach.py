@@ -16,9 +16,14 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.history impor
 
 TB, MIB = 10**12, 1 << 20
 CELL = "rand-4k-w100-tc4-qd32"
+FRESH = {"method": "nvme_sanitize_block", "seconds": 9, "verified": True, "purge_class": "pts"}
+FRESH["verification"] = {"sentinels": 8, "survived": 0, "unreadable": 0}
+FILLED = {"passes": 2, "bytes_written": 8, "seconds": 1, "bandwidth_bytes_per_s": 8, "remainder_bytes": 0}
 MODEL = "QLC 61"
 # Fresh at 30,000 IOPS for one capacity of 7.68 TB, then 20,000.
 SEEN = Saturation(MODEL, 7_680 * 10**9, CELL, 7_680 * 10**9, 62_500.0, 82e6, "r1", "h1", "S9")
+# Another drive of the model, which took no less.
+OTHER = SEEN._replace(drive="S8")
 
 
 def planned(size=7_680 * 10**9, model=MODEL, plan=("wsat",), transport="nvme"):
@@ -28,7 +33,7 @@ def planned(size=7_680 * 10**9, model=MODEL, plan=("wsat",), transport="nvme"):
 
 
 def test_the_refusal_has_the_arithmetic_its_source_and_another_test():
-    (found,) = reach.findings(planned(), [SEEN])
+    (found,) = reach.findings(planned(), [SEEN, OTHER])
     text = found.text()
     for part in ("test wsat", "2 x 7.68 TB", "at least 39 h", "run r1", "7.68 TB in 17 h 22 min", "78.2 MiB/s", "no write saturation", "h1", "S1"):
         assert part in text, (part, text)
@@ -50,7 +55,15 @@ def test_the_refusal_has_the_arithmetic_its_source_and_another_test():
     ],
 )
 def test_what_is_not_proved_is_not_refused(known, made):
-    assert reach.findings(planned(**made), known) == []
+    assert reach.findings(planned(**made), known) == reach.warnings(planned(**made), known) == []
+
+
+@pytest.mark.parametrize("known", [[SEEN], [SEEN, SEEN._replace(run_id="r2", then_bytes_per_s=81e6)]])
+def test_one_drive_may_be_a_bad_one_of_its_model_and_is_only_a_warning(known):
+    assert reach.findings(planned(), known) == []
+    (warned,) = reach.warnings(planned(), known)
+    assert warned["level"] == "warning" and "run r1 measured" in warned["message"] and "steady-writes" in warned["remedy"]
+    assert reach.warnings(planned(), [*known, OTHER]) == []
 
 
 def test_what_is_offered_is_a_test_that_is_no_wsat_and_waits_for_nothing():
@@ -77,7 +90,8 @@ def results(folder, run_id, model=MODEL, cells=(CELL,), **changes):
     shown = {"min_capacity_multiple": 2, "confirm_windows": 1, "settle_s": 0, "user_capacity_bytes": SEEN.size_bytes, "averages": []}
     shown.update(written_before_bytes=SEEN.written_bytes, elapsed_before_s=SEEN.elapsed_s)
     test = {**common, "kind": "test", "test": "wsat", "attempt": 1, "title": "x", "started": common["time"], "finished": None, "outcome": "not_steady"}
-    test.update(reasons=[], rounds=9, steady_state=[window], saturation=shown, metrics={"write_bandwidth": 82e6}, purge=None, precondition=None)
+    test.update(reasons=[], rounds=9, steady_state=[window], saturation=shown, metrics={"write_bandwidth": 82e6}, precondition=None)
+    test["purge"] = FRESH
     test.update(not_applicable=[], **changes)
     (place / "results.jsonl").write_text("".join(json.dumps(record) + "\n" for record in (drive, test)))
 
@@ -88,6 +102,10 @@ def test_earlier_results_are_read_from_the_results_folder(tmp_path):
     results(tmp_path, "r3", cells=(CELL, "rand-4k-r100-tc4-qd32"))
     results(tmp_path, "r4", outcome="error")
     results(tmp_path, "r5", metrics={"write_bandwidth": None})
+    results(tmp_path, "r6", precondition=FILLED)
+    results(tmp_path, "r7", purge=None)
+    results(tmp_path, "r8", purge={**FRESH, "verified": False})
+    results(tmp_path, "r9", purge={**FRESH, "purge_class": "not_pts"})
     (tmp_path / "r5" / "results.jsonl").open("a").write('{"kind": "test", "written_before_bytes": 7, "torn')
     assert history.saturations(str(tmp_path), {MODEL}) == [SEEN]
     assert history.saturations(str(tmp_path), set()) == history.saturations(str(tmp_path / "none"), {MODEL}) == []

@@ -90,6 +90,10 @@ def test_csv_has_a_row_for_each_drive_and_test(mixed):
     assert float(rows[0]["write_iops"]) == pytest.approx(41_200, rel=0.05)
     assert (rows[0]["purge_class"], rows[0]["purge_verified"], rows[0]["from_fresh"]) == ("not_pts", "True", "False")
     assert (rows[1]["precondition_passes"], rows[1]["precondition_data"]) == ("2", "random") and not rows[0]["precondition_passes"]
+    # Two passes over 1 % of a drive are told from two over all of it.
+    records = [json.loads(line) for line in (mixed / "results.jsonl").read_text().splitlines()]
+    (filled,) = [record["precondition"] for record in records if (record.get("drive"), record.get("test")) == ("SIM0001", "iops")]
+    assert int(rows[1]["precondition_bytes_written"]) == filled["bytes_written"] and rows[1]["active_range_pct"] == "100"
     assert rows[-1]["verdict"] == "not_tested"
 
 

@@ -169,6 +169,24 @@ def test_verdict_and_its_reason(records, verdict, reason):
         ({"metric": "write_iops", "min": "many"}, "error", "criterion write_iops min many: min is not a number"),
         ({"metric": "write_iops", "min": float("nan")}, "error", "criterion write_iops min nan: min is not a number"),
         ({"metric": "write_iops", "minimum": 1, "max": 1e9}, "error", None),
+        # A limit that only another unit explains.
+        (
+            {"metric": "write_bandwidth", "min": 500},
+            "error",
+            "criterion write_bandwidth min 500: min: 500 bytes/s is less than any drive does; bandwidths are in bytes/s (500 MB/s: 500e6)",
+        ),
+        (
+            {"metric": "write_p99_latency_us", "max": 0.8},
+            "error",
+            "criterion write_p99_latency_us max 0.8: max: 0.8 µs is less than any drive takes; latencies are in µs (2 ms: 2000)",
+        ),
+        ({"metric": "write_p99_latency_ms", "max": 2}, "error", "criterion write_p99_latency_ms max 2 has no figure to be held against: wsat gave no write_p99_latency_ms"),
+        ({"metric": "write_iops", "min": 800}, "pass", None),
+        ({"metric": "write_iops", "max": 800}, "pass", None),
+        ({"metric": "write_iops", "min": 800.0000001}, "fail", None),
+        ({"metric": "write_iops", "min": 900, "max": 700}, "fail", None),
+        ({"metric": "write_iops", "min": True}, "error", "criterion write_iops min True: min is not a number"),
+        ({"metric": "write_iops", "min": "inf"}, "error", "criterion write_iops min inf: min is not a number"),
         ("write_iops > 500", "error", "criterion 'write_iops > 500' is not a mapping with metric and min or max"),
     ],
 )
@@ -231,6 +249,37 @@ def test_a_criterion_without_a_test_needs_one_test_that_has_the_metric():
     judged = one(records, tests=("wsat", "tp"), criteria=[{"metric": "write_iops", "min": 500}])
     assert [test["verdict"] for test in judged["tests"]] == ["pass", "pass"]
     assert judged["verdict"] == "pass"
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), "none"])
+@pytest.mark.parametrize("named", [{}, {"test": "wsat"}])
+def test_a_figure_that_is_not_there_is_no_pass(named, value):
+    """Without a named test one with a figure is enough only where the others don't have the metric at all."""
+    other = test_record(test="iops")
+    records = [drive_record(), test_record(metrics={"write_iops": value}), other]
+    found = one(records, tests=("wsat", "iops"), criteria=[{"metric": "write_iops", "min": 500, **named}])
+    assert found["verdict"] == "invalid" and "write_iops has no figure" in found["reasons"][0]
+
+
+@pytest.mark.parametrize(
+    ("identity", "verdict"),
+    [
+        (None, "invalid"),
+        ({}, "invalid"),
+        ({"serial": "S1", "model": None}, "invalid"),
+        ({"serial": "S1", "model": "", "transport": "nvme"}, "invalid"),
+        ({"model": None, "transport": "loop"}, "pass"),
+        ({"model": "Other", "transport": "nvme"}, "pass"),
+        ({"model": MODEL}, "fail"),
+    ],
+)
+def test_a_drive_without_a_model_does_not_escape_the_criteria_of_models(identity, verdict):
+    criteria = [{**WSAT_MIN, "min": 100}, {**WSAT_MIN, "min": 5000, "model": "MTFD*"}]
+    found = one([drive_record(identity=identity), test_record()], criteria=criteria)
+    assert found["verdict"] == verdict
+    assert verdict != "invalid" or "tells no model" in found["reasons"][0]
+    # What is for every model needs none.
+    assert one([drive_record(identity=identity), test_record()])["verdict"] == "pass"
 
 
 def test_complete_is_valid_where_no_steady_state_was_asked():

@@ -32,6 +32,10 @@ def record(*causes, window=(6, 8), rounds=9):
         (record(cause((6, 8), level="unknown")), {}, False, ""),
         (record(cause((6, 8), level="unknown")), {}, True, "holds spoilt rounds"),
         (record(cause((6, 8), level="told")), {}, True, ""),
+        # What was discarded stays so: no round after it counts.
+        (record(cause((1, 1), name="discarded")), {}, False, "discarded in round 1"),
+        (record(cause((9, 9), name="discarded")), RULE, False, ""),
+        (record(cause((3, 3), name="discarded"), window=None, rounds=3), None, False, "not as the test made it"),
         # Without a rule the clean rounds count.
         (record(cause((1, 2)), window=None, rounds=3), None, False, ""),
         (record(cause((1, 2)), cause((3, 9), name="idle_gap"), window=None, rounds=3), None, False, "all of its 3 rounds are spoilt"),

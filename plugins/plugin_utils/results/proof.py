@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host's journal proves of the figures that it tells: they are computed again from its cells, rounds and histograms. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure import causes, fio, histogram, steady_state
+from ...module_utils.measure.rounds import FITTED_END, fitted_end
+from ..common.values import number
+from .recheck import same
+
+Mapping = t.Mapping[str, t.Any]
+# What the record of a test and the end of its test in the journal both tell.
+TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
+COUNTED = ("steady", "complete")
+MOST_SAID = 3
+
+
+class Proof:
+    """One attempt at one test of one drive, event by event.
+
+    cells: of its rendered test, by id. about: of the test in run.json. limits: of causes (ssd_validity_limits); None: nobody knows
+    which, so causes are not looked for again. After test_finished: `wrong`, what contradicts what is told, and `unproved`, what could
+    not be computed again, as sentences; `told`: what the journal says of TOLD_TWICE.
+    """
+
+    def __init__(self, cells: t.Mapping[str, Mapping], about: Mapping, limits: causes.Limits | None, strict: bool = False) -> None:
+        self._cells, self._about, self._limits, self._strict = cells, about, limits, strict
+        self._metrics: dict[tuple[int, str], Mapping] = {}
+        self._written: dict[int, int] = {}
+        self._rounds: dict[int, Mapping] = {}
+        self._spoilt: dict[int, str] = {}
+        self._histograms: dict[str, dict[str, Mapping]] = {}
+        self.wrong: list[str] = []
+        self.unproved: list[str] = []
+        self.told: Mapping | None = None
+
+    def take(self, event: Mapping) -> None:
+        """Add a journal record of this attempt."""
+        kind = event["event"]
+        if kind == "cell" and event.get("accepted"):
+            self._take_cell(event)
+        elif kind == "round":
+            before = self._rounds.get(event["round"] - 1)
+            if event["round"] in self._rounds or (event["round"] > 1 and before is None):
+                self.wrong.append(f"its journal has round {event['round']} twice or out of order")
+            elif before and (event["bytes_written"] < before["bytes_written"] or event["elapsed_s"] < before["elapsed_s"]):
+                self.wrong.append(f"round {event['round']} ended before the one before it, or with less written")
+            self._rounds[event["round"]] = event
+        elif kind == "histogram":
+            self._histograms.setdefault(event["cell"], {})[event["direction"]] = event
+        elif kind == "test_finished":
+            self.told = {key: event.get(key) for key in TOLD_TWICE}
+            if event["outcome"] in COUNTED:
+                self._judge(event)
+            self._metrics, self._rounds, self._histograms = {}, {}, {}
+
+    def _take_cell(self, event: Mapping) -> None:
+        place = event["round"], event["cell"]
+        if place in self._metrics:
+            self.wrong.append(f"its journal has cell {event['cell']} of round {event['round']} twice")
+        self._metrics[place] = fio.metrics(event.get("read"), event.get("write"))
+        self._written[event["round"]] = self._written.get(event["round"], 0) + ((event.get("write") or {}).get("bytes") or 0)
+        levels = (causes.SPOILS, causes.UNKNOWN) if self._strict else (causes.SPOILS,)
+        found = [item["message"] for item in event.get("causes") or [] if item["level"] in levels] + self._causes(event)
+        if found:
+            self._spoilt.setdefault(event["round"], f"round {event['round']}, {event['cell']}: {found[0]}")
+
+    def _causes(self, event: Mapping) -> list[str]:
+        """What spoils a cell by the evidence that the host kept of it."""
+        cell, seen = self._cells.get(event["cell"]), event.get("seen")
+        if self._limits is None or not seen or not cell or not cell.get("threads") or not cell.get("queue_depth"):
+            return []
+        try:
+            found = causes.find(cell, seen, self._limits, self._strict)
+        except (KeyError, TypeError, ZeroDivisionError):  # a record of an older form
+            return []
+        return [item.message for item in found if item.level == causes.SPOILS]
+
+    def _judge(self, event: Mapping) -> None:
+        numbers = self._window(event)
+        span = [n for n in range(numbers[0], numbers[-1] + 1) if n not in self._spoilt] if numbers else []
+        if not numbers or any((n, cell["cell"]) not in self._metrics for n in numbers for cell in event["cells"]):
+            self.unproved.append("its figures were not computed again: its journal lacks cells of the rounds that count")
+            return
+        self._judge_window(event, numbers)
+        for cell in event["cells"]:
+            self._judge_cell(cell["cell"], cell["metrics"], numbers, span)
+        self._judge_first(event)
+
+    def _window(self, event: Mapping) -> list[int]:
+        """The rounds that the figures stand on: those of the window, or all that are clean."""
+        windows = [window["window_rounds"] for window in event["steady_state"] if window.get("window_rounds")]
+        return list(windows[0]) if windows else [n for n in range(1, event["rounds"] + 1) if n not in self._spoilt]
+
+    def _judge_window(self, event: Mapping, numbers: list[int]) -> None:
+        """The values of the tracked variables, what was written before, and that nothing spoilt the rounds."""
+        for window in event["steady_state"]:
+            cell, metric = window["cell"], window["metric"]
+            seen = [self._metrics.get((n, cell), {}).get(metric) for n in window.get("window_rounds") or []]
+            values = window.get("window_values") or []
+            if len(seen) != len(values) or not all(same(one or 0.0, other) for one, other in zip(seen, values)):
+                self.wrong.append(f"the window of {cell} {metric} is said to be {values}, its cells give {seen}")
+        rule = self._about.get("steady_state") or {}
+        length = (rule.get("window") or 0) * (rule.get("sample_every") or 1)
+        first = max(1, numbers[0] - (rule.get("confirm_windows") or 0) * length)
+        spoilt = [text for n, text in sorted(self._spoilt.items()) if first <= n <= numbers[-1]] if event["steady_state"] else []
+        self.wrong += [f"rounds that count are spoilt by what the host kept of them: {spoilt[0]}"] if spoilt else []
+        if event.get("saturation"):
+            self._judge_before(event["saturation"], first)
+
+    def _judge_before(self, shown: Mapping, first: int) -> None:
+        """What was written before the first window that counts."""
+        before = self._rounds.get(first - 1, {"bytes_written": 0, "elapsed_s": 0.0})
+        written = sum(self._written.get(n, 0) for n in range(1, first))
+        most = min(before["bytes_written"], written)
+        if shown["written_before_bytes"] > most:
+            self.wrong.append(f"{shown['written_before_bytes']} bytes are said to be written before round {first}, its cells give {most}")
+        if shown["elapsed_before_s"] > before["elapsed_s"] + 0.001:
+            self.wrong.append(f"round {first} is said to begin after {shown['elapsed_before_s']} s, its rounds give {before['elapsed_s']}")
+
+    def _judge_cell(self, cell: str, told: Mapping, numbers: list[int], span: list[int]) -> None:
+        """A cell's metrics over the window: means of its rounds, maxima that no round is above, percentiles of its histograms."""
+        rounds = [self._metrics[n, cell] for n in numbers]
+        for name in rounds[0] if rounds else ():
+            values = [metrics.get(name) for metrics in rounds]
+            if name not in told or None in values:
+                continue
+            if "max_latency" in name:
+                highest = max([self._metrics[n, cell].get(name) or 0.0 for n in span if (n, cell) in self._metrics] or [0.0])
+                right = (number(told[name]) or 0.0) >= highest
+            else:
+                highest = sum(values) / len(values)
+                right = same(told[name], highest)
+            if not right:
+                self._say(cell, name, told[name], highest)
+        self._judge_tails(cell, told, span)
+
+    def _judge_tails(self, cell: str, told: Mapping, span: list[int]) -> None:
+        kept = self._histograms.get(cell, {})
+        asked = [name for name, value in told.items() if value is not None and histogram.is_of_histograms(name)]
+        lacking = [name for name in asked if histogram.side_of(name) not in (*kept, "")]
+        if lacking or (asked and not kept):
+            names = ", ".join((lacking or asked)[:MOST_SAID])
+            self.unproved.append(f"{cell}: {names} were not computed again: no histogram was kept of it")
+            return
+        if any((item["first_round"], item["last_round"]) != (span[0], span[-1]) for item in kept.values() if span):
+            self.wrong.append(f"{cell}: its histograms are not of the rounds that count, {span[0]} to {span[-1]}")
+            return
+        bins = {side: {int(value): count for value, count in item["bins"].items()} for side, item in kept.items()}
+        again = histogram.metrics(bins, self._about.get("latency_targets_us") or [])
+        for name in asked:
+            if name in again and not same(told[name], again[name]):
+                self._say(cell, name, told[name], again[name])
+
+    def _judge_first(self, event: Mapping) -> None:
+        """The test's own metrics are those of the first tracked cell, and where the fitted lines of its windows end."""
+        windows, cells = event["steady_state"], {item["cell"]: item["metrics"] for item in event["cells"]}
+        first = windows[0]["cell"] if windows else next(iter(cells), "")
+        ends = {(window["cell"], window["metric"]): _end(window["window_values"]) for window in windows}
+        for window in windows:
+            end = ends[window["cell"], window["metric"]]
+            if "fitted_end" in window and not same(window["fitted_end"], end):
+                self._say(window["cell"], window["metric"] + FITTED_END, window["fitted_end"], end)
+        of_first = {metric + FITTED_END: end for (cell, metric), end in ends.items() if cell == first}
+        again = dict(cells.get(first, {}), **of_first)
+        for name, value in event["metrics"].items():
+            if name in again and not same(value, again[name]):
+                self._say(first, name, value, again[name])
+
+    def _say(self, cell: str, name: str, told: t.Any, again: t.Any) -> None:
+        self.wrong.append(f"{cell}: {name} is said to be {told}, what the host kept gives {again}")
+
+
+def problem(record: Mapping, strict: bool = False) -> str:
+    """Why a steady or complete record can't count by its journal; "" when it may, or where no journal was looked at.
+
+    record: with `proof`, of a Proof. strict: what could not be computed again does not count (ssd_unknown_causes).
+    """
+    proof = record.get("proof")
+    if proof is None:
+        return ""
+    told = proof.told or {}
+    other = [key for key in TOLD_TWICE if proof.told is not None and _text(record.get(key)) != _text(told.get(key))]
+    said = [f"its journal tells another {', '.join(other)}"] if other else []
+    said += proof.wrong + (lacking(record) if strict else [])
+    return "; ".join(said[:MOST_SAID])
+
+
+def lacking(record: Mapping) -> list[str]:
+    """What could not be computed again of a record that counts, as sentences."""
+    proof = record.get("proof")
+    if proof is None or record.get("outcome") not in COUNTED:
+        return []
+    return list(proof.unproved) if proof.told else ["its figures were not computed again: its journal was not collected"]
+
+
+def _end(values: t.Sequence[float]) -> float | None:
+    """Where the fitted line of a window ends."""
+    return fitted_end(steady_state.evaluate(values, len(values)))
+
+
+def _text(value: t.Any) -> t.Any:
+    """Values that JSON tells alike: what is missing and what is null or empty."""
+    return value if value not in ({}, []) else None

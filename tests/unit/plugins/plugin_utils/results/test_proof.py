@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's own figures are worth what its journal gives when they are computed again from it."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof
+
+SIZE = 100 * 4096
+CELL = {"id": "c", "threads": 1, "queue_depth": 4, "runtime_s": 60, "read_pct": 0}
+RULE = {
+    "tracked": [{"cell": "c", "metric": "write_iops"}], "window": 5, "range_limit": 0.2, "slope_limit": 0.1, "sample_every": 1,
+    "min_capacity_multiple": 2, "confirm_windows": 1, "settle_s": 0,
+}
+TEST = {"cells": [CELL], "rounds": {"max": 40}, "steady_state": RULE, "latency_targets_us": [1000]}
+SEEN = {
+    "fio_bytes": {"read": 0, "write": 50 * 4096}, "process_bytes": None, "kernel_bytes": {"read": 0, "write": 50 * 4096, "discard": 0},
+    "merged_share": 0.0, "run_s": 60.0, "mean_latency_s": 0.004, "queued": 3.9, "in_flight": 3.8, "fio_cpu": 0.1, "cpus": 2, "cpu_idle": 0.9,
+    "limits": {"nr_requests": 64, "hw_queues": 1, "device_depth": None}, "cpu_steal": 0.0, "throttled_s": 0.0, "elapsed_s": 60.5, "idle_s": 0.1,
+    "suspended_s": 0.0, "clock_jump_s": 0.0,
+}
+COMMON = {"drive": "d", "test": "t", "attempt": 1}
+
+
+def side(number):
+    """A round's writes: 50 I/Os, the tenth of them slow."""
+    bins = {histogram.value_of(histogram.bin_of(ns)): count for ns, count in ((900_000 + 1000 * number, 45), (4_000_000, 5))}
+    return bins, {
+        "iops": 350.0 + number % 3, "bandwidth_bytes_per_s": 4096 * 350, "ios": 50, "bytes": 50 * 4096, "mean_latency_us": 1000.0 + number,
+        "max_latency_us": 4000.0 + number, "percentiles_us": {},
+    }
+
+
+def journal(test=TEST, spoilt=()):
+    """The events of an honest host. spoilt: rounds that another user of the drive spoiled."""
+    rounds, events, written = Rounds({"after_steady_rounds": 0, **test}, SIZE), [], 0
+    while not rounds.finished():
+        number = rounds.count + 1
+        bins, write = side(number)
+        written += write["bytes"]
+        found = [{"cause": "other_io", "level": "spoils", "message": "somebody else wrote"}] if number in spoilt else []
+        events.append(dict(COMMON, event="cell", round=number, cell="c", accepted=True, read=None, write=write, seen=SEEN, causes=found))
+        rounds.add({"c": fio.metrics(None, write)}, written, 60.0 * number, {"c": {"write": bins}}, number in spoilt)
+        events.append(dict(COMMON, event="round", round=number, tracked=rounds.tracked(), bytes_written=written, elapsed_s=60.0 * number))
+    kept = [dict(item, event="histogram", **COMMON) for item in rounds.histograms()]
+    averages, windows = rounds.averages(), rounds.steady_state()
+    ends = {window["metric"] + FITTED_END: window["fitted_end"] for window in windows}
+    outcome, reasons = rounds.outcome()
+    told = dict(outcome=outcome, reasons=reasons, rounds=rounds.count, steady_state=windows, saturation=rounds.saturation(), validity=[], cells=averages)
+    end = dict(COMMON, event="test_finished", metrics=dict(averages[0]["metrics"], **ends), **told)
+    return copy.deepcopy(events + kept + [end])
+
+
+def proved(events, limits=causes.Limits(), test=TEST):
+    made = proof.Proof({"c": CELL}, test, limits)
+    for event in events:
+        made.take(event)
+    return made
+
+
+def record_of(events):
+    return {**{key: events[-1].get(key) for key in proof.TOLD_TWICE}, "proof": proved(events)}
+
+
+@pytest.mark.parametrize("spoilt", [(), (3,), (7, 12)])
+@pytest.mark.parametrize("test", [TEST, dict(TEST, steady_state=dict(RULE, sample_every=2)), dict(TEST, steady_state=None, rounds={"max": 6})])
+def test_what_an_honest_host_tells_stands(test, spoilt):
+    events = journal(test, spoilt)
+    made = proved(events, test=test)
+    assert events[-1]["outcome"] in proof.COUNTED and (made.wrong, made.unproved) == ([], [])
+
+
+def last(events, kind):
+    return [event for event in events if event["event"] == kind][-1]
+
+
+def shift_bins(events):
+    kept = last(events, "histogram")
+    kept["bins"] = {str(histogram.value_of(histogram.bin_of(2 * int(value)))): count for value, count in kept["bins"].items()}
+
+
+def told(place, key, value):
+    def change(events):
+        end = events[-1]
+        target = {"metrics": end["metrics"], "cell": end["cells"][0]["metrics"], "window": end["steady_state"][0], "before": end["saturation"]}[place]
+        target[key] = value(target[key]) if callable(value) else value
+
+    return change
+
+
+def told_everywhere(key, value):
+    def change(events):
+        told("metrics", key, value)(events)
+        told("cell", key, value)(events)
+
+    return change
+
+
+def seen(changes):
+    def change(events):
+        last(events, "cell")["seen"] = {**SEEN, **changes}
+
+    return change
+
+
+def spoilt_and_not_told(events):
+    last(events, "cell")["causes"] = [{"cause": "idle_gap", "level": "spoils", "message": "the drive idled"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (told_everywhere("write_p90_latency_us", 500.0), "write_p90_latency_us is said to be 500.0"),
+        (told_everywhere("write_p50_latency_us", 1.0), "write_p50_latency_us"),
+        (told_everywhere("write_within_1ms_pct", 99.9), "write_within_1ms_pct"),
+        (told_everywhere("write_ios", 10**9), "write_ios"),
+        (told_everywhere("write_mean_latency_us", 3.0), "write_mean_latency_us"),
+        (told_everywhere("write_max_latency_us", 3.0), "write_max_latency_us"),
+        (told_everywhere("write_iops", 9000.0), "write_iops is said to be 9000.0"),
+        (told("metrics", "write_bandwidth", 9e9), "write_bandwidth"),
+        (told("metrics", "write_iops_fitted_end", 480.0), "write_iops_fitted_end"),
+        (told("window", "fitted_end", 480.0), "write_iops_fitted_end"),
+        (told("window", "window_values", [500.0] * 5), "the window of c write_iops is said to be"),
+        (told("window", "window_rounds", lambda rounds: [n - 4 for n in rounds]), "the window of c write_iops is said to be"),
+        (told("before", "written_before_bytes", 10**9), "bytes are said to be written before round"),
+        (told("before", "elapsed_before_s", 1e6), "is said to begin after"),
+        (shift_bins, "latency_us is said to be"),
+        (spoilt_and_not_told, "rounds that count are spoilt"),
+        (seen({"kernel_bytes": {"read": 0, "write": 2 << 30, "discard": 0}}), "somebody else wrote"),
+        (seen({"queued": 1.0}), "in flight of 4 asked"),
+        (lambda events: events.insert(3, events[1]), "twice or out of order"),
+        (lambda events: events.insert(0, events.pop(5)), "twice or out of order"),
+        (lambda events: events.insert(2, events[0]), "twice"),
+    ],
+)
+def test_what_the_journal_contradicts_does_not_count(change, says):
+    events = journal()
+    change(events)
+    said = proof.problem(record_of(events))
+    assert says in said
+
+
+@pytest.mark.parametrize("key", ["metrics", "steady_state", "validity", "outcome"])
+def test_the_record_and_the_journal_tell_the_same(key):
+    record = record_of(journal())
+    assert proof.problem(record) == ""
+    assert proof.problem({**record, key: [{"x": 1}]}).startswith(f"its journal tells another {key}")
+
+
+@pytest.mark.parametrize(
+    ("lost", "says"),
+    [
+        ("cell", "its journal lacks cells of the rounds that count"),
+        ("histogram", "no histogram was kept of it"),
+        ("test_finished", "its journal was not collected"),
+    ],
+)
+def test_what_cannot_be_computed_again_is_said(lost, says):
+    events = journal()
+    kept = [event for event in events if event["event"] != lost]
+    record = {**record_of(events), "proof": proved(kept)}
+    assert says in " ".join(proof.lacking(record)) and proof.problem(record) == ""
+    assert lost == "test_finished" or says in proof.problem(record, strict=True)
+
+
+def test_without_the_limits_of_the_run_causes_are_not_looked_for_again():
+    events = journal()
+    seen({"queued": 1.0})(events)
+    assert proved(events, limits=None).wrong == []
+
+
+def test_the_judge_asks():
+    run = {"tests": {"t": {"steady_state": RULE}}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"model": "M", "size_bytes": SIZE}}
+    events = journal()
+    honest = {"kind": "test", "host": "h", "drive": "d", "test": "t", **record_of(events)}
+    assert judge.judge(run, [drive, honest])["drives"][0]["verdict"] == "pass"
+    told_everywhere("write_p90_latency_us", 500.0)(events)
+    lying = {"kind": "test", "host": "h", "drive": "d", "test": "t", **record_of(events)}
+    found = judge.judge(run, [drive, lying])["drives"][0]
+    assert found["verdict"] == "invalid" and "what the host kept gives" in found["reasons"][0]
