@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A long bench in shares: several simulated drives at once, each result a line of a file, what is there already left out.
+"""A long bench in shares: several simulated drives at once, each result a line of a file, what it holds left out.
 
-A simulated drive sleeps for most of the time, so a machine's CPUs serve several at once; each line has the load average that it began
-with, so that a reader sees what else went on.
+A simulated drive sleeps for most of the time, so a machine's CPUs serve several at once; each line has the load average
+at its end, so that a reader sees what else went on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def add_arguments(parser, drives):
     """--share, --drives and --results."""
     parser.add_argument("--share", type=share_of, default=(1, 1), help="run only this share, such as 2/8 (default: all)")
     parser.add_argument("--drives", type=int, default=drives, help="simulated drives at a time")
-    parser.add_argument("--results", type=Path, help="append results to this file, and leave out those that it holds")
+    parser.add_argument("--results", type=Path, help="append results to this file; what it holds is not run again")
 
 
 def wanted(count, share, done=()):
@@ -53,20 +53,22 @@ def read(path):
 
 
 def run(work, numbers, drives, results):
-    """Have `work(lane, numbers, tell)` do its numbers in so many processes, each with what it makes itself; the results file's content.
+    """Have `work(lane, numbers, tell)` do its numbers in so many processes; what the results file holds then.
 
-    work: calls tell({number, …}) for each number. Raises RuntimeError when a process of them failed.
+    work: makes what it needs itself, and calls tell({number, …}) for each number. Raises RuntimeError when a process of them failed.
     """
     results.parent.mkdir(parents=True, exist_ok=True)
     lanes = [numbers[lane::drives] for lane in range(min(drives, len(numbers)))]
-    processes = [multiprocessing.get_context("fork").Process(target=work, args=(lane, mine, teller(results))) for lane, mine in enumerate(lanes)]
+    make, tell = multiprocessing.get_context("fork").Process, teller(results)
+    processes = [make(target=work, args=(lane, mine, tell)) for lane, mine in enumerate(lanes)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
     failed = [process.exitcode for process in processes if process.exitcode]
     if failed:
-        raise RuntimeError(f"{len(failed)} of {len(processes)} processes ended with {failed}; what was measured is in {results}")
+        said = f"{len(failed)} of {len(processes)} processes ended with {failed}"
+        raise RuntimeError(f"{said}; what was measured is in {results}")
     return read(results)
 
 

@@ -26,6 +26,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 import false_alarms  # noqa: E402  # pylint: disable=wrong-import-position
+import shares  # noqa: E402  # pylint: disable=wrong-import-position
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
@@ -219,6 +220,16 @@ def test_a_sample_of_undisturbed_cells(tmp_path):
     """tests/bench/false_alarms.py runs 2,000 of them."""
     count, alarms, _messages = false_alarms.run(tmp_path, 20, 200)
     assert count >= 10 and not {key: number for key, number in alarms.items() if key[1] in ("spoils", "refused", "unknown")}
+
+
+def test_a_bench_in_shares_measures_all_of_it_once(tmp_path):
+    results = tmp_path / "results.jsonl"
+    for share in ("1/3", "3/3", "2/3", "1/3"):
+        numbers = shares.wanted(10, shares.share_of(share), shares.read(results))
+        done = shares.run(lambda lane, mine, tell: [tell({"number": n, "lane": lane}) for n in mine], numbers, 2, results)
+    assert sorted(done) == list(range(10)) and len(results.read_text().splitlines()) == 10
+    results.write_text(results.read_text() + '{"number": 3, "torn')
+    assert shares.wanted(12, (1, 1), shares.read(results)) == [10, 11]
 
 
 class Disturber(threading.Thread):

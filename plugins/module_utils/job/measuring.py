@@ -16,7 +16,7 @@ from .station import Station
 
 
 class Discarded(Exception):
-    """Somebody else gave blocks of the drive back: neither this test nor one that builds on it measures what it asks for."""
+    """Somebody else gave blocks of the drive back: neither this test nor one that builds on it can count."""
 
 
 class Measuring:

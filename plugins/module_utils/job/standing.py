@@ -38,7 +38,8 @@ def prepares(test: Mapping) -> bool:
 
 def failed(name: str) -> str:
     """Why what builds on a test is not measured."""
-    return "not measured: test {0} before it did not get through its purge and fill, so nobody knows what the drive holds".format(name)
+    text = "not measured: test {0} before it did not get through its purge and fill, so nobody knows what the drive holds"
+    return text.format(name)
 
 
 def discarded(name: str, seen: str) -> str:
@@ -56,7 +57,8 @@ def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping]) -> str:
         spec = specs.get(end.get("test") or "") if end["event"] == "test_finished" else None
         if spec and prepares(spec):
             attempt = (end["test"], end.get("attempt"))
-            done = {record["event"]: record for record in history if (record.get("test"), record.get("attempt")) == attempt}
+            mine = [record for record in history if (record.get("test"), record.get("attempt")) == attempt]
+            done = {record["event"]: record for record in mine}
             purged = spec["purge"]["method"] == "none" or (done.get("purge") or {}).get("verified")
             filled = not spec.get("precondition") or _is_filled(done.get("precondition"))
             why = "" if purged and filled else failed(end["test"])

@@ -74,7 +74,7 @@ class Cause(t.NamedTuple):
 
 def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
     """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is unknown spoils too."""
-    found = _discarded(seen, limits) + _between(seen, limits) + _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
+    found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits) + _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
     return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
 
 
@@ -96,6 +96,15 @@ def _between(seen: Mapping, limits: Limits) -> list[Cause]:
         return []
     text = "somebody else wrote {0:.1f} MiB before this cell: end what uses the drive"
     return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0 ** 20))]
+
+
+def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
+    """I/O on other namespaces of the controller: none of ours are measured at the same time (preflight)."""
+    others = seen.get("beside_bytes") or 0
+    if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
+        return []
+    text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: end what uses them"
+    return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0 ** 20))]
 
 
 def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:

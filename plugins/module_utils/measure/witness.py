@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import typing as t
 
@@ -22,12 +23,15 @@ IDLE, STEAL, CPU_FIELDS = (3, 4), 7, 8
 # /proc/PID/io: what a process had the kernel fetch from or send to block devices, by all of its threads.
 PROCESS = {"read_bytes": "read", "write_bytes": "write"}
 
+# Not nvme0c1n1: a path of a namespace, whose I/O is the namespace's own.
+_NAMESPACE = re.compile(r"nvme[0-9]+n[0-9]+")
+
 Mapping = t.Mapping[str, t.Any]
 
 
 class Look(t.NamedTuple):
     """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's CPUs; throttled: cgroup.throttled_s;
-    boot_s: as time_s, but it goes on while the machine sleeps."""
+    boot_s: as time_s, but it goes on while the machine sleeps; beside: bytes read and written of other namespaces."""
 
     time_s: float
     wall_s: float
@@ -35,6 +39,7 @@ class Look(t.NamedTuple):
     cpu: t.Optional[t.Tuple[int, int, int]]
     throttled: t.Dict[str, float]
     boot_s: float
+    beside: t.Optional[int] = None
 
 
 class Witness:
@@ -44,11 +49,15 @@ class Witness:
         self._host = host
         self._base = "/sys/block/{0}/".format(name)
         self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
+        self._beside = beside(host, name)
 
     def look(self) -> Look:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
-        return Look(time.monotonic(), time.time(), self.stat(), cpu, throttled, time.clock_gettime(time.CLOCK_BOOTTIME))
+        others = [counters(self._host.get("/sys/block/{0}/stat".format(name)) or "") for name in self._beside]
+        told = sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SECTOR_BYTES
+        boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+        return Look(time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None)
 
     def stat(self) -> list[int] | None:
         """The drive's counters alone; None where the kernel does not count."""
@@ -68,6 +77,15 @@ class Witness:
     def cpu_count(self) -> int:
         """How many CPUs fio was given."""
         return len(self._cpus)
+
+
+def beside(host: Host, name: str) -> list[str]:
+    """The other namespaces of an NVMe drive's controller, or of its subsystem: they share what it is made of."""
+    if not _NAMESPACE.fullmatch(name):
+        return []
+    home = host.realpath("/sys/block/{0}/device".format(name))
+    named = [other for other in host.listdir("/sys/block") if other != name and _NAMESPACE.fullmatch(other)]
+    return [other for other in named if host.realpath("/sys/block/{0}/device".format(other)) == home]
 
 
 def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dict[str, int] | None:
@@ -135,4 +153,5 @@ def evidence(cell: Mapping, result: Mapping, before: Look, after: Look, process:
         "cpu_steal": round(cpu[2] / cpu[0], 4) if cpu and cpu[0] else None,
         "throttled_s": round(max(held), 4) if held else None,
         "elapsed_s": round(elapsed_s, 3),
+        "beside_bytes": None if None in (before.beside, after.beside) else max(0, after.beside - before.beside),
     }

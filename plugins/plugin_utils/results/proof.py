@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host's journal proves of the figures that it tells: they are computed again from its cells, rounds and histograms. Pure."""
+"""What a host's journal proves of its figures: they are computed again from cells, rounds and histograms. Pure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ Mapping = t.Mapping[str, t.Any]
 TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
 COUNTED = ("steady", "complete")
 MOST_SAID = 3
+NOT_AGAIN = "its figures were not computed again: {0}"
 
 
 class Proof:
     """One attempt at one test of one drive, event by event.
 
-    cells: of its rendered test, by id. about: of the test in run.json. limits: of causes (ssd_validity_limits); None: nobody knows
-    which, so causes are not looked for again. After test_finished: `wrong`, what contradicts what is told, and `unproved`, what could
-    not be computed again, as sentences; `told`: what the journal says of TOLD_TWICE.
+    cells: of its rendered test, by id. about: of the test in run.json. limits: of causes (ssd_validity_limits); None:
+    nobody knows which, so causes are not looked for again. After test_finished: `wrong`, what contradicts what is told,
+    and `unproved`, what could not be computed again, as sentences; `told`: what the journal says of TOLD_TWICE.
     """
 
-    def __init__(self, cells: t.Mapping[str, Mapping], about: Mapping, limits: causes.Limits | None, strict: bool = False) -> None:
+    def __init__(
+        self, cells: t.Mapping[str, Mapping], about: Mapping, limits: causes.Limits | None, strict: bool = False
+    ) -> None:
         self._cells, self._about, self._limits, self._strict = cells, about, limits, strict
         self._metrics: dict[tuple[int, str], Mapping] = {}
         self._written: dict[int, int] = {}
@@ -47,7 +50,7 @@ class Proof:
             before = self._rounds.get(event["round"] - 1)
             if event["round"] in self._rounds or (event["round"] > 1 and before is None):
                 self.wrong.append(f"its journal has round {event['round']} twice or out of order")
-            elif before and (event["bytes_written"] < before["bytes_written"] or event["elapsed_s"] < before["elapsed_s"]):
+            elif before and any(event[key] < before[key] for key in ("bytes_written", "elapsed_s")):
                 self.wrong.append(f"round {event['round']} ended before the one before it, or with less written")
             self._rounds[event["round"]] = event
         elif kind == "histogram":
@@ -63,7 +66,8 @@ class Proof:
         if place in self._metrics:
             self.wrong.append(f"its journal has cell {event['cell']} of round {event['round']} twice")
         self._metrics[place] = fio.metrics(event.get("read"), event.get("write"))
-        self._written[event["round"]] = self._written.get(event["round"], 0) + ((event.get("write") or {}).get("bytes") or 0)
+        written = (event.get("write") or {}).get("bytes") or 0
+        self._written[event["round"]] = self._written.get(event["round"], 0) + written
         levels = (causes.SPOILS, causes.UNKNOWN) if self._strict else (causes.SPOILS,)
         found = [item["message"] for item in event.get("causes") or [] if item["level"] in levels] + self._causes(event)
         if found:
@@ -84,7 +88,7 @@ class Proof:
         numbers = self._window(event)
         span = [n for n in range(numbers[0], numbers[-1] + 1) if n not in self._spoilt] if numbers else []
         if not numbers or any((n, cell["cell"]) not in self._metrics for n in numbers for cell in event["cells"]):
-            self.unproved.append("its figures were not computed again: its journal lacks cells of the rounds that count")
+            self.unproved.append(NOT_AGAIN.format("its journal lacks cells of the rounds that count"))
             return
         self._judge_window(event, numbers)
         for cell in event["cells"]:
@@ -107,8 +111,9 @@ class Proof:
         rule = self._about.get("steady_state") or {}
         length = (rule.get("window") or 0) * (rule.get("sample_every") or 1)
         first = max(1, numbers[0] - (rule.get("confirm_windows") or 0) * length)
-        spoilt = [text for n, text in sorted(self._spoilt.items()) if first <= n <= numbers[-1]] if event["steady_state"] else []
-        self.wrong += [f"rounds that count are spoilt by what the host kept of them: {spoilt[0]}"] if spoilt else []
+        spoilt = [text for n, text in sorted(self._spoilt.items()) if first <= n <= numbers[-1]]
+        if spoilt and event["steady_state"]:
+            self.wrong.append(f"rounds that count are spoilt by what the host kept of them: {spoilt[0]}")
         if event.get("saturation"):
             self._judge_before(event["saturation"], first)
 
@@ -117,20 +122,22 @@ class Proof:
         before = self._rounds.get(first - 1, {"bytes_written": 0, "elapsed_s": 0.0})
         written = sum(self._written.get(n, 0) for n in range(1, first))
         most = min(before["bytes_written"], written)
-        if shown["written_before_bytes"] > most:
-            self.wrong.append(f"{shown['written_before_bytes']} bytes are said to be written before round {first}, its cells give {most}")
-        if shown["elapsed_before_s"] > before["elapsed_s"] + 0.001:
-            self.wrong.append(f"round {first} is said to begin after {shown['elapsed_before_s']} s, its rounds give {before['elapsed_s']}")
+        told, elapsed_s = shown["written_before_bytes"], shown["elapsed_before_s"]
+        if told > most:
+            self.wrong.append(f"{told} bytes are said to be written before round {first}, its cells give {most}")
+        if elapsed_s > before["elapsed_s"] + 0.001:
+            given = before["elapsed_s"]
+            self.wrong.append(f"round {first} is said to begin after {elapsed_s} s, its rounds give {given}")
 
     def _judge_cell(self, cell: str, told: Mapping, numbers: list[int], span: list[int]) -> None:
-        """A cell's metrics over the window: means of its rounds, maxima that no round is above, percentiles of its histograms."""
+        """A cell's metrics over the window: means of rounds, maxima that none is above, percentiles of histograms."""
         rounds = [self._metrics[n, cell] for n in numbers]
         for name in rounds[0] if rounds else ():
             values = [metrics.get(name) for metrics in rounds]
             if name not in told or None in values:
                 continue
             if "max_latency" in name:
-                highest = max([self._metrics[n, cell].get(name) or 0.0 for n in span if (n, cell) in self._metrics] or [0.0])
+                highest = max([self._metrics.get((n, cell), {}).get(name) or 0.0 for n in span], default=0.0)
                 right = (number(told[name]) or 0.0) >= highest
             else:
                 highest = sum(values) / len(values)
@@ -195,7 +202,7 @@ def lacking(record: Mapping) -> list[str]:
     proof = record.get("proof")
     if proof is None or record.get("outcome") not in COUNTED:
         return []
-    return list(proof.unproved) if proof.told else ["its figures were not computed again: its journal was not collected"]
+    return list(proof.unproved) if proof.told else [NOT_AGAIN.format("its journal was not collected")]
 
 
 def _end(values: t.Sequence[float]) -> float | None:

@@ -30,6 +30,7 @@ SEEN = {
     "idle_s": 0.4,
     "suspended_s": 0.0,
     "between_bytes": {"write": 0, "discard": 0},
+    "beside_bytes": None,
     "clock_jump_s": 0.001,
 }
 SATA = {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
@@ -52,6 +53,8 @@ def kernel(read=1024, write=1024, discard=0):
         # A label that is updated, and nobody counts.
         ({}, {"between_bytes": {"write": 64 << 10, "discard": 0}}),
         ({}, {"between_bytes": None}),
+        # A probe of another namespace.
+        ({}, {"beside_bytes": 8 * MIB}),
         # Eight probes of a slow drive, and 1 % of a fast one.
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8, 2)}),
         ({}, kernel(1024 + 20, 1024 + 20)),
@@ -87,6 +90,7 @@ def test_what_is_well_is_silent(cell, seen):
         ({}, kernel(discard=0.001), "discarded"),
         ({}, {"between_bytes": {"write": 0, "discard": 512}}, "discarded"),
         ({}, {"between_bytes": {"write": 1 << 20, "discard": 0}}, "other_io"),
+        ({}, {"beside_bytes": 1024 * MIB}, "other_io"),
         # Another writer at half the load, of a slow drive.
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(0, 3)}, "other_io"),
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8.1, 2)}, "other_io"),

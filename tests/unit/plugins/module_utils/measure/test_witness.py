@@ -79,6 +79,22 @@ def test_nothing_is_counted_with_iostats_off(tmp_path):
     assert seen["kernel_bytes"] is None and seen["in_flight"] is None and seen["cpu_idle"] is None
 
 
+def test_other_namespaces_of_the_controller_are_seen(tmp_path):
+    """A path of the namespace itself (multipath) is none, nor is another controller's."""
+    for name, home in (("nvme0n1", "nvme0"), ("nvme0n2", "nvme0"), ("nvme0c0n1", "nvme0"), ("nvme1n1", "nvme1"), ("sda", "sda")):
+        (tmp_path / "sys/devices" / home).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sys/block" / name).mkdir(parents=True)
+        (tmp_path / "sys/block" / name / "device").symlink_to("../../devices/" + home)
+        (tmp_path / "sys/block" / name / "stat").write_text(STAT)
+    host = Host(str(tmp_path))
+    assert [witness.beside(host, name) for name in ("nvme0n1", "nvme1n1", "sda")] == [["nvme0n2"], [], []]
+    eyes = witness.Witness(host, "nvme0n1", "0")
+    before = eyes.look()
+    (tmp_path / "sys/block/nvme0n2/stat").write_text("100 1 800 5 1000 2 3600 6 0 7 11 3 0 64 1 0 0")
+    assert witness.evidence({}, {"jobs": [JOB]}, before, eyes.look(), None, eyes)["beside_bytes"] == 2000 * 512
+    assert witness.Witness(host, "nvme1n1", "0").look().beside is None
+
+
 def stat(writes=0, discards=0, fields=17):
     """Counters of a drive that has written and discarded so many sectors."""
     return [9, 1, 800, 5, 20, 2, 1600 + writes, 6, 0, 7, 11, 3, 0, 64 + discards, 1, 0, 0][:fields]
