@@ -41,9 +41,9 @@ def written(*tests, **more):
         ({"cells": [WRITE, READ], "rounds": {"max": 10}}, 0, 10 * MINUTE),
         ({"cells": [{**WRITE, "rate_iops": 100}], "rounds": {"max": 10}}, 0, 10 * 60 * 100 * 4096),
         ({"cells": [WRITE], "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7}}, 0, 4 * SIZE + MINUTE),
-        # A ramp as long as the cell itself writes as much again, which fio does not count.
-        ({"cells": [{**WRITE, "ramp_s": 60}], "rounds": {"max": 10}}, 0, 20 * MINUTE),
-        ({"cells": [{**WRITE, "ramp_s": 60}], "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7}}, 0, 8 * SIZE + 2 * MINUTE),
+        # A ramp half as long as the cell writes half as much again, which fio does not count.
+        ({"cells": [{**WRITE, "ramp_s": 30}], "rounds": {"max": 10}}, 0, 15 * MINUTE),
+        ({"cells": [{**WRITE, "ramp_s": 30}], "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7}}, 0, 6 * SIZE + 1.5 * MINUTE),
         ({"cells": [WRITE], "rounds": {"max": 25}, "steady_state": {"tracked": [{"metric": "iops"}], "min_capacity_multiple": 1}}, SIZE, 25 * MINUTE),
     ],
 )
