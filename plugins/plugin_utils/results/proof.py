@@ -87,7 +87,8 @@ class Proof:
     def _judge(self, event: Mapping) -> None:
         numbers = self._window(event)
         span = [n for n in range(numbers[0], numbers[-1] + 1) if n not in self._spoilt] if numbers else []
-        if not numbers or any((n, cell["cell"]) not in self._metrics for n in numbers for cell in event["cells"]):
+        needed = {item["cell"] for item in (*event["cells"], *event["steady_state"])}
+        if not numbers or not needed or any((n, cell) not in self._metrics for n in numbers for cell in needed):
             self.unproved.append(NOT_AGAIN.format("its journal lacks cells of the rounds that count"))
             return
         self._judge_window(event, numbers)
