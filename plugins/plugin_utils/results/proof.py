@@ -17,6 +17,8 @@ Mapping = t.Mapping[str, t.Any]
 TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
 COUNTED = ("steady", "complete")
 MOST_SAID = 3
+# What figures that cannot be raise in arithmetic.
+UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, ArithmeticError)
 NOT_AGAIN = "its figures were not computed again: {0}"
 
 
@@ -58,14 +60,17 @@ class Proof:
         elif kind == "test_finished":
             self.told = {key: event.get(key) for key in TOLD_TWICE}
             if event["outcome"] in COUNTED:
-                self._judge(event)
+                self._judged(event)
             self._metrics, self._rounds, self._histograms = {}, {}, {}
 
     def _take_cell(self, event: Mapping) -> None:
         place = event["round"], event["cell"]
         if place in self._metrics:
             self.wrong.append(f"its journal has cell {event['cell']} of round {event['round']} twice")
-        self._metrics[place] = fio.metrics(event.get("read"), event.get("write"))
+        try:
+            self._metrics[place] = fio.metrics(event.get("read"), event.get("write"))
+        except UNKNOWN_FORM:  # such as rates without an I/O
+            return
         written = (event.get("write") or {}).get("bytes") or 0
         self._written[event["round"]] = self._written.get(event["round"], 0) + written
         levels = (causes.SPOILS, causes.UNKNOWN) if self._strict else (causes.SPOILS,)
@@ -80,12 +85,21 @@ class Proof:
             return []
         try:
             found = causes.find(cell, seen, self._limits, self._strict)
-        except (KeyError, TypeError, ZeroDivisionError):  # a record of an older form
+        except UNKNOWN_FORM:  # a record of an older form
             return []
         return [item.message for item in found if item.level == causes.SPOILS]
 
+    def _judged(self, event: Mapping) -> None:
+        try:
+            self._judge(event)
+        except UNKNOWN_FORM as error:
+            self.unproved.append(NOT_AGAIN.format(f"its journal has an unknown form ({type(error).__name__})"))
+
     def _judge(self, event: Mapping) -> None:
-        numbers = self._window(event)
+        # A number of rounds that the journal does not have would be counted up to.
+        numbers = self._window(event) if event["rounds"] == len(self._rounds) else []
+        known = all(n in self._rounds and n <= len(self._rounds) for n in numbers)
+        numbers = numbers if known and numbers == sorted(numbers) else []
         span = [n for n in range(numbers[0], numbers[-1] + 1) if n not in self._spoilt] if numbers else []
         needed = {item["cell"] for item in (*event["cells"], *event["steady_state"])}
         if not numbers or not needed or any((n, cell) not in self._metrics for n in numbers for cell in needed):

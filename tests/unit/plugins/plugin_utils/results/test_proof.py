@@ -170,6 +170,19 @@ def test_what_cannot_be_computed_again_is_said(lost, says):
     assert lost == "test_finished" or says in proof.problem(record, strict=True)
 
 
+def test_a_host_cannot_have_the_controller_count_up_to_any_number():
+    far = 9 * 10**15
+    for changes in ({"rounds": far}, {"rounds": far, "steady_state": []}):
+        events = journal()
+        events[-1].update(changes)
+        assert proved(events).unproved
+    events = journal()
+    for event in events[2:4]:
+        event["round"] = far
+    events[-1]["steady_state"][0]["window_rounds"] = [1, far]
+    assert proved(events).wrong and proved(events).unproved
+
+
 def test_without_the_limits_of_the_run_causes_are_not_looked_for_again():
     events = journal()
     seen({"queued": 1.0})(events)
