@@ -118,7 +118,8 @@ def _proof(run: Mapping, host: str, spec: Mapping, drive: str, test: str) -> pro
     limits = asked.get("validity_limits")
     cells = {cell["id"]: cell for cell in spec.get("cells") or []}
     about = (run.get("tests") or {}).get(test) or {}
-    known = None if limits is None else causes.Limits(**{name: float(limit) for name, limit in limits.items()})
+    set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in causes.Limits._fields}
+    known = None if limits is None else causes.Limits(**set_here)
     return proof.Proof(cells, about, known, run.get("unknown_causes") == "spoil")
 
 

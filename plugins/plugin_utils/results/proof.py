@@ -18,7 +18,7 @@ TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "me
 COUNTED = ("steady", "complete")
 MOST_SAID = 3
 # What figures that cannot be raise in arithmetic.
-UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, ArithmeticError)
+UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 NOT_AGAIN = "its figures were not computed again: {0}"
 
 
