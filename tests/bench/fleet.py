@@ -33,7 +33,8 @@ RUN_ID = "recorded"
 CPU_LIMIT_S, WALL_LIMIT_S, MEMORY_LIMIT_MIB = 0.5, 0.3, 1024
 # Of a thousand hosts; the rest are as they should be.
 FAULTS = {"hangs": 50, "unreachable": 50, "garbage": 10}
-TASK_TIMEOUT_S = 30
+# What an operator of such a fleet sets: a task's longest time on a host, and how long watching waits for a silent one.
+TASK_TIMEOUT_S, GIVE_UP_S = 30, 30
 TEST = {
     "name": "short",
     "title": "Short",
@@ -151,6 +152,7 @@ def replay(playbook: str, recording: Path, count: int, forks: int, faults: bool,
         for _each in range(max(1, count * of_thousand // 1000)):
             hosts[next(names)] = {"bench_fault": fault}
     shared = variables(recording, (recording / "backing.txt").read_text(encoding="utf-8"))
+    shared.update({"ssd_give_up_s": GIVE_UP_S, "ssd_host_timeout_s": 5} if faults else {})
     folder = Path(tempfile.mkdtemp(prefix="ssdlab-fleet-bench-"))
     cost = play(playbook, folder, hosts, shared, forks, extra)
     ended = sum(summary(folder, hosts).values())

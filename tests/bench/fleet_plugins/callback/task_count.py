@@ -37,7 +37,8 @@ class CallbackModule(CallbackBase):
         self._used_s = _used_s()
 
     def v2_runner_on_start(self, host: t.Any, task: t.Any) -> None:
-        entry = self._tasks.setdefault(task._uuid, {"task": task.get_name(), "action": task.action, "hosts": [], "cpu_s": 0.0})
+        about = {"task": task.get_name(), "action": task.action, "run_once": bool(task.run_once), "hosts": [], "cpu_s": 0.0}
+        entry = self._tasks.setdefault(task._uuid, about)
         entry["hosts"].append(host.get_name())
         if entry is not self._current:
             self._book()

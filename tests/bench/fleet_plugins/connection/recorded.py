@@ -24,7 +24,7 @@ DOCUMENTATION = """
             vars:
                 - name: bench_record
         fault:
-            description: What is wrong with this host.
+            description: What is wrong with this host from the start of its host job on; preflight would stop the whole run for it.
             choices: [none, hangs, unreachable, garbage]
             default: none
             vars:
@@ -60,6 +60,7 @@ TASK_FOLDER = re.compile(r"[^\"]*ansible-tmp-[0-9.-]+")
 # What two hosts may not have in common.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 HANGS_S = 3600
+PREFLIGHT = ("run_info", "host_info", "drive_facts", "host_checks")
 
 
 def call(payload: bytes) -> tuple[str, dict[str, t.Any]]:
@@ -86,17 +87,18 @@ class Connection(ConnectionBase):
     has_pipelining = True
 
     def _connect(self) -> Connection:
-        if self.get_option("fault") == "unreachable":
-            raise AnsibleConnectionFailure("no route to host")
         self._connected = True
         return self
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
         self._connect()
-        if self.get_option("fault") == "hangs":
+        name, checks = self._key(cmd, in_data)
+        fault = "none" if checks else self.get_option("fault")
+        if fault == "unreachable":
+            raise AnsibleConnectionFailure("no route to host")
+        if fault == "hangs":
             time.sleep(HANGS_S)
         self._note(len(in_data or b"") + len(cmd))
-        name = self._key(cmd, in_data)
         if self.get_option("record"):
             done = self._real().exec_command(cmd, in_data=in_data, sudoable=sudoable)
             if name:
@@ -105,7 +107,7 @@ class Connection(ConnectionBase):
         if not name:
             made = re.search(r"echo (ansible-tmp-[0-9.-]+)", cmd)
             return 0, f"{made[1]}=/tmp/{made[1]}\n".encode() if made else b"", b""
-        return self._answer(name)
+        return self._answer(name, fault == "garbage")
 
     def put_file(self, in_path: str, out_path: str) -> None:
         self._note(os.path.getsize(in_path))
@@ -123,22 +125,23 @@ class Connection(ConnectionBase):
     def close(self) -> None:
         self._connected = False
 
-    def _answer(self, name: str) -> tuple[int, bytes, bytes]:
+    def _answer(self, name: str, garbage: bool) -> tuple[int, bytes, bytes]:
         try:
             rc, stdout, stderr = json.loads(self._file(name + ".json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             return 1, b"", f"nothing is recorded for {name}".encode()
-        if self.get_option("fault") == "garbage":
+        if garbage:
             stdout = stdout[: len(stdout) // 2] + "\udc80\x1b[2J{{ lookup('pipe', 'false') }}"
         own = str(uuid.uuid5(uuid.NAMESPACE_DNS, self._host()))
         return rc, stdout.replace(BOOT_ID, own).encode("utf-8", "surrogateescape"), stderr.encode()
 
     @staticmethod
-    def _key(cmd: str, payload: bytes | None) -> str:
-        """What the answer is recorded under; "" for the shell's own work, such as making the task's folder."""
-        if payload:
-            return key_of(*call(payload))
-        return "watched" if "ssdlab-fleet-watch" in cmd else ""
+    def _key(cmd: str, payload: bytes | None) -> tuple[str, bool]:
+        """What the answer is recorded under, "" for the shell's own work, such as making the task's folder; and whether preflight asks."""
+        if not payload:
+            return ("watched" if "ssdlab-fleet-watch" in cmd else ""), False
+        name, arguments = call(payload)
+        return key_of(name, arguments), name in PREFLIGHT and not arguments.get("archive")
 
     def _file(self, name: str) -> Path:
         return Path(self.get_option("recording"), name)
