@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a play costs the controller for each host: CPU, wall time, memory, bytes sent, task executions; with many hosts that answer from recordings.
+"""What a play costs the controller for each host: CPU, wall time, memory, bytes sent, task executions.
 
-One real qualification of a loop device of its own over the connection `local` is recorded first: what each module answered, by its name and
-arguments, and the archive. Then hosts that answer so are qualified, from preflight to report. What the controller does is real; what a host would
-do, and ssh, costs nothing here. Run as root from the repository's root:
+One real qualification of a loop device of its own over the connection `local` is recorded first: what each module
+answered, by its name and arguments, and the archive. Then many hosts that answer so are qualified, from preflight to
+report. What the controller does is real; what a host would do, and ssh, costs nothing here. docs/fleet-size.md has the
+figures. Run as root from the repository's root:
 
-.venv/bin/python tests/bench/fleet.py [--hosts 10 100 300 1000] [--forks 20] [--tasks] [--playbook qualify] [--faults] [--recording FOLDER]
+.venv/bin/python tests/bench/fleet.py [--hosts 10 100 300 1000] [--forks 20] [--tasks] [--faults] [--recording FOLDER]
 """
 
 from __future__ import annotations
@@ -35,18 +36,20 @@ CPU_LIMIT_S, WALL_LIMIT_S, MEMORY_LIMIT_MIB = 0.5, 0.3, 1024
 FAULTS = {"hangs": 50, "unreachable": 50, "garbage": 10}
 # What an operator of such a fleet sets: a task's longest time on a host, and how long watching waits for a silent one.
 TASK_TIMEOUT_S, GIVE_UP_S = 30, 30
+CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1}
 TEST = {
     "name": "short",
     "title": "Short",
     "purge": {"method": "auto"},
-    "cells": [{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1, "rate_iops": 200}],
+    "cells": [{**CELL, "rate_iops": 200}],
     "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
     "rounds": {"max": 8},
 }
+Variables = t.Dict[str, t.Any]
 
 
 class Cost(t.NamedTuple):
-    """Of one play: CPU seconds of ansible-playbook and all its workers, and the most memory that they had together (a shared page counts once)."""
+    """Of one play. cpu_s: of ansible-playbook and all its workers; memory_mib: the most of them together."""
 
     rc: int
     cpu_s: float
@@ -56,15 +59,16 @@ class Cost(t.NamedTuple):
     tasks: list[dict[str, t.Any]]
 
 
-def variables(folder: Path, backing: str) -> dict[str, t.Any]:
+def variables(recording: Path, backing: str) -> Variables:
+    """Those that all hosts share, whether they are recorded or answer."""
     return {
         "ansible_connection": "recorded",
         "ansible_python_interpreter": sys.executable,
-        "bench_recording": str(folder),
+        "bench_recording": str(recording),
         "ssd_become": False,
         "ssd_mode": "destructive",
         "ssd_run_id": RUN_ID,
-        "ssd_state_dir": str(folder / "state"),
+        "ssd_state_dir": str(recording / "state"),
         "ssd_watch_interval_s": 1,
         "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60},
         "ssd_plan": [TEST],
@@ -72,11 +76,18 @@ def variables(folder: Path, backing: str) -> dict[str, t.Any]:
     }
 
 
-def play(playbook: str, folder: Path, hosts: t.Mapping[str, t.Any], shared: t.Mapping[str, t.Any], forks: int = 20, extra: t.Mapping[str, str] | None = None) -> Cost:
-    """Play a playbook at hosts, with its results, inventory and output below `folder`."""
+def play(
+    folder: Path,
+    hosts: t.Mapping[str, t.Any],
+    shared: Variables,
+    forks: int = 20,
+    extra: t.Mapping[str, str] | None = None,
+) -> Cost:
+    """Qualify hosts; inventory, results and output go below `folder`. extra: environment variables."""
     inventory, counted, sent = (folder / name for name in ("inventory.json", "tasks.json", "sent.txt"))
-    own = {"ssd_results_dir": str(folder / "results"), "bench_sent": str(sent)}
-    inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"vars": {**shared, **own}, "hosts": hosts}}}}), encoding="utf-8")
+    own = {**shared, "ssd_results_dir": str(folder / "results"), "bench_sent": str(sent)}
+    servers = {"ssd_servers": {"vars": own, "hosts": hosts}}
+    inventory.write_text(json.dumps({"all": {"children": servers}}), encoding="utf-8")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
@@ -89,21 +100,29 @@ def play(playbook: str, folder: Path, hosts: t.Mapping[str, t.Any], shared: t.Ma
         "SSDLAB_FLEET_TASK_COUNT": str(counted),
         **(extra or {}),
     }
-    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(ROOT / "playbooks" / f"{playbook}.yml"), "-i", str(inventory)]
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(ROOT / "playbooks/qualify.yml"), "-i", str(inventory)]
+    streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     began = time.monotonic()
     with open(folder / "output.txt", "w", encoding="utf-8") as output:
-        process = subprocess.Popen(argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(argv, cwd=folder, env=environment, stdout=output, **streams)
         with watched_memory(process.pid) as memory:
             _pid, status, used = os.wait4(process.pid, 0)
+    wall_s = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
-    sizes = [int(line.split()[1]) for line in sent.read_text(encoding="utf-8").splitlines()] if sent.exists() else []
-    tasks = json.loads(counted.read_text(encoding="utf-8")) if counted.exists() else []
-    return Cost(process.returncode, used.ru_utime + used.ru_stime, time.monotonic() - began, max(memory), sum(sizes), tasks)
+    lines = sent.read_text(encoding="utf-8").splitlines() if sent.exists() else []
+    return Cost(
+        rc=process.returncode,
+        cpu_s=used.ru_utime + used.ru_stime,
+        wall_s=wall_s,
+        memory_mib=max(memory),
+        sent_bytes=sum(int(line.split()[1]) for line in lines),
+        tasks=json.loads(counted.read_text(encoding="utf-8")) if counted.exists() else [],
+    )
 
 
 @contextlib.contextmanager
 def watched_memory(pid: int, every_s: float = 2.0) -> t.Iterator[list[float]]:
-    """The memory of a process and all below it, in MiB, a figure for each look."""
+    """The memory of a process and all below it, in MiB, a figure for each look. A page that they share counts once."""
     looks, ended = [0.0], threading.Event()
 
     def look() -> None:
@@ -134,18 +153,17 @@ def _share_kib(pid: int) -> int:
     return 0
 
 
-def record(folder: Path) -> None:
+def record(recording: Path) -> None:
     """Qualify a loop device for real, and keep what this machine answered."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as memory, harness.loop_device(memory) as backing:
-        shared = {**variables(folder, backing), "bench_record": True}
-        (folder / "backing.txt").write_text(backing, encoding="utf-8")
-        cost = play("qualify", folder, {"recorded": {}}, shared)
-    if cost.rc:
-        sys.exit(f"the run to be recorded failed:\n{(folder / 'output.txt').read_text(encoding='utf-8')}")
+        cost = play(recording, {"recorded": {}}, {**variables(recording, backing), "bench_record": True})
+        if cost.rc:
+            sys.exit(f"the run to be recorded failed:\n{(recording / 'output.txt').read_text(encoding='utf-8')}")
+        (recording / "backing.txt").write_text(backing, encoding="utf-8")
 
 
-def replay(playbook: str, recording: Path, count: int, forks: int, faults: bool, extra: t.Mapping[str, str]) -> Cost:
-    """Play at `count` hosts that answer as recorded."""
+def replay(recording: Path, count: int, forks: int, faults: bool, extra: t.Mapping[str, str]) -> Cost:
+    """Qualify `count` hosts that answer as recorded. Exits unless every host without a fault passed."""
     hosts: dict[str, t.Any] = {f"host{number:04}": {} for number in range(count)}
     names = iter(list(hosts))
     for fault, of_thousand in FAULTS.items() if faults else ():
@@ -154,30 +172,41 @@ def replay(playbook: str, recording: Path, count: int, forks: int, faults: bool,
     shared = variables(recording, (recording / "backing.txt").read_text(encoding="utf-8"))
     shared.update({"ssd_give_up_s": GIVE_UP_S, "ssd_host_timeout_s": 5} if faults else {})
     folder = Path(tempfile.mkdtemp(prefix="ssdlab-fleet-bench-"))
-    cost = play(playbook, folder, hosts, shared, forks, extra)
-    ended = sum(summary(folder, hosts).values())
-    expected = 0 if not faults else 2
-    if cost.rc != expected or (playbook == "qualify" and ended != sum(not host for host in hosts.values())):
-        sys.exit(f"exit code {cost.rc}, {ended} hosts with verdicts: see {folder}/output.txt")
+    cost = play(folder, hosts, shared, forks, extra)
+    wrong = {name for name, host in hosts.items() if not host} ^ passed(folder)
+    if cost.rc != (2 if faults else 0) or wrong:
+        sys.exit(f"exit code {cost.rc}, {len(wrong)} hosts with a wrong verdict: see {folder}/output.txt")
     shutil.rmtree(folder)
     return cost
 
 
-def summary(folder: Path, hosts: t.Mapping[str, t.Any]) -> dict[str, bool]:
-    """Whether each host has a drive that passed."""
-    passed = set()
-    for path in folder.glob("results/*/report/summary.json"):
-        passed = {drive["host"] for drive in json.loads(path.read_text(encoding="utf-8"))["drives"] if drive["verdict"] == "pass"}
-    return {name: name in passed for name in hosts}
+def passed(folder: Path) -> set[str]:
+    """The hosts whose drive passed."""
+    (path,) = folder.glob("results/*/report/summary.json")
+    drives = json.loads(path.read_text(encoding="utf-8"))["drives"]
+    return {drive["host"] for drive in drives if drive["verdict"] == "pass"}
+
+
+def told(cost: Cost, count: int, tasks: bool) -> list[str]:
+    """A play's figures for people."""
+    executed = sum(len(task["hosts"]) for task in cost.tasks)
+    lines = [
+        f"{count} hosts: {cost.cpu_s / count:.3f} CPU-s and {cost.wall_s / count:.3f} s of wall a host,"
+        f" {cost.memory_mib:.0f} MiB, {executed / count:.1f} task executions and"
+        f" {cost.sent_bytes / count / 1024:.0f} KiB sent a host"
+    ]
+    for task in cost.tasks if tasks else ():
+        cpu_ms = task["cpu_s"] / count * 1000
+        lines.append(f"  {len(task['hosts']):5} hosts {cpu_ms:6.1f} ms of CPU a host  {task['action']}: {task['task']}")
+    return lines
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, nargs="+", default=[10, 100, 300, 1000])
     parser.add_argument("--forks", type=int, default=20)
-    parser.add_argument("--playbook", default="qualify")
     parser.add_argument("--recording", type=Path, help="keep the recording here, or use the one that is here")
-    parser.add_argument("--tasks", action="store_true", help="list the tasks: for how many hosts each was executed, and CPU")
+    parser.add_argument("--tasks", action="store_true", help="list the tasks: for how many hosts, and their CPU")
     parser.add_argument("--faults", action="store_true", help="5 %% of the hosts hang, 5 %% are unreachable, 1 %% answer garbage")
     options = parser.parse_args()
     extra = {"ANSIBLE_TASK_TIMEOUT": str(TASK_TIMEOUT_S)} if options.faults else {}
@@ -188,17 +217,10 @@ def main() -> int:
             recording.mkdir(parents=True, exist_ok=True)
             record(recording)
         for count in options.hosts:
-            cost = replay(options.playbook, recording, count, options.forks, options.faults, extra)
-            executed = sum(len(task["hosts"]) for task in cost.tasks)
-            print(
-                f"{count} hosts: {cost.cpu_s / count:.3f} CPU-s and {cost.wall_s / count:.3f} s of wall a host, {cost.memory_mib:.0f} MiB,"
-                f" {executed / count:.1f} task executions and {cost.sent_bytes / count / 1024:.0f} KiB sent a host",
-                flush=True,
-            )
-            for task in cost.tasks if options.tasks else ():
-                print(f"  {len(task['hosts']):5} hosts {task['cpu_s'] / count * 1000:6.1f} ms of CPU a host  {task['action']}: {task['task']}")
+            cost = replay(recording, count, options.forks, options.faults, extra)
+            print(*told(cost, count, options.tasks), sep="\n", flush=True)
             high += [count] * (cost.cpu_s / count > CPU_LIMIT_S or cost.memory_mib > MEMORY_LIMIT_MIB)
-    print(f"limits, of a machine that does nothing else: {CPU_LIMIT_S} CPU-s, {WALL_LIMIT_S} s of wall, {MEMORY_LIMIT_MIB} MiB; beyond them: {high or 'none'}")
+    print(f"limits: {CPU_LIMIT_S} CPU-s, {MEMORY_LIMIT_MIB} MiB, and {WALL_LIMIT_S} s of wall on a quiet machine")
     return 1 if high else 0
 
 

@@ -8,9 +8,10 @@ DOCUMENTATION = """
     type: aggregate
     short_description: Count what each task costs hosts
     description:
-        - Writes how many hosts each task was executed for, skipped ones included, to the file that the environment variable SSDLAB_FLEET_TASK_COUNT names.
-        - Each is a process of its own for each host, which is what a play of many hosts spends its time with. C(cpu_s) is what went by, of all of them and of
-          ansible-playbook itself, until the next task began.
+        - Writes how many hosts each task was executed for, skipped ones included, to the file that the environment
+          variable SSDLAB_FLEET_TASK_COUNT names.
+        - Each is a process of its own for each host, which is what a play of many hosts spends its time with. C(cpu_s) is
+          what went by, of all of them and of ansible-playbook itself, until the next task began.
     author: The ssdlab.fleet authors
 """
 
@@ -37,8 +38,8 @@ class CallbackModule(CallbackBase):
         self._used_s = _used_s()
 
     def v2_runner_on_start(self, host: t.Any, task: t.Any) -> None:
-        about = {"task": task.get_name(), "action": task.action, "run_once": bool(task.run_once), "hosts": [], "cpu_s": 0.0}
-        entry = self._tasks.setdefault(task._uuid, about)
+        about = {"task": task.get_name(), "action": task.action, "run_once": bool(task.run_once)}
+        entry = self._tasks.setdefault(task._uuid, {**about, "hosts": [], "cpu_s": 0.0})
         entry["hosts"].append(host.get_name())
         if entry is not self._current:
             self._book()

@@ -7,7 +7,8 @@ DOCUMENTATION = """
     name: recorded
     short_description: Answers from recordings, or records what this machine answers
     description:
-        - With the variable bench_record it runs everything on this machine, as the connection local does, and keeps what modules answered.
+        - With the variable bench_record it runs everything on this machine, as the connection local does, and keeps
+          what modules answered.
         - Without, it runs nothing. A module's answer is found by the module's name and arguments.
         - The bench tests/bench/fleet.py uses it; it is no part of the collection.
     author: The ssdlab.fleet authors
@@ -24,7 +25,8 @@ DOCUMENTATION = """
             vars:
                 - name: bench_record
         fault:
-            description: What is wrong with this host from the start of its host job on; preflight would stop the whole run for it.
+            description:
+                - What is wrong with this host from the start of its host job on. Preflight would stop the whole run for it.
             choices: [none, hangs, unreachable, garbage]
             default: none
             vars:
@@ -54,7 +56,9 @@ from ansible.plugins.loader import connection_loader
 
 # How AnsiballZ tells module and arguments: since ansible-core 2.19, and before.
 CALL = re.compile(rb"^module_fqn=(?P<name>'[^\n]*'),$.*^params=(?P<args>'[^\n]*'|\"[^\n]*\"),$", re.M | re.S)
-OLD_CALL = re.compile(rb"ANSIBALLZ_PARAMS = (?P<args>'[^\n]*'|\"[^\n]*\")$.*?runpy\.run_module\(mod_name='(?P<name>[^']*)'", re.M | re.S)
+OLD_CALL = re.compile(
+    rb"ANSIBALLZ_PARAMS = (?P<args>'[^\n]*'|\"[^\n]*\")$.*?runpy\.run_module\(mod_name='(?P<name>[^']*)'", re.M | re.S
+)
 # Another one in each task.
 TASK_FOLDER = re.compile(r"[^\"]*ansible-tmp-[0-9.-]+")
 # What two hosts may not have in common.
@@ -102,7 +106,8 @@ class Connection(ConnectionBase):
         if self.get_option("record"):
             done = self._real().exec_command(cmd, in_data=in_data, sudoable=sudoable)
             if name:
-                self._file(name + ".json").write_text(json.dumps([done[0], done[1].decode(), done[2].decode()]), encoding="utf-8")
+                answer = json.dumps([done[0], done[1].decode(), done[2].decode()])
+                self._file(name + ".json").write_text(answer, encoding="utf-8")
             return done
         if not name:
             made = re.search(r"echo (ansible-tmp-[0-9.-]+)", cmd)
@@ -137,7 +142,7 @@ class Connection(ConnectionBase):
 
     @staticmethod
     def _key(cmd: str, payload: bytes | None) -> tuple[str, bool]:
-        """What the answer is recorded under, "" for the shell's own work, such as making the task's folder; and whether preflight asks."""
+        """What the answer is recorded under, "" for the shell's own work (the task's folder); and whether preflight asks."""
         if not payload:
             return ("watched" if "ssdlab-fleet-watch" in cmd else ""), False
         name, arguments = call(payload)
