@@ -181,9 +181,9 @@ def replay(recording: Path, count: int, forks: int, faults: bool, extra: t.Mappi
 
 
 def passed(folder: Path) -> set[str]:
-    """The hosts whose drive passed."""
-    (path,) = folder.glob("results/*/report/summary.json")
-    drives = json.loads(path.read_text(encoding="utf-8"))["drives"]
+    """The hosts whose drive passed; none where the play did not come to its report."""
+    reports = folder.glob("results/*/report/summary.json")
+    drives = [drive for path in reports for drive in json.loads(path.read_text(encoding="utf-8"))["drives"]]
     return {drive["host"] for drive in drives if drive["verdict"] == "pass"}
 
 
