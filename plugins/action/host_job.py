@@ -23,6 +23,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decisi
 MODULE = "host_job"
 # Arguments that only the controller needs, for the plan.
 OWN_ARGUMENTS = ("run_name", "boot_id", "drives")
+# Made when ansible-playbook loads this, once, and not by the worker that it starts for each host.
+ENGINE = zipapp.build(collection_version())
+DEFAULTS = {name: role_default(name) for name in hostplan.VARIABLES}
 REQUIRED_IF = [("state", "present", ["run_id", *OWN_ARGUMENTS]), ("state", "stopped", ["run_id"]), ("state", "absent", ["run_id"])]
 
 
@@ -51,12 +54,11 @@ class ActionModule(HostAction):
         """Carry the plan and the engine to the host, and have its job started; the module's answer."""
         if not own["drives"]:
             raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
-        engine = zipapp.build(collection_version())
         plan = self._plan(own, str(arguments.get("run_id", "")), variables)
         folder = self._run_folder(plan["run"]["id"], variables)
         plan["decision"] = self._decided(plan, folder)
         arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
-        arguments["engine"] = self._carry(engine.name, engine.data)
+        arguments["engine"] = self._carry(ENGINE.name, ENGINE.data)
         # Before it is asked: the answer may get lost with the host.
         if not self._task.check_mode and not (variables.get("ssd_attach") or {}).get(plan["host"]):
             self._begin_anew(folder, plan)
@@ -68,7 +70,7 @@ class ActionModule(HostAction):
     def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         host = variables["inventory_hostname"]
         given = [name for name in (*hostplan.VARIABLES, *hostplan.TAGS) if name in variables]
-        values = {name: role_default(name) for name in hostplan.VARIABLES if name not in given}
+        values = {name: default for name, default in DEFAULTS.items() if name not in given}
         values.update({name: self._templar.template(variables[name]) for name in given})
         try:
             return hostplan.build(

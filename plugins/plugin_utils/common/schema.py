@@ -90,11 +90,14 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
     return data
 
 
-@functools.lru_cache(maxsize=None)
 def role_default(variable: str) -> t.Any:
     """A variable's default in the role that its prefix names, for code that runs outside of that role. Raises KeyError."""
-    path = COLLECTION / "roles" / variable.split("_", 1)[0] / "defaults" / "main.yml"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))[variable]
+    return _role_defaults(variable.split("_", 1)[0])[variable]
+
+
+@functools.lru_cache(maxsize=None)
+def _role_defaults(role: str) -> t.Any:
+    return yaml.safe_load((COLLECTION / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
 
 
 def suggestion(word: str, known: t.Iterable[str]) -> str:

@@ -21,9 +21,9 @@ RULES = (
     ("preflight_drivers", "the name of a kernel driver"),
     ("preflight_versions", "a tool, or kernel"),
 )
+LIMITS = ("temperature_headroom_c", "min_free_memory_mib", "min_cpus", "max_used_pct")
 VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
-
 Warned = t.Dict[str, t.Any]
 
 
@@ -71,7 +71,33 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of the checks, as "variable: message"."""
     return _level_problems(plain(asked.get("preflight_levels"))) + [
         problem for name, keys in RULES for problem in _rule_problems(name, keys, plain(asked.get(name)))
-    ] + _tool_problems(plain(asked.get("preflight_versions"))) + _link_problems(plain(asked.get("preflight_link")))
+    ] + _tool_problems(plain(asked.get("preflight_versions"))) + _link_problems(plain(asked.get("preflight_link"))) + _typed_problems(asked)
+
+
+def _typed_problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+    given = [(name, kind, fits, plain(asked[name])) for name, kind, fits in TYPED if asked.get(name) is not None]
+    return [f"{name}: {value!r} must be {kind}" for name, kind, fits, value in given if not fits(value)]
+
+
+def _are_names(value: t.Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+
+
+def _is_number(value: t.Any) -> bool:
+    return values.number(value) is not None
+
+
+def _is_whole(value: t.Any) -> bool:
+    found = values.number(value)
+    return found is not None and found.is_integer()
+
+
+# The role's other variables: (variable, what it must be, whether a value is that). As its spec has it, which a run does not check host by host.
+TYPED: tuple[tuple[str, str, t.Callable[[t.Any], bool]], ...] = (
+    ("preflight_tools", "a list of the names of commands", _are_names),
+    *((f"preflight_{name}", "a whole number", _is_whole) for name in LIMITS),
+    *((f"preflight_{name}_s", "a number of seconds", _is_number) for name in ("traffic", "warm_up")),
+)
 
 
 def _level_problems(given: t.Any) -> list[str]:

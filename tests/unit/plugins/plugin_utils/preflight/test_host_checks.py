@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_checks
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
@@ -67,11 +69,26 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
         ({"preflight_link": {"*": {"lanes": 4}}}, "must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"width": "x4"}}}, "preflight_link.*.width: 'x4' must be a number above 0"),
         ({"preflight_link": [4]}, "preflight_link: [4] is not a mapping"),
+        ({"preflight_tools": ["fio"], "preflight_min_cpus": "4", "preflight_traffic_s": "0.5", "preflight_temperature_headroom_c": 0}, None),
+        ({"preflight_tools": {"fio": "3.28"}}, "preflight_tools: {'fio': '3.28'} must be a list of the names of commands"),
+        ({"preflight_min_cpus": "two"}, "preflight_min_cpus: 'two' must be a whole number"),
+        ({"preflight_max_used_pct": 9.5}, "preflight_max_used_pct: 9.5 must be a whole number"),
+        ({"preflight_temperature_headroom_c": True}, "preflight_temperature_headroom_c: True must be a whole number"),
+        ({"preflight_min_free_memory_mib": []}, "preflight_min_free_memory_mib: [] must be a whole number"),
+        ({"preflight_traffic_s": "1s"}, "preflight_traffic_s: '1s' must be a number of seconds"),
+        ({"preflight_warm_up_s": [1]}, "preflight_warm_up_s: [1] must be a number of seconds"),
     ],
 )
 def test_wrong_variables_are_told(asked, told):
     problems = host_checks.problems(asked)
     assert problems == [] if told is None else (len(problems) == 1 and told in problems[0])
+
+
+def test_every_variable_of_the_role_that_has_a_type_is_checked():
+    """A run leaves it to this, not to the role's spec (roles/workload/tasks/main.yml)."""
+    path = schema.COLLECTION / "roles/preflight/meta/argument_specs.yml"
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    assert set(options) == {name for name in options if host_checks.problems({name: 0.5 if options[name]["type"] != "float" else {}})}
 
 
 def test_a_run_that_is_gone_on_with_keeps_its_warnings_and_adds_new_ones_once():

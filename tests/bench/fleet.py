@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a play costs the controller for each host: CPU, wall time, memory, bytes sent, task executions.
+
+One real qualification of a loop device of its own over the connection `local` is recorded first: what each module
+answered, by its name and arguments, and the archive. Then many hosts that answer so are qualified, from preflight to
+report. What the controller does is real; what a host would do, and ssh, costs nothing here. docs/fleet-size.md has the
+figures. Run as root from the repository's root:
+
+.venv/bin/python tests/bench/fleet.py [--hosts 10 100 300 1000] [--forks 20] [--tasks] [--faults] [--recording FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import typing as t
+from pathlib import Path
+
+import harness
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = Path(__file__).resolve().parent / "fleet_plugins"
+RUN_ID = "recorded"
+CPU_LIMIT_S, WALL_LIMIT_S, MEMORY_LIMIT_MIB = 0.5, 0.3, 1024
+# Of a thousand hosts; the rest are as they should be.
+FAULTS = {"hangs": 50, "unreachable": 50, "garbage": 10}
+# What an operator of such a fleet sets: a task's longest time on a host, and how long watching waits for a silent one.
+TASK_TIMEOUT_S, GIVE_UP_S = 30, 30
+CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1}
+TEST = {
+    "name": "short",
+    "title": "Short",
+    "purge": {"method": "auto"},
+    "cells": [{**CELL, "rate_iops": 200}],
+    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "rounds": {"max": 8},
+}
+Variables = t.Dict[str, t.Any]
+
+
+class Cost(t.NamedTuple):
+    """Of one play. cpu_s: of ansible-playbook and all its workers; memory_mib: the most of them together."""
+
+    rc: int
+    cpu_s: float
+    wall_s: float
+    memory_mib: float
+    sent_bytes: int
+    tasks: list[dict[str, t.Any]]
+
+
+def variables(recording: Path, backing: str) -> Variables:
+    """Those that all hosts share, whether they are recorded or answer."""
+    return {
+        "ansible_connection": "recorded",
+        "ansible_python_interpreter": sys.executable,
+        "bench_recording": str(recording),
+        "ssd_become": False,
+        "ssd_mode": "destructive",
+        "ssd_run_id": RUN_ID,
+        "ssd_state_dir": str(recording / "state"),
+        "ssd_watch_interval_s": 1,
+        "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60},
+        "ssd_plan": [TEST],
+        "ssd_drives": [{"backing_file": backing, "ssd_overwrite_data": True}],
+    }
+
+
+def play(
+    folder: Path,
+    hosts: t.Mapping[str, t.Any],
+    shared: Variables,
+    forks: int = 20,
+    extra: t.Mapping[str, str] | None = None,
+) -> Cost:
+    """Qualify hosts; inventory, results and output go below `folder`. extra: environment variables."""
+    inventory, counted, sent = (folder / name for name in ("inventory.json", "tasks.json", "sent.txt"))
+    own = {**shared, "ssd_results_dir": str(folder / "results"), "bench_sent": str(sent)}
+    servers = {"ssd_servers": {"vars": own, "hosts": hosts}}
+    inventory.write_text(json.dumps({"all": {"children": servers}}), encoding="utf-8")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_CONNECTION_PLUGINS": str(PLUGINS / "connection"),
+        "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),
+        "ANSIBLE_CALLBACKS_ENABLED": "ssdlab.fleet.fleet,task_count",
+        "ANSIBLE_PIPELINING": "1",
+        "ANSIBLE_FORKS": str(forks),
+        "ANSIBLE_NOCOLOR": "1",
+        "SSDLAB_FLEET_TASK_COUNT": str(counted),
+        **(extra or {}),
+    }
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(ROOT / "playbooks/qualify.yml"), "-i", str(inventory)]
+    streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+    began = time.monotonic()
+    with open(folder / "output.txt", "w", encoding="utf-8") as output:
+        process = subprocess.Popen(argv, cwd=folder, env=environment, stdout=output, **streams)
+        with watched_memory(process.pid) as memory:
+            _pid, status, used = os.wait4(process.pid, 0)
+    wall_s = time.monotonic() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    lines = sent.read_text(encoding="utf-8").splitlines() if sent.exists() else []
+    return Cost(
+        rc=process.returncode,
+        cpu_s=used.ru_utime + used.ru_stime,
+        wall_s=wall_s,
+        memory_mib=max(memory),
+        sent_bytes=sum(int(line.split()[1]) for line in lines),
+        tasks=json.loads(counted.read_text(encoding="utf-8")) if counted.exists() else [],
+    )
+
+
+@contextlib.contextmanager
+def watched_memory(pid: int, every_s: float = 2.0) -> t.Iterator[list[float]]:
+    """The memory of a process and all below it, in MiB, a figure for each look. A page that they share counts once."""
+    looks, ended = [0.0], threading.Event()
+
+    def look() -> None:
+        while not ended.wait(every_s):
+            looks.append(sum(map(_share_kib, _family(pid))) / 1024)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield looks
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _family(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        return [pid, *(member for child in children for member in _family(int(child)))]
+    return []
+
+
+def _share_kib(pid: int) -> int:
+    """Its proportional share (PSS)."""
+    with contextlib.suppress(OSError, ValueError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return 0
+
+
+def record(recording: Path) -> None:
+    """Qualify a loop device for real, and keep what this machine answered."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as memory, harness.loop_device(memory) as backing:
+        cost = play(recording, {"recorded": {}}, {**variables(recording, backing), "bench_record": True})
+        if cost.rc:
+            sys.exit(f"the run to be recorded failed:\n{(recording / 'output.txt').read_text(encoding='utf-8')}")
+        (recording / "backing.txt").write_text(backing, encoding="utf-8")
+
+
+def replay(recording: Path, count: int, forks: int, faults: bool, extra: t.Mapping[str, str]) -> Cost:
+    """Qualify `count` hosts that answer as recorded. Exits unless every host without a fault passed."""
+    hosts: dict[str, t.Any] = {f"host{number:04}": {} for number in range(count)}
+    names = iter(list(hosts))
+    for fault, of_thousand in FAULTS.items() if faults else ():
+        for _each in range(max(1, count * of_thousand // 1000)):
+            hosts[next(names)] = {"bench_fault": fault}
+    shared = variables(recording, (recording / "backing.txt").read_text(encoding="utf-8"))
+    shared.update({"ssd_give_up_s": GIVE_UP_S, "ssd_host_timeout_s": 5} if faults else {})
+    folder = Path(tempfile.mkdtemp(prefix="ssdlab-fleet-bench-"))
+    cost = play(folder, hosts, shared, forks, extra)
+    wrong = {name for name, host in hosts.items() if not host} ^ passed(folder)
+    if cost.rc != (2 if faults else 0) or wrong:
+        sys.exit(f"exit code {cost.rc}, {len(wrong)} hosts with a wrong verdict: see {folder}/output.txt")
+    shutil.rmtree(folder)
+    return cost
+
+
+def passed(folder: Path) -> set[str]:
+    """The hosts whose drive passed; none where the play did not come to its report."""
+    reports = folder.glob("results/*/report/summary.json")
+    drives = [drive for path in reports for drive in json.loads(path.read_text(encoding="utf-8"))["drives"]]
+    return {drive["host"] for drive in drives if drive["verdict"] == "pass"}
+
+
+def told(cost: Cost, count: int, tasks: bool) -> list[str]:
+    """A play's figures for people."""
+    executed = sum(len(task["hosts"]) for task in cost.tasks)
+    lines = [
+        f"{count} hosts: {cost.cpu_s / count:.3f} CPU-s and {cost.wall_s / count:.3f} s of wall a host,"
+        f" {cost.memory_mib:.0f} MiB, {executed / count:.1f} task executions and"
+        f" {cost.sent_bytes / count / 1024:.0f} KiB sent a host"
+    ]
+    for task in cost.tasks if tasks else ():
+        cpu_ms = task["cpu_s"] / count * 1000
+        lines.append(f"  {len(task['hosts']):5} hosts {cpu_ms:6.1f} ms of CPU a host  {task['action']}: {task['task']}")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", type=int, nargs="+", default=[10, 100, 300, 1000])
+    parser.add_argument("--forks", type=int, default=20)
+    parser.add_argument("--recording", type=Path, help="keep the recording here, or use the one that is here")
+    parser.add_argument("--tasks", action="store_true", help="list the tasks: for how many hosts, and their CPU")
+    parser.add_argument("--faults", action="store_true", help="5 %% of the hosts hang, 5 %% are unreachable, 1 %% answer garbage")
+    options = parser.parse_args()
+    extra = {"ANSIBLE_TASK_TIMEOUT": str(TASK_TIMEOUT_S)} if options.faults else {}
+    high = []
+    with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as temporary:
+        recording = options.recording or Path(temporary)
+        if not (recording / "backing.txt").exists():
+            recording.mkdir(parents=True, exist_ok=True)
+            record(recording)
+        for count in options.hosts:
+            cost = replay(recording, count, options.forks, options.faults, extra)
+            print(*told(cost, count, options.tasks), sep="\n", flush=True)
+            high += [count] * (cost.cpu_s / count > CPU_LIMIT_S or cost.memory_mib > MEMORY_LIMIT_MIB)
+    print(f"limits: {CPU_LIMIT_S} CPU-s, {MEMORY_LIMIT_MIB} MiB, and {WALL_LIMIT_S} s of wall on a quiet machine")
+    return 1 if high else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
