@@ -33,29 +33,63 @@ class Pacer:
 
 
 class Wear:
-    """Which pages hold data, and how much was written since the drive was last empty."""
+    """Which pages hold data, how much was written since the drive was last empty, and how much of the data lies scattered by small writes."""
+
+    STREAMED, SCATTERED = b"\1", b"\2"
 
     def __init__(self, size_bytes):
         self.size_bytes = size_bytes
         self.written_bytes = 0
         self._mapped = bytearray(size_bytes // PAGE_BYTES)
+        self._scattered = 0
 
     def write(self, offset, length):
         first, last = offset // PAGE_BYTES, -(-(offset + length) // PAGE_BYTES)
-        self._mapped[first:last] = b"\1" * (last - first)
+        kind = self.STREAMED if length >= STREAM_BYTES else self.SCATTERED
+        self._scattered -= self._mapped.count(self.SCATTERED, first, last)
+        self._scattered += (last - first) * (kind == self.SCATTERED)
+        self._mapped[first:last] = kind * (last - first)
         self.written_bytes += length
+
+    @property
+    def scattered_share(self):
+        """The share of the drive's pages that a small write wrote last."""
+        return self._scattered / len(self._mapped)
 
     def discard(self, offset, length):
         """Only whole pages become free. With no page left in use the drive is as new."""
         first, last = -(-offset // PAGE_BYTES), (offset + length) // PAGE_BYTES
         if last > first:
+            self._scattered -= self._mapped.count(self.SCATTERED, first, last)
             self._mapped[first:last] = bytes(last - first)
         if not any(self._mapped):
             self.written_bytes = 0
 
 
+class Recovered:
+    """Room for fresh writes that idle time made by collecting garbage: so many bytes a second of it, and no more than the spare area holds."""
+
+    def __init__(self, bytes_per_s, most_bytes):
+        self._bytes_per_s, self._most_bytes = bytes_per_s, most_bytes
+        self.bytes = 0.0
+
+    def idle(self, seconds):
+        self.bytes = min(self._most_bytes, self.bytes + seconds * self._bytes_per_s)
+
+    def take(self, length):
+        """Whether a write of this length finds room."""
+        if self.bytes < length:
+            return False
+        self.bytes -= length
+        return True
+
+
 class Model:
     """Rates of the drive: fresh for one capacity of writes, falling over the next one, then steady.
+
+    Idle for longer than CATCH_UP_S, a drive past its fresh state collects garbage, ``idle_gc_bandwidth`` bytes a second, until ``spare_pct`` of the
+    capacity is free; that room is written at the fresh rate. Streams over pages that small writes scattered cost up to ``scatter_cost`` times as much
+    again: the data around them has to move. Each request takes ``latency_s`` besides, in parallel: d in flight are at most d / latency_s a second.
 
     ``fresh_iops``, ``steady_iops``: small writes per second. ``read_iops``: small reads per second.
     ``write_bandwidth``, ``read_bandwidth``: bytes per second, for large requests.
@@ -63,7 +97,8 @@ class Model:
     Raises ValueError for a figure that makes no drive.
     """
 
-    def __init__(self, size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth, read_bandwidth, noise_pct=2.0, seed=1):
+    def __init__(self, size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth, read_bandwidth, noise_pct=2.0, seed=1,
+                 idle_gc_bandwidth=0.0, spare_pct=7.0, scatter_cost=0.0, latency_s=0.0):
         if size_bytes <= 0 or size_bytes % PAGE_BYTES:
             raise ValueError(f"size_bytes must be a positive multiple of {PAGE_BYTES}, not {size_bytes}")
         rates = {"fresh_iops": fresh_iops, "steady_iops": steady_iops, "read_iops": read_iops,
@@ -73,7 +108,13 @@ class Model:
                 raise ValueError(f"{name} must be above 0, not {value}")
         if not 0 <= noise_pct < 100:
             raise ValueError(f"noise_pct must be from 0 to below 100, not {noise_pct}")
+        for name, value in {"idle_gc_bandwidth": idle_gc_bandwidth, "spare_pct": spare_pct, "scatter_cost": scatter_cost,
+                            "latency_s": latency_s}.items():
+            if not value >= 0:
+                raise ValueError(f"{name} must be 0 or more, not {value}")
         self.wear = Wear(size_bytes)
+        self.recovered = Recovered(idle_gc_bandwidth, size_bytes * spare_pct / 100)
+        self.scatter_cost, self.latency_s = scatter_cost, latency_s
         self.reads, self.writes = Pacer(), Pacer()
         self.fresh_iops, self.steady_iops, self.read_iops = fresh_iops, steady_iops, read_iops
         self.write_bandwidth, self.read_bandwidth = write_bandwidth, read_bandwidth
@@ -98,14 +139,26 @@ class Model:
     def write(self, now_s, offset, length):
         """Account for a write; return when it may complete."""
         cost_s = length / self.write_bandwidth
+        idle_s = now_s - max(self.writes.next_s, self.reads.next_s)
+        # Not before the first request, of which nobody knows how long the drive had waited.
+        if CATCH_UP_S < idle_s < float("inf"):
+            self.recovered.idle(idle_s)
         if length < STREAM_BYTES:
-            cost_s = max(cost_s, 1 / self.write_iops())
+            iops = self.write_iops()
+            # Only what would be slower takes the room.
+            iops = self.fresh_iops if iops < self.fresh_iops and self.recovered.take(length) else iops
+            cost_s = max(cost_s, 1 / iops)
+        else:
+            cost_s *= 1 + self.scatter_cost * self.wear.scattered_share
         self.wear.write(offset, length)
-        return self.writes.admit(now_s, cost_s)
+        return self._done(now_s, self.writes.admit(now_s, cost_s))
 
     def read(self, now_s, length):
         """Account for a read; return when it may complete."""
-        return self.reads.admit(now_s, max(1 / self.read_iops, length / self.read_bandwidth))
+        return self._done(now_s, self.reads.admit(now_s, max(1 / self.read_iops, length / self.read_bandwidth)))
+
+    def _done(self, now_s, deadline_s):
+        return max(now_s, deadline_s) + self.latency_s if self.latency_s else deadline_s
 
     def discard(self, offset, length):
         self.wear.discard(offset, length)

@@ -48,10 +48,10 @@ def parse_size(text):
     return int(match[1]) * UNITS[match[2]]
 
 
-def model_plugin(size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth=64e6, read_bandwidth=128e6, noise_pct=2.0, seed=1):
-    """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second)."""
+def model_plugin(size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth=64e6, read_bandwidth=128e6, noise_pct=2.0, seed=1, **more):
+    """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second); more: what idling, scatter and latency do there."""
     settings = {"size_bytes": size_bytes, "fresh_iops": fresh_iops, "steady_iops": steady_iops, "read_iops": read_iops,
-                "write_bandwidth": write_bandwidth, "read_bandwidth": read_bandwidth, "noise_pct": noise_pct, "seed": seed}
+                "write_bandwidth": write_bandwidth, "read_bandwidth": read_bandwidth, "noise_pct": noise_pct, "seed": seed, **more}
     return ["python", str(HERE / "nbdkit_plugin.py"), *(f"{key}={value}" for key, value in settings.items())]
 
 
@@ -255,6 +255,10 @@ def _arguments(argv):
     make.add_argument("--read-iops", type=float, default=3000)
     make.add_argument("--write-bandwidth", type=float, default=64e6, help="bytes a second")
     make.add_argument("--read-bandwidth", type=float, default=128e6, help="bytes a second")
+    make.add_argument("--idle-gc-bandwidth", type=float, default=0.0, help="bytes a second that idle time makes free for fresh writes")
+    make.add_argument("--spare-pct", type=float, default=7.0, help="how much of the capacity idle time can make free")
+    make.add_argument("--scatter-cost", type=float, default=0.0, help="how many times more a stream over scattered data costs")
+    make.add_argument("--latency-s", type=float, default=0.0, help="what each request takes besides, in parallel")
     make.add_argument("--noise-pct", type=float, default=2.0)
     make.add_argument("--seed", type=int, default=1)
     make.add_argument("--sector-size", type=int, choices=(512, 4096), default=512)

@@ -89,7 +89,48 @@ def test_no_burst_after_idling_and_no_loss_by_a_late_caller():
     assert drive.read(last_s + 1, PAGE_BYTES) == pytest.approx(last_s + 1.001), "a pause saves nothing up"
 
 
-@pytest.mark.parametrize("change", [{"size_bytes": 0}, {"size_bytes": 4097}, {"fresh_iops": 0}, {"read_bandwidth": -1}, {"noise_pct": 100},
+def idle(drive, seconds, now_s):
+    """One write after so long an idle time; when it is done."""
+    return drive.write(now_s + seconds, 0, PAGE_BYTES)
+
+
+def test_idle_time_makes_room_for_fresh_writes_and_no_more_than_the_spare_area():
+    drive = model(idle_gc_bandwidth=100 * PAGE_BYTES, spare_pct=10)
+    now_s = idle(drive, 3, write_all(drive, 3))
+    # Room for 300 pages, of which one is taken already.
+    taken = 1
+    while True:
+        done_s = drive.write(now_s, 0, PAGE_BYTES)
+        if done_s - now_s > 1.5 / 2500:
+            break
+        taken, now_s = taken + 1, done_s
+    assert taken == pytest.approx(300, abs=2) and done_s - now_s == pytest.approx(1 / 500)
+    idle(drive, 1e6, done_s)
+    assert drive.recovered.bytes == pytest.approx(SIZE * 0.1, abs=PAGE_BYTES), "and no more"
+
+
+def test_a_busy_drive_recovers_nothing():
+    drive = model(idle_gc_bandwidth=1e9)
+    write_all(drive, 3)
+    assert drive.recovered.bytes == 0
+
+
+def test_streams_over_scattered_data_are_slow_until_they_wrote_it_anew():
+    drive = model(scatter_cost=2.0)
+    now_s, cost_s = 1e6, MIB / 32e6
+    assert drive.write(now_s, 0, MIB) - now_s == pytest.approx(cost_s)
+    write_all(drive, 2)
+    slow = [drive.write(now_s * (2 + place), place * MIB, MIB) - now_s * (2 + place) for place in range(SIZE // MIB)]
+    assert slow[0] == pytest.approx(3 * cost_s) and slow == sorted(slow, reverse=True)
+    assert drive.wear.scattered_share == 0 and drive.write(now_s * 99, 0, MIB) - now_s * 99 == pytest.approx(cost_s)
+
+
+def test_a_latency_of_its_own_needs_a_depth():
+    drive = model(latency_s=0.01)
+    assert drive.read(1.0, PAGE_BYTES) == pytest.approx(1.011) and drive.read(1.0, PAGE_BYTES) == pytest.approx(1.012)
+
+
+@pytest.mark.parametrize("change", [{"size_bytes": 0}, {"size_bytes": 4097}, {"fresh_iops": 0}, {"read_bandwidth": -1}, {"noise_pct": 100}, {"latency_s": -1},
                                     {"steady_iops": float("nan")}])
 def test_impossible_figures_are_refused_by_name(change):
     with pytest.raises(ValueError, match=next(iter(change))):
