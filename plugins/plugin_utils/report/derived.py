@@ -1,13 +1,15 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What follows from the figures of several cells or tests: the sweet spot of a sweep, the change of a repeated stimulus. Pure."""
+"""What follows from the figures of several cells or tests: sweet spots, demand curves, the change of a repeated stimulus. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.measure import load
 from ..common import units
+from . import demand
 from .series import block_size
 
 # Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the most IOPS of the sweep.
@@ -15,7 +17,7 @@ SWEET_SHARE = 0.95
 FEWEST_DEPTHS = 3
 # A figure that cannot be trusted leads to none.
 TRUSTED = ("pass", "fail")
-_SAME = ("access", "block_size_bytes", "read_pct", "threads", "rate_iops", "batch", "ramp_s", "ioengine")
+_SAME = ("access", "block_size_bytes", "read_pct", "threads", "rate_iops", "batch", "ramp_s", "ioengine", "burst_s", "mix")
 Mapping = t.Mapping[str, t.Any]
 
 
@@ -29,9 +31,9 @@ def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[di
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
     groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
     for cell in cells:
-        if not all(cell.get(key) for key in ("access", "threads", "queue_depth")):
+        if cell.get("lead") or cell.get("point") or not all(cell.get(key) for key in ("access", "threads", "queue_depth")):
             continue  # a plan that came back from a host may lack them
-        groups.setdefault(tuple(cell.get(key) for key in _SAME), []).append(cell)
+        groups.setdefault(tuple(str(cell.get(key)) for key in _SAME), []).append(cell)
     found = []
     for group in groups.values():
         points = [_point(cell, figures.get(cell["id"], {})) for cell in sorted(group, key=lambda cell: cell["queue_depth"])]
@@ -84,15 +86,19 @@ def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str
     return {"first_test": name, "metric": test["metric"], "first": first["value"], "value": test["value"], "change_pct": round(change_pct, 2)}
 
 
-def figure(test: Mapping, record: Mapping) -> dict[str, t.Any] | None:
-    """The figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its IOPS; None where it isn't trusted."""
+def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[str, t.Any] | None:
+    """The figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its IOPS; None where it isn't trusted.
+
+    metric: of a test that tracks nothing, this one in place of IOPS, if it has it.
+    """
     if test["verdict"] not in TRUSTED:
         return None
     windows = record.get("steady_state") or []
     if windows:
         return {"metric": windows[0]["metric"], "value": windows[0].get("average")}
-    value = (test.get("metrics") or {}).get("iops")
-    return {"metric": "iops", "value": value} if value is not None else None
+    metrics = test.get("metrics") or {}
+    name = metric if metric in metrics else "iops"
+    return {"metric": name, "value": metrics[name]} if metrics.get(name) is not None else None
 
 
 def repeated_text(found: Mapping) -> str:
@@ -103,9 +109,9 @@ def repeated_text(found: Mapping) -> str:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of it: {sweeps: [{title, spot, rows: [texts]}], repeated: text or None}."""
-    shown = []
-    for sweep in found.get("sweeps") or []:
+    """What the page shows of it: {sweeps: [{title, spot, rows: [texts]}], repeated: text or None, points: [text]}."""
+    shown = [demand.lines(found["demand"])] if found.get("demand") else []
+    for sweep in [] if shown else found.get("sweeps") or []:
         mix = f"{sweep['read_pct']}/{100 - sweep['read_pct']}"
         title = f"{sweep['access']} {block_size(sweep['block_size_bytes'])}, R/W {mix}, over the queue depth"
         spot = sweep["sweet_spot"]["queue_depth"]
@@ -117,24 +123,44 @@ def lines(found: Mapping) -> Mapping:
             for point in sweep["points"]
         ]
         shown.append({"title": title, "spot": sweep_text(sweep), "rows": rows})
-    return {"sweeps": shown, "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None}
+    points = [demand.point_text(point) for point in found.get("points") or []]
+    return {"sweeps": shown, "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None, "points": points}
+
+
+def _points(cells: t.Sequence[Mapping], specs: t.Mapping[str, Mapping], averages: t.Mapping[str, t.Sequence[Mapping]]) -> list[dict[str, t.Any]]:
+    """Which cell of its sweep each point of a test was: [{cell, sweep, of, threads, queue_depth}]."""
+    found = []
+    for cell in cells:
+        asked = cell.get("point")
+        sweep = asked.get("test") if isinstance(asked, dict) else None
+        if sweep in specs and asked.get("take") in demand.TAKES:
+            # A plan that came back from a host may lack them.
+            known = [item for item in (specs[sweep] or {}).get("cells") or [] if item.get("threads") and item.get("queue_depth")]
+            one = load.chosen(asked, known, averages.get(sweep) or [])
+            found += [{"cell": cell["id"], "sweep": sweep, "of": one["cell"], **{key: one[key] for key in ("threads", "queue_depth")}}] if one else []
+    return found
 
 
 def of_drive(judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]) -> dict[str, dict[str, t.Any]]:
-    """{test: {sweeps: […], repeated: …}} of one drive, each only where there is something; no test without either.
+    """{test: {sweeps: […], demand: …, points: […], repeated: …}} of one drive, each only where there is something; no test without either.
 
     judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts: run.json's tests, all by name.
     """
     tests = {test["test"]: test for test in judged["tests"]}
+    averages = {name: (record or {}).get("cells") or [] for name, record in records.items()}
     found: dict[str, dict[str, t.Any]] = {}
     for name, test in tests.items():
         if test["verdict"] not in TRUSTED:
             continue
-        curves = sweeps((specs.get(name) or {}).get("cells") or [], (records.get(name) or {}).get("cells") or [])
+        cells = (specs.get(name) or {}).get("cells") or []
+        curves = sweeps(cells, averages.get(name) or [])
+        curve = demand.curve(curves)
+        points = _points(cells, specs, averages)
         before = (abouts.get(name) or {}).get("repeats")
         one = figure(tests[before], records.get(before) or {}) if before in tests else None
-        change = repeated(before, one, figure(test, records.get(name) or {})) if before else None
-        parts = {**({"sweeps": curves} if curves else {}), **({"repeated": change} if change else {})}
+        change = repeated(before, one, figure(test, records.get(name) or {}, (one or {}).get("metric"))) if before else None
+        every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change}
+        parts = {key: value for key, value in every.items() if value}
         if parts:
             found[name] = parts
     return found

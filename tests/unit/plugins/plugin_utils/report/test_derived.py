@@ -123,3 +123,45 @@ def test_page_and_summary_tell_them(tmp_path):
     assert "sweeps" not in wsat and len(iops["sweeps"]) == 1 and iops["repeated"]["first_test"] == "wsat"
     html = (run_dir / "report" / "index.html").read_text()
     assert "Sweet spot: depth " in html and "Repeated stimulus" in html and "Tells &lt;b&gt;much" in html
+
+
+def grid(threads, depths):
+    """A sweep over threads and depth of a drive of 100 us and 40,000 IOPS."""
+    cells, averages = [], []
+    for number in threads:
+        for depth in depths:
+            iops = min(40_000, number * depth * 10_000)
+            name = f"t{number}d{depth}"
+            cells.append({"id": name, "access": "random", "block_size_bytes": 4096, "read_pct": 0, "threads": number, "queue_depth": depth})
+            averages.append({"cell": name, "metrics": {"iops": iops, "mean_latency_us": 1e6 * number * depth / iops}})
+    return cells, averages
+
+
+def test_sweeps_at_several_thread_counts_are_one_curve_over_the_ios_in_flight():
+    cells, averages = grid([1, 2, 4], [1, 2, 4])
+    lead = {**cells[-1], "id": "lead", "lead": True}
+    specs = {"dirth-sweep": {"cells": [lead, *cells]}, "dirth-most": {"cells": [{**cells[0], "id": "most", "point": {"test": "dirth-sweep", "take": "most"}}]}}
+    records = {"dirth-sweep": {"cells": [*averages, {"cell": "lead", "metrics": {"iops": 1, "mean_latency_us": 1}}]}, "dirth-most": {"cells": []}}
+    judged_tests = [{"test": name, "verdict": "pass", "metrics": {}} for name in specs]
+    found = derived.of_drive({"tests": judged_tests}, records, specs, {})
+    curve = found["dirth-sweep"]["demand"]
+    assert [point["asked_outstanding"] for point in curve["points"]] == [1, 2, 2, 4, 4, 4, 8, 8, 16]
+    assert (curve["sweet_spot"]["asked_outstanding"], curve["sweet_spot"]["threads"], curve["sweet_spot"]["share"]) == (4, 1, 1.0)
+    assert found["dirth-most"]["points"] == [{"cell": "most", "sweep": "dirth-sweep", "of": "t1d4", "threads": 1, "queue_depth": 4}]
+    (shown,) = derived.lines(found["dirth-sweep"])["sweeps"]
+    assert shown["spot"] == "1 thread x depth 4: 40,000 IOPS at 100 µs, 100.0 % of the most IOPS" and len(shown["rows"]) == 9
+    assert derived.lines(found["dirth-most"])["points"] == ["most: 1 thread x depth 4, as t1d4 of dirth-sweep"]
+
+
+def test_sweeps_that_differ_in_more_than_threads_are_no_one_curve():
+    cells, averages = grid([1, 2], [1, 2, 4])
+    other = [{**cell, "read_pct": 100} if cell["threads"] == 2 else cell for cell in cells]
+    found = derived.of_drive({"tests": [{"test": "a", "verdict": "pass", "metrics": {}}]}, {"a": {"cells": averages}}, {"a": {"cells": other}}, {})
+    assert "demand" not in found["a"] and len(found["a"]["sweeps"]) == 2
+
+
+def test_a_repeat_without_a_rule_is_compared_by_what_the_first_one_tracked():
+    tests = [{"test": "one", "verdict": "pass", "metrics": {}}, {"test": "two", "verdict": "pass", "metrics": {"iops": 600, "write_iops": 500}}]
+    records = {"one": {"steady_state": [{"metric": "write_iops", "average": 400}]}, "two": {}}
+    found = derived.of_drive({"tests": tests}, records, {}, {"two": {"repeats": "one"}})
+    assert found["two"]["repeated"] == {"first_test": "one", "metric": "write_iops", "first": 400, "value": 500, "change_pct": 25.0}
