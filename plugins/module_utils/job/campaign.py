@@ -18,7 +18,7 @@ from ..purge import step as purge_step
 from ..purge.method import PurgeError
 from . import leaving
 from .drive_tests import DriveTests
-from .standing import crash_text, finished_tests
+from .standing import crash_text, finished_tests, waiting
 from .station import Job, Station
 
 
@@ -83,11 +83,11 @@ class Campaign:
 
     def _run_tests(self) -> str:
         station = self._station
-        kept = finished_tests(station.history)
-        waiting = [test for test in station.plan["tests"] if test["name"] not in kept]
+        to_do = waiting(station.plan["tests"], finished_tests(station.history))
+        names = [test["name"] for test in to_do]
         station.show(phase="guard", tests=len(station.plan["tests"]))
         self._recover()
-        if not waiting:
+        if not to_do:
             self._close()
             return "complete"
         if station.job.stop.is_set():
@@ -95,7 +95,6 @@ class Campaign:
         self._tests.settle_unfinished()
         station.guard("start")
         place = station.bench.place = station.job.tuned.take_place(station.drive)
-        names = [test["name"] for test in waiting]
         seen = {"identity": station.held.identity, "path": station.held.path}
         station.note("drive_started", tests=names, place=place._asdict(), **seen)
         station.held.keep_as_evidence(self._tests.missed())
@@ -103,7 +102,7 @@ class Campaign:
         station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
         for index, test in enumerate(station.plan["tests"], start=1):
-            if test["name"] in kept:
+            if test["name"] not in names:
                 continue
             shown = {"test": test["name"], "test_index": index, "round": 0, "round_max": test["rounds"].get("max")}
             station.show(path=station.held.path, **shown)

@@ -17,9 +17,11 @@ from ..measure.spoilt import Tally
 from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
+from ..tuning import write_cache
 from . import leaving
 from .measuring import Discarded, Measuring
-from .standing import KEPT_OUTCOMES, NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared
+from .points import NoPoint, with_points
+from .standing import KEPT_OUTCOMES, NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
 from .station import Station
 
 
@@ -73,6 +75,10 @@ class DriveTests:
         if self._unprepared and test["cells"] and not prepares(test):
             self._end_test(names, rounds, "invalid", [self._unprepared])
             return "invalid"
+        unfit = without_its_state(test, self.finished) or self._cache_problem(test)
+        if unfit:
+            self._end_test(names, rounds, "invalid", [unfit])
+            return "invalid"
         sampler, found = self._sampler(names), []
         try:
             self._unprepared = failed(test["name"]) if prepares(test) else self._unprepared
@@ -98,7 +104,7 @@ class DriveTests:
         except Hangs as error:
             self._end_test(names, rounds, "error", [str(error)])
             raise
-        except fillcurve.Short as error:
+        except (fillcurve.Short, NoPoint) as error:
             outcome, reasons = "invalid", [str(error)]
         except Discarded as error:
             outcome, reasons = "invalid", self._tally.reasons()
@@ -107,13 +113,19 @@ class DriveTests:
             outcome, reasons = "error", [str(error)]
             self.error = "{0}: {1}".format(test["name"], error)
         self._look_for_drift()
-        spoilt = self._untuned() + found
+        cache = self._cache_problem(test) if outcome in ("steady", "complete") else ""
+        spoilt = self._untuned() + found + ([cache] if cache else [])
         if spoilt and outcome in ("steady", "complete"):
             outcome, reasons = "invalid", spoilt
         elif outcome in ("not_steady", "invalid"):
             reasons = reasons + sampler.reasons
         self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
         return outcome
+
+    def _cache_problem(self, test: t.Mapping[str, t.Any]) -> str:
+        """Why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the test needs nothing."""
+        host, name, wanted = self._station.job.host, self._station.name, test.get("write_cache")
+        return self._station.watchdog.call("look at the write cache", lambda: write_cache.problem(host, name, wanted))
 
     def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
         return self._station.watchdog.call("look at the drive's world", look)
@@ -242,7 +254,8 @@ class DriveTests:
         fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
-        Measuring(self._station, names, rounds, self._tally, lambda: self._look_for_drift(cheap=True)).run(test)
+        settled = with_points(test, self._station.plan["tests"], self.finished)
+        Measuring(self._station, names, rounds, self._tally, lambda: self._look_for_drift(cheap=True)).run(settled)
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
         """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""

@@ -83,6 +83,7 @@ class Measuring:
         value = self._station.seed(names, number, cell["id"])
         name = self._station.file(names, "{0:04d}-{1}".format(number, cell["id"]))
         fields = dict(names, round=number, cell=cell["id"], seed=value)
+        fields.update({"chosen": cell["chosen"]} if "chosen" in cell else {})
         try:
             result = self._station.bench.cell(name, cell, size_bytes, value)
         except fio.FioError as error:

@@ -9,6 +9,8 @@ import typing as t
 
 from ..measure import causes, fillcurve
 
+Mapping = t.Mapping[str, t.Any]
+
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
 KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
 # The first reason of a test that was not begun, as the host could not be tuned.
@@ -79,3 +81,30 @@ def finished_tests(history: t.Iterable[Mapping]) -> set[str]:
     """The tests of one drive that stand, from its journal records."""
     ended = (record for record in history if record["event"] == "test_finished")
     return {record["test"] for record in ended if record["outcome"] in KEPT_OUTCOMES}
+
+
+def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping]:
+    """The tests still to do, in order. One that goes on from another's state (`follows`) needs that state again.
+
+    So of a chain of them all are done anew where one is missing: a drive that idled in between is in another state.
+    """
+    chains: dict[str, str] = {}
+    for test in tests:
+        before = test.get("follows")
+        chains[test["name"]] = chains.get(before, before) if before else test["name"]
+    broken = {chains[test["name"]] for test in tests if test["name"] not in kept}
+    return [test for test in tests if chains[test["name"]] in broken]
+
+
+def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
+    """Why a test can't go on from the one that it follows; "" where it can.
+
+    finished: test_finished records, the newest last.
+    """
+    before = test.get("follows")
+    if not before:
+        return ""
+    outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
+    if outcome in ("steady", "complete"):
+        return ""
+    return "not measured: it goes on from the state that {0} leaves, which is {1}".format(before, outcome.replace("_", " "))

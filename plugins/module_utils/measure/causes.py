@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
+from . import load
+
 OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
 IDLE_GAP, SUSPENDED, CLOCK_JUMP = "idle_gap", "suspended", "clock_jump"
 TITLES = {
@@ -169,16 +171,18 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     target, found = _reachable(cell, seen["limits"], limits)
     # While a thread works for fio, one I/O of its own is missing.
     cost = cell["threads"] * min(1.0, seen["fio_cpu"])
-    edge = seen["mean_latency_s"] / seen["run_s"]
-    queued = seen["queued"]
+    edge = seen["mean_latency_s"] / (cell.get("burst_s") or seen["run_s"])
+    # Between bursts the queue is empty, as asked.
+    queued = seen["queued"] / load.busy_share(cell, seen["run_s"])
     if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
         found.append("IOPS x latency are {0:.1f} I/Os in flight of {1} asked".format(queued, asked))
     if queued > (limits.queued_max + edge) * asked:
         found.append("IOPS x latency are {0:.1f} I/Os in flight, more than the {1} asked: fio's clock and its counts disagree".format(queued, asked))
     # Merged I/Os are fewer in flight than asked, and as much.
     counted = seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
-    if counted and seen["in_flight"] + cost < limits.in_flight_min * target:
-        found.append("the kernel saw {0:.1f} I/Os in flight of {1} asked".format(seen["in_flight"], asked))
+    in_flight = (seen["in_flight"] or 0) / load.busy_share(cell, seen["run_s"], with_ramp=True)
+    if counted and in_flight + cost < limits.in_flight_min * target:
+        found.append("the kernel saw {0:.1f} I/Os in flight of {1} asked".format(in_flight, asked))
     return found
 
 

@@ -236,15 +236,18 @@ def _filenames(result: dict[str, t.Any]) -> set[str]:
     return {option["filename"] for option in options if "filename" in option}
 
 
-def figures(result: dict[str, t.Any], direction: str) -> dict[str, t.Any] | None:
-    """A direction's figures (docs/internals.md) of a result with one reporting group; None when it had no I/O."""
+def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = None) -> dict[str, t.Any] | None:
+    """A direction's figures (docs/internals.md) of a result with one reporting group; None when it had no I/O.
+
+    busy_s: the time that its rates are for, where the job idles in between; None: all of it.
+    """
     side = result["jobs"][0][direction]
     if not side["total_ios"]:
         return None
     latency = side["lat_ns"]
     return {
-        "iops": side["iops"],
-        "bandwidth_bytes_per_s": side["bw_bytes"],
+        "iops": side["iops"] if busy_s is None else side["total_ios"] / busy_s,
+        "bandwidth_bytes_per_s": side["bw_bytes"] if busy_s is None else side["io_bytes"] / busy_s,
         "ios": side["total_ios"],
         "bytes": side["io_bytes"],
         "mean_latency_us": latency["mean"] / 1000.0,

@@ -13,12 +13,13 @@ import typing as t
 from fractions import Fraction
 
 from . import histogram
+from .load import Sizes
 
 DIRECTIONS = ("read", "write")
 # What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as another value.
 OPTIONS = (
     "filename", "ioengine", "direct", "rw", "rwmixread", "bs", "iodepth", "numjobs", "size", "offset", "runtime", "ramp_time", "loops",
-    "rate_iops", "iodepth_batch", "randseed",
+    "rate_iops", "iodepth_batch", "randseed", "ba", "bssplit", "random_distribution", "thinktime", "thinktime_iotime",
 )
 # fio ends a cell when an I/O completes and then drains its queue: up to the longest I/O later, and a little for its own clock.
 SHORTEST_SHARE, LONGEST_SHARE = 0.98, 1.01
@@ -77,18 +78,20 @@ def _options(asked: Mapping, echo: Mapping) -> list[str]:
 
 def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]:
     """The laws that hold for one job's figures."""
-    block_bytes = int(options["bs"])
+    sizes = Sizes(options)
     sides = {name: entry[name] for name in DIRECTIONS}
     # fio counts an I/O when it is submitted, its bytes and its latency when it ends: those in flight at the end of a ramp may be in one alone (3.33).
     astride = _in_flight(options) if options.get("ramp_time") else 0
-    found = [line for name, side in sides.items() for line in _side(name, side, block_bytes, astride)]
+    found = [line for name, side in sides.items() for line in _side(name, side, sizes, astride)]
     busy = {name: side for name, side in sides.items() if side["total_ios"]}
     if not found and options.get("lat_percentiles") == "1":
-        found = [line for name, side in busy.items() for line in _histogram(name, side, side["io_bytes"] // block_bytes, astride)]
+        found = [line for name, side in busy.items() for line in _histogram(name, side, _ended(side, sizes), astride)]
     if found:
         return found
     if runtime_s is not None:
         longest_s = max([side["lat_ns"]["max"] / 1e9 for side in busy.values()] or [0.0])
+        # An idle time that began is waited for.
+        longest_s += int(options.get("thinktime", "0s")[:-1])
         found += [line for name, side in busy.items() for line in _time(name, side, runtime_s, longest_s)]
     return found + _mix(sides, options)
 
@@ -98,7 +101,12 @@ def _in_flight(options: Mapping) -> int:
     return int(options.get("iodepth", 1)) * int(options.get("numjobs", 1))
 
 
-def _side(name: str, side: Mapping, block_bytes: int, astride: int) -> list[str]:
+def _ended(side: Mapping, sizes: Sizes) -> int:
+    """How many I/Os ended. Of several sizes bytes do not tell; such a job has no ramp, so all that began did."""
+    return side["io_bytes"] // sizes.most if sizes.are_one else side["total_ios"]
+
+
+def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
     """A direction for itself: whole I/Os, figures that exist, rates that follow from counts. astride: I/Os that may be counted in part."""
     ios, latency = side["total_ios"], side["lat_ns"]
     figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [latency[key] for key in ("min", "max", "mean")]
@@ -107,8 +115,8 @@ def _side(name: str, side: Mapping, block_bytes: int, astride: int) -> list[str]
     if not ios:
         return ["{0}s: {1} bytes without an I/O".format(name, side["io_bytes"])] if side["io_bytes"] else []
     found = []
-    if side["io_bytes"] % block_bytes or not 0 <= side["io_bytes"] // block_bytes - ios <= astride:
-        found.append("{0}s: {1} bytes are not {2} I/Os of {3}".format(name, side["io_bytes"], ios, block_bytes))
+    if not sizes.fit(ios, side["io_bytes"], astride, MIX_DEVIATIONS):
+        found.append("{0}s: {1} bytes are not {2} I/Os of {3}".format(name, side["io_bytes"], ios, sizes))
     for key, what in (("short_ios", "short"), ("drop_ios", "dropped")):
         if side.get(key):
             found.append("{0}s: {1} I/Os were {2}".format(name, side[key], what))

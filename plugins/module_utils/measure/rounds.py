@@ -28,6 +28,9 @@ class Rounds:
         self._limits = test["rounds"]
         self._steady = test.get("steady_state") or {}
         self._after = test.get("after_steady_rounds") or 0
+        # Of a test without a rule: how many rounds at its end make its figures.
+        self._last = test.get("last_rounds") or 0
+        self._leads = {cell["id"] for cell in test["cells"] if cell.get("lead")}
         self._size_bytes = size_bytes
         self._round_s = sum(cell_s(cell) for cell in test["cells"])
         self._cells: list[dict[str, Metrics]] = []
@@ -130,7 +133,7 @@ class Rounds:
     def window_rounds(self) -> list[int]:
         """The rounds of the window: the steady one, of several that agree the last; else the last sampled ones; all rounds without a rule."""
         if not self._steady:
-            return [number for number in range(1, self.count + 1) if number not in self._spoilt]
+            return [number for number in range(1, self.count + 1) if number not in self._spoilt][-self._last:]
         return self._windows(self.steady_at or self.count // self._every * self._every)[-1]
 
     def steady_state(self) -> list[dict[str, t.Any]]:
@@ -216,7 +219,8 @@ class Rounds:
         wide = range(1, self.count + 1) if self._every > 1 or self._least_bytes else self.span()
         seen = [self._cells[number - 1] for number in wide if number not in self._spoilt] or rounds
         merged = self._tails.merged(self.span())
-        names = list(rounds[0]) if rounds else []
+        # What leads each round comes last: the first one's figures are the test's.
+        names = sorted(rounds[0], key=lambda name: name in self._leads) if rounds else []
         combined = {name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names}
         return [
             dict({"cell": name, "metrics": dict(combined[name], **self._tails.metrics(merged, name))}, **self._steadiness(name, numbers))

@@ -15,7 +15,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import causes, fillcurve, fio, plausible, witness
+from . import causes, fillcurve, fio, load, plausible, witness
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
@@ -147,15 +147,18 @@ class Workbench:
         """
         shares = {"read": cell["read_pct"] / 100.0, "write": 1 - cell["read_pct"] / 100.0}
         directions = {name: share for name, share in shares.items() if share}
-        values = self.placeholders(size_bytes=size_bytes, seed=seed_value)
+        values = self.placeholders(size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"])
+        # An idle time that began is waited for.
+        length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
         watch = _Watch(self._host, self._witness())
-        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=cell_s(cell), watch=watch)
+        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=length_s, watch=watch)
         ended = time.monotonic()
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
-            read, write = (fio.figures(result, direction) for direction in fio.DIRECTIONS)
+            busy_s = load.burst_time_s(cell) if cell.get("burst_s") else None
+            read, write = (fio.figures(result, direction, busy_s) for direction in fio.DIRECTIONS)
             histograms = fio.histograms(result)
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)

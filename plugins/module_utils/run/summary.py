@@ -72,7 +72,7 @@ def _definition(rendered: list[Record]) -> Record:
         "rounds": test.get("rounds"),
         "steady_state": test.get("steady_state"),
         "after_steady_rounds": test.get("after_steady_rounds"),
-        **{key: test[key] for key in ("latency_targets_us",) if key in test},
+        **{key: test[key] for key in ("latency_targets_us", "last_rounds", "write_cache") if key in test},
         "cells": sorted({cell["id"] for cell in cells + left_out}),
         "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
     }

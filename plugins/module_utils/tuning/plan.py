@@ -36,6 +36,8 @@ class Target(t.NamedTuple):
     address: t.Optional[str]
     identity: t.Mapping[str, t.Any]
     options: t.Mapping[str, t.Any]
+    # The state of the write cache that its tests need; preflight has seen that it is one.
+    cache: t.Optional[str] = None
 
 
 def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
@@ -45,7 +47,8 @@ def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
         names = drive.find(host, entry["selector"])
         if len(names) == 1:
             seen, given = drive.identity(host, names[0]), options(entry["selector"])
-            found.append(Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, given))
+            cache = next((test["write_cache"] for test in entry.get("tests") or [] if test.get("write_cache")), None)
+            found.append(Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, given, cache))
     return found
 
 
@@ -124,7 +127,7 @@ def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> lis
     rule = tune.get("write_cache") or {}
     settings = []
     for target in found:
-        wanted = target.options["write_cache"] if rule else None
+        wanted = (target.cache or target.options["write_cache"]) if rule else None
         wanted = wanted or _by_rule(rule, target.identity)
         if wanted:
             settings.append(_setting("write_cache", "write_cache", WRITE_CACHE_PATH + target.name, wanted, target.name, selector=target.selector))

@@ -37,6 +37,28 @@ def read(host: Host, name: str) -> str | None:
     return None if words is None else STATES[not words[0]]
 
 
+def state(host: Host, name: str) -> str:
+    """`on`, `off`, `none` (an NVMe drive that reports no volatile cache), or `unknown`: what a test's figures stand on."""
+    controllers = nvme_controllers(host, name)
+    if len(controllers) == 1 and not _may_be_volatile(host, _node(host, controllers[0])):
+        return "none"
+    return read(host, name) or "unknown"
+
+
+def problem(host: Host, name: str, wanted: str | None) -> str:
+    """Why it is not proved that the cache is as wanted (`on`, `off`; None: whichever way); "" where it is."""
+    if not wanted:
+        return ""
+    seen = state(host, name)
+    if seen == wanted or (seen, wanted) == ("none", "off"):
+        return ""
+    told = {
+        "unknown": "the drive does not tell the state of its write cache, so nothing proves that it is {0}",
+        "none": "the drive has no volatile write cache to be {0}",
+    }
+    return told.get(seen, "the drive's write cache is {1}, the test needs it {0}").format(wanted, seen)
+
+
 def change(host: Host, name: str, wanted: str) -> str:
     """Switch it `on` or `off`; an error text, empty when the drive took it."""
     controllers = nvme_controllers(host, name)

@@ -9,12 +9,14 @@ import itertools
 import re
 import typing as t
 
+from . import loads
+
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
 # What all cells of a matrix share.
-CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine")
+CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", *loads.SHARED_KEYS)
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
@@ -31,20 +33,28 @@ def size_bytes(text: str | int) -> int:
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65; then, if given, 1000iops, batch16, ramp5s, sync."""
+    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65.
+
+    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, what loads.id_parts tells, lead. A point has the name of what it takes: most.
+    """
     size = cell["block_size_bytes"]
-    shown = f"{size}b" if size % 1024 else f"{size // 1024}k"
-    mix = "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}"
-    rate = f"-{cell['rate_iops']}iops" if cell.get("rate_iops") else ""
-    rate += f"-batch{cell['batch']}" if cell.get("batch") else ""
-    rate += f"-ramp{cell['ramp_s']}s" if cell.get("ramp_s") else ""
-    rate += f"-{cell['ioengine']}" if cell.get("ioengine") else ""
-    return f"{cell['access'][:4].replace('sequ', 'seq')}-{shown}-{mix}-tc{cell['threads']}-qd{cell['queue_depth']}{rate}"
+    parts = [
+        cell["access"][:4].replace("sequ", "seq"),
+        f"{size}b" if size % 1024 else f"{size // 1024}k",
+        "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}",
+        cell["point"]["take"] if cell.get("point") else f"tc{cell['threads']}-qd{cell['queue_depth']}",
+    ]
+    ramp_s = 0 if cell.get("burst_s") else cell.get("ramp_s")
+    given = ((f"{cell.get('rate_iops')}iops", cell.get("rate_iops")), (f"batch{cell.get('batch')}", cell.get("batch")), (f"ramp{ramp_s}s", ramp_s))
+    parts += [text for text, value in given if value]
+    parts += [cell["ioengine"]] if cell.get("ioengine") else []
+    return "-".join([*parts, *loads.id_parts(cell), *(["lead"] if cell.get("lead") else [])])
 
 
 def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
-    """The cells of a test that fits the schema and has its defaults, as the plan has them."""
-    return [rendered(source) for source in sources(test)]
+    """The cells of a test that fits the schema and has its defaults, as the plan has them: first the one that leads every round."""
+    lead = [rendered({**test["lead"], "lead": True})] if test.get("lead") else []
+    return [*lead, *(rendered(source) for source in sources(test))]
 
 
 def sources(test: t.Mapping[str, t.Any]) -> list[Cell]:
@@ -62,6 +72,7 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
     """A cell of a test file as the plan has it: with its id, and the block size in bytes."""
     cell = {key: value for key, value in source.items() if key != "block_size"}
     cell["block_size_bytes"] = size_bytes(source["block_size"])
+    cell = loads.rendered(cell, size_bytes)
     return {"id": cell_id(cell), **cell}
 
 
@@ -89,6 +100,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
             found.append(f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of {cell['queue_depth']}; use more threads")
         if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):
             found.append(f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction")
+        found += [f"cell {cell['id']}: {problem}" for problem in loads.problems(cell)]
     names = [cell["id"] for cell in cells]
     found += [f"cell {name}: is in the test twice" for name in sorted({name for name in names if names.count(name) > 1})]
     return found
@@ -108,7 +120,7 @@ def track(tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]) -
         wanted = {key: value for key, value in item.items() if key not in ("metric", "block_size")}
         if "block_size" in item:
             wanted["block_size_bytes"] = size_bytes(item["block_size"])
-        matches = [cell for cell in cells if all(cell[key] == value for key, value in wanted.items())]
+        matches = [cell for cell in cells if not cell.get("lead") and all(cell[key] == value for key, value in wanted.items())]
         described = ", ".join(f"{key} {item[key]}" for key in item if key != "metric") or "no key but the metric"
         if not matches:
             wrong.append(f"{where}: the test has no cell with {described}")
@@ -150,10 +162,14 @@ def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[l
     wrong: dict[str, list[str]] = {}
     for cell in test["cells"]:
         size, reason = cell["block_size_bytes"], _block_problem(cell["block_size_bytes"], block)
+        fitted, sizes_left_out = loads.fitted(cell, block)
         if size * cell["threads"] > active:
             wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(cell["id"])
-        elif not reason:
-            cells.append(cell)
+        elif not reason and (not sizes_left_out or (fitted is not cell and not test["own_cells"])):
+            cells.append(fitted)
+            left_out += [{"id": cell["id"], "reason": sizes_left_out}] if sizes_left_out else []
+        elif sizes_left_out and not reason:
+            wrong.setdefault(f"{sizes_left_out.partition(': left out')[0]}; take them out of the mix", []).append(cell["id"])
         elif test["own_cells"]:
             wrong.setdefault(f"{reason}; take it out of the test", []).append(cell["id"])
         elif cell["id"] in tracked:

@@ -13,8 +13,9 @@ import jinja2
 
 from ..common import schema as schemas
 from ...module_utils.drive.entry import label as selector_label
+from ...module_utils.drive.entry import options
 from . import cells as celling
-from . import purge_values
+from . import loads, purge_values
 from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
@@ -67,6 +68,7 @@ def render(
             problems.append(f"{host}: drive {label}: is not there, so nothing can be planned for it")
             continue
         fitted = _fit_tests(tests, drive["identity"], settings)
+        problems += _cache_problems(tests, selector, f"{host}: drive {label}")
         problems += [f"{host}: drive {label}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
         rendered.append(
             {
@@ -98,6 +100,16 @@ def render(
         "tune": schemas.plain(tune or {}),
         "drives": rendered,
     }
+
+
+def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], where: str) -> list[str]:
+    """What an entry of ssd_drives says of the write cache must not stand against what a test needs."""
+    own = options(selector)["write_cache"]
+    against = next((test for test in tests if own and test["write_cache"] not in (None, own)), None)
+    if against is None:
+        return []
+    test = f"test {against['name']}, which needs it {against['write_cache']}"
+    return [f"{where}: write_cache: {own} of its entry stands against {test}; take it out of the entry"]
 
 
 def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -139,6 +151,9 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
         "steady_state": None,
         "after_steady_rounds": 0,
         "latency_targets_us": [],
+        "last_rounds": None,
+        "write_cache": None,
+        "follows": None,
     }
     return [{**empty, **steps[step]}]
 
@@ -206,6 +221,7 @@ def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
     if cell.get("rate_iops"):
         section["rate_iops"] = _rate(cell)
     section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine") if cell.get(key)})
+    section.update(loads.section(cell))
     return section
 
 

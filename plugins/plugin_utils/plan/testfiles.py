@@ -13,7 +13,7 @@ import yaml
 
 from ..common import schema as schemas
 from . import cells as celling
-from . import saturation, unwritten
+from . import between, phases, saturation, unwritten
 
 SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
 Test = t.Dict[str, t.Any]
@@ -107,7 +107,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     saturation.fill_in(tests)
     problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += unwritten.problems(tests)
-    problems += _repeat_problems(tests)
+    problems += between.problems(tests)
     if problems:
         raise PlanError(problems)
     return tests
@@ -134,33 +134,37 @@ def _no_plan(name: str, library: Library) -> str:
     return f"ssd_plan: no plan file named {name!r}{schemas.suggestion(name, known)} (known plans: {', '.join(known)})"
 
 
-def _repeat_problems(tests: t.Sequence[Test]) -> list[str]:
-    """`repeats` names a test before it, of the same cells: else there is nothing to compare."""
-    found: list[str] = []
-    before: dict[str, Test] = {}
-    for test in tests:
-        other, name = before.get(test["repeats"] or ""), test["repeats"]
-        before[test["name"]] = test
-        if name and other is None:
-            found.append(f"{test['origin']}: repeats: {name!r} names no test before it{schemas.suggestion(name, list(before))}")
-        elif other and [cell["id"] for cell in other["cells"]] != [cell["id"] for cell in test["cells"]]:
-            found.append(f"{test['origin']}: repeats: {name!r} has other cells than {test['name']!r}, so nothing can be compared")
-    return found
-
-
 def _load_tests(entry: Source, library: Library) -> list[Test]:
     """One entry of a plan as checked tests: one, or with each_cell one for each cell. Raises PlanError."""
     source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
     data, own_cells = _flatten(source, library, ())
     schema = schemas.load("test")
-    # What `true` stands for may lack a key that has no default.
-    data = {key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value for key, value in data.items()}
-    _raise_for(source.origin, schemas.problems(data, schema) + ([] if "name" in data else ["name: is missing"]))
-    test = schemas.with_defaults({"title": data["name"], **data}, schema)
+    _raise_for(source.origin, schemas.problems(_spelt_out(data, schema), schema) + ([] if "name" in data else ["name: is missing"]))
+    if data.get("phases") and data.get("each_cell"):
+        raise PlanError([f"{source.origin}: phases: can't be had with each_cell, which makes several tests of this one"])
+    tests = []
+    for one in phases.split(data):
+        tests += _completed(one, schema, source.origin)
+    done = [_normalised(one, source.origin, own_cells) for one in tests]
+    _raise_for(source.origin, phases.link(done))
+    return done
+
+
+def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
+    """A test, or a phase as one, with its defaults; with each_cell one for each cell. Raises PlanError."""
+    follows = data.get("follows")
+    data = _spelt_out({key: value for key, value in data.items() if key != "follows"}, schema)
+    _raise_for(f"{origin}: phase {data['name']}" if follows else origin, schemas.problems(data, schema))
+    test = {**schemas.with_defaults({"title": data["name"], **data}, schema), "follows": follows}
     tests = _split(test) if test["each_cell"] else [test]
     # The names of its cells may have made a test's name too long.
-    _raise_for(source.origin, [problem for one in tests for problem in schemas.problems({"name": one["name"]}, schema)])
-    return [_normalised(one, source.origin, own_cells) for one in tests]
+    _raise_for(origin, [problem for one in tests for problem in schemas.problems({"name": one["name"]}, schema)])
+    return tests
+
+
+def _spelt_out(data: Test, schema: schemas.Schema) -> Test:
+    """A test with what `true` stands for, which may lack a key that has no default."""
+    return {key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value for key, value in data.items()}
 
 
 def _split(test: Test) -> list[Test]:
@@ -219,6 +223,8 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     cells = celling.expand(test)
     steady = test["steady_state"]
     problems = celling.static_problems(cells)
+    if steady and test["last_rounds"]:
+        problems.append("last_rounds: is for a test without steady_state, whose window makes the figures")
     if steady:
         steady["tracked"], wrong = celling.track(steady["tracked"], cells)
         problems += wrong
@@ -246,6 +252,10 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "steady_state": steady,
         "after_steady_rounds": test["after_steady_rounds"],
         "latency_targets_us": test["latency_targets_us"],
+        "last_rounds": test["last_rounds"],
+        # YAML reads a bare on and off as true and false.
+        "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
+        "follows": test["follows"],
     }
 
 

@@ -113,7 +113,7 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
 def _yields(test: Mapping, criterion: Criterion) -> bool:
     """Whether the test has the figure: of the cell named, else of the first tracked one, else of the first (job/campaign.py)."""
     tracked = [item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])]
-    name = criterion.get("cell") or next(iter(tracked), None) or next((cell["id"] for cell in test["cells"]), None)
+    name = criterion.get("cell") or next(iter(tracked), None) or next((cell["id"] for cell in test["cells"] if not cell.get("lead")), None)
     cell = next((cell for cell in test["cells"] if cell["id"] == name), None)
     if cell is None:
         return False

@@ -13,7 +13,8 @@ from .findings import Finding, Run, View
 
 # What makes two tests of one name different ones; title, source and origin do not.
 COMPARED = (
-    "purge", "precondition", "active_range_pct", "rounds", "steady_state", "tracked", "after_steady_rounds", "latency_targets_us", "cells",
+    "purge", "precondition", "active_range_pct", "rounds", "steady_state", "tracked", "after_steady_rounds", "latency_targets_us",
+    "last_rounds", "write_cache", "cells",
     "runtimes_s",
 )
 About = t.Mapping[str, t.Any]
@@ -25,7 +26,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it."""
     keys = (
         "title", "description", "source", "origin", "repeats", "purge", "precondition", "active_range_pct", "rounds", "steady_state", "after_steady_rounds",
-        "latency_targets_us",
+        "latency_targets_us", "last_rounds", "follows", "write_cache",
     )
     return {
         **{key: test[key] for key in keys if key in test},

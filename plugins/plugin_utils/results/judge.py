@@ -248,7 +248,19 @@ def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: 
     rule = about.get("steady_state")
     said = worlds.problem(record, facts.strict) or recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
     said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
+    said = said or _without_its_state(facts, host, drive, about)
     return Finding("invalid", said) if said else None
+
+
+def _without_its_state(facts: _Facts, host: str, drive: str, about: Mapping) -> str:
+    """Why a test that goes on from another's state (`follows`) did not have it: that one does not count itself."""
+    before = about.get("follows")
+    if not before:
+        return ""
+    record = facts.test_records.get((host, drive), {}).get(before)
+    if record is not None and not _invalid(facts, host, drive, before, record):
+        return ""
+    return f"it goes on from the state that {before} leaves, and that test is not valid"
 
 
 def _unsteady(windows: list[Mapping]) -> str:

@@ -160,3 +160,21 @@ def test_a_host_that_cannot_make_the_load():
     """The brief's configurations A and B: the same drive and test, B flat and lower from its first minute on, as its threads never wait for the drive."""
     assert found(fio_cpu=0.6) == []
     assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", SPOILS)]
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        # A third of the time busy: 32 in flight are 10.7 on average; with the ramp, busy throughout, half of the time.
+        ({"queued": 10.6, "in_flight": 15.0}, []),
+        ({"queued": 8.0, "in_flight": 15.0}, [(causes.NOT_FILLED, SPOILS)]),
+        ({"queued": 10.6, "in_flight": 3.0}, [(causes.NOT_FILLED, SPOILS)]),
+        # More than its share: the drive did not idle.
+        ({"queued": 14.0, "in_flight": 15.0}, [(causes.NOT_FILLED, SPOILS)]),
+    ],
+)
+def test_between_bursts_the_queue_is_empty_as_asked(seen, expected):
+    burst = {"burst_s": 5, "idle_s": 10, "runtime_s": 60, "ramp_s": 15}
+    ramped = {"process_bytes": {"read": 1536 * MIB, "write": 1536 * MIB}, **kernel(1536, 1536)}
+    busy = {"queued": seen["queued"], "in_flight": seen["in_flight"] * 25 / 37.5}
+    assert found(burst, **ramped, **busy) == expected

@@ -179,3 +179,47 @@ def test_an_io_astride_the_end_of_the_ramp_may_count_for_its_bytes_alone(ramp, m
     job["read"]["io_bytes"] += int(more * 4096)
     job["job options"].update({"ramp_time": "1"} if ramp else {})
     assert bool(plausible.contradictions(result, JOB + ramp, 2)) != fine
+
+
+MIX = "512/20:4096/60:16384/20"
+MIX_JOB = JOB.replace("bs=4096", f"bssplit={MIX}\nba=4096\nrandom_distribution=zoned:50/5:50/95")
+
+
+def mixed(**changes):
+    """GOOD with I/Os of three sizes: 5,836.8 bytes on average."""
+    result = copy.deepcopy(GOOD)
+    (job,) = result["jobs"]
+    job["job options"].pop("bs")
+    job["job options"].update({"bssplit": MIX, "ba": "4096", "random_distribution": "zoned:50/5:50/95", **changes})
+    for name in ("read", "write"):
+        side_ = job[name]
+        side_["io_bytes"] = round(side_["total_ios"] * 5836.8 / 512) * 512
+        side_["bw_bytes"] = int(side_["io_bytes"] / 2.006)
+    return result
+
+
+def test_a_mix_is_believed_by_its_shares():
+    assert plausible.contradictions(mixed(), MIX_JOB, 2) == []
+    assert "not" in plausible.contradictions(GOOD, MIX_JOB, 2)[0], "all of 4 KiB, and said to be so"
+    small = mixed()
+    small["jobs"][0]["read"]["io_bytes"] = 5186 * 4096
+    small["jobs"][0]["read"]["bw_bytes"] = int(5186 * 4096 / 2.006)
+    assert "are not 5186 I/Os of 5837 on average" in plausible.contradictions(small, MIX_JOB, 2)[0]
+
+
+@pytest.mark.parametrize("option", ["bssplit", "ba", "random_distribution"])
+def test_another_mix_than_asked_is_none(option):
+    assert f"fio worked with {option}=1, not" in plausible.contradictions(mixed(**{option: "1"}), MIX_JOB, 2)[0]
+
+
+def test_an_idle_time_that_began_is_waited_for():
+    job = JOB.replace("runtime=2", "runtime=2\nthinktime=3s\nthinktime_iotime=1s")
+    result = copy.deepcopy(GOOD)
+    result["jobs"][0]["job options"].update(thinktime="3s", thinktime_iotime="1s")
+    for name in ("read", "write"):
+        result["jobs"][0][name].update(runtime=5006, iops=result["jobs"][0][name]["total_ios"] / 5.006)
+        result["jobs"][0][name]["bw_bytes"] = int(result["jobs"][0][name]["io_bytes"] / 5.006)
+    assert plausible.contradictions(result, job, 2) == []
+    for key in ("thinktime", "thinktime_iotime"):
+        result["jobs"][0]["job options"].pop(key)
+    assert "ran for 5.01 s of 2 s" in plausible.contradictions(result, JOB, 2)[0]

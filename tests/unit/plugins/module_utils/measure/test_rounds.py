@@ -258,3 +258,17 @@ def test_a_spoilt_round_is_not_the_reason_where_no_window_could_count_anyway():
     test["steady_state"]["min_capacity_multiple"] = 10_000
     outcome, reasons = run_spoilt(test, {3}).outcome()
     assert outcome == "not_steady" and not any("spoilt" in reason for reason in reasons)
+
+
+def test_without_a_rule_the_last_rounds_may_make_the_figures():
+    rounds = run({**make_test(tracked=0, max=6), "last_rounds": 2}, [900, 500, 300, 200, 110, 90])
+    assert rounds.outcome() == ("complete", []) and rounds.window_rounds() == [5, 6]
+    assert rounds.averages()[0]["metrics"]["write_iops"] == 100
+
+
+def test_what_leads_every_round_is_not_the_tests_figure():
+    test = make_test(tracked=0, max=1)
+    test["cells"] = [{"id": "lead", "runtime_s": 300, "lead": True}, *test["cells"]]
+    rounds = Rounds(test, 1000)
+    rounds.add({"lead": {"iops": 9}, CELL: {"iops": 5}}, bytes_written=1, elapsed_s=1.0)
+    assert [item["cell"] for item in rounds.averages()] == [CELL, "lead"]

@@ -128,3 +128,32 @@ def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_
     said = "the drive S0 is not there" + ("" if kept else "; its write cache was on before, and stays off")
     assert (gone["outcome"], gone["message"]) == ("failed" if kept else "not_applicable", said)
     assert os.path.exists(record) == kept and drives.cache == {"/dev/nvme0": other}
+
+
+def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
+    tune = {"write_cache": {"state": "leave", "plp_models": []}}
+    tests = [{"write_cache": None}, {"write_cache": "off"}]
+    plan = {"tune": tune, "parallel_drives": 1, "drives": [{"drive": "S0", "selector": {"serial": "S0"}, "tests": tests}]}
+    found = tuning_plan.targets(drives, plan)
+    (setting,) = tuning_plan.expand(drives, tune, found, tuning_plan.Places(drives, plan, found))
+    assert (setting["wanted"], setting["device"]) == ("off", "nvme0n1")
+    assert tuning_plan.expand(drives, {}, found, tuning_plan.Places(drives, plan, found)) == [], "its concern is switched off"
+
+
+@pytest.mark.parametrize(
+    ("name", "vwc", "wanted", "expected"),
+    [
+        ("nvme0n1", None, None, ""),
+        ("nvme0n1", None, "on", ""),
+        ("nvme0n1", None, "off", "the drive's write cache is on, the test needs it off"),
+        ("nvme0n1", 0, "off", ""),
+        ("nvme0n1", 0, "on", "the drive has no volatile write cache to be on"),
+        ("nvme1n1", None, "off", "the drive does not tell the state of its write cache, so nothing proves that it is off"),
+        ("sda", None, "on", ""),
+        ("loop0", None, "on", "the drive does not tell the state of its write cache, so nothing proves that it is on"),
+        ("loop0", None, None, ""),
+    ],
+)
+def test_what_is_not_proved_is_a_problem(drives, name, vwc, wanted, expected):
+    drives.vwc = vwc
+    assert write_cache.problem(drives, name, wanted) == expected

@@ -28,7 +28,7 @@ PRINTED = yaml.safe_load((GOLDEN / "printed.yml").read_text(encoding="utf-8"))
 SIZE = 700_150_000_000 // 4096 * 4096
 PLACEHOLDERS = {
     "device": "/dev/drive", "seed": 1, "size_bytes": SIZE, "cpus_allowed": "0-7", "numa_node": 0, "remainder_offset": SIZE - 90_112,
-    "remainder_bytes": 90_112, "max_queue_depth": 32,
+    "remainder_bytes": 90_112, "max_queue_depth": 32, "threads": 2, "queue_depth": 4,
 }
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "rwmixwrite": "rwmixread"}
 # What fio takes where nothing is said (its HOWTO), of the options that only one of both has.

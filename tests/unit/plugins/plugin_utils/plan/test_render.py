@@ -23,6 +23,8 @@ VALUES = {
     "remainder_offset": WHOLE,
     "remainder_bytes": 90112,
     "max_queue_depth": 32,
+    "threads": 2,
+    "queue_depth": 4,
 }
 HOST = {**VALUES, "numa_node": 1, "cpus_allowed": "8-15"}
 BARE = {**VALUES, "numa_node": None, "cpus_allowed": None}

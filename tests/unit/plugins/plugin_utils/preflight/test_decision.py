@@ -159,6 +159,7 @@ CHANGES = {
     "purge": {"purge": {"method": "overwrite"}},
     "precondition": {"precondition": True},
     "after_steady_rounds": {"after_steady_rounds": 1},
+    "write_cache": {"write_cache": "off"},
 }
 
 

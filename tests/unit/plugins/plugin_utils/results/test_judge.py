@@ -328,3 +328,23 @@ def test_only_a_complete_steady_drive_that_meets_the_criterion_passes(drives):
         earned = campaign == "complete" and outcome == "steady" and 500 <= iops < float("inf")
         assert (judged["verdict"] == "pass") == earned
         assert judged["reasons"] and all(isinstance(reason, str) and reason for reason in judged["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        ([test_record()], "pass"),
+        ([test_record(outcome="not_steady")], "invalid"),
+        ([test_record(reasons=["throttled"], outcome="invalid")], "invalid"),
+        ([], "invalid"),
+    ],
+)
+def test_what_goes_on_from_a_state_counts_only_with_it(before, verdict):
+    run = run_json([], tests=("wsat", "wsat-wait", "wsat-back"))
+    run["tests"]["wsat-wait"].update(follows="wsat", tracked=[])
+    run["tests"]["wsat-back"].update(follows="wsat-wait", tracked=[])
+    after = [test_record("complete", test=name, steady_state=[]) for name in ("wsat-wait", "wsat-back")]
+    found = {test["test"]: test for test in judge.judge(run, [drive_record(), *before, *after])["drives"][0]["tests"]}
+    assert (found["wsat-wait"]["verdict"], found["wsat-back"]["verdict"]) == (verdict, verdict)
+    if verdict == "invalid":
+        assert found["wsat-back"]["reasons"] == ["it goes on from the state that wsat-wait leaves, and that test is not valid"]

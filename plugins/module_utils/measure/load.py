@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a cell asks for beyond one size of I/O all the time: bursts, mixes of sizes, a point that a sweep decides. Pure."""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def burst_time_s(cell: Mapping) -> float:
+    """How long a cell does I/O within its runtime: all of it, or its bursts."""
+    if not cell.get("burst_s"):
+        return cell["runtime_s"]
+    return cell["runtime_s"] * cell["burst_s"] / float(cell["burst_s"] + cell["idle_s"])
+
+
+def busy_share(cell: Mapping, run_s: float, with_ramp: bool = False) -> float:
+    """The share of run_s in which a cell's queue is to be full.
+
+    with_ramp: of the time with its ramp, in which it is full throughout.
+    """
+    if not cell.get("burst_s") or not run_s:
+        return 1.0
+    ramp_s = cell.get("ramp_s", 0) if with_ramp else 0
+    return min(1.0, (burst_time_s(cell) + ramp_s) / (run_s + ramp_s))
+
+
+class Sizes:
+    """The sizes of a fio job's I/O and their shares, by its options bs or bssplit."""
+
+    def __init__(self, options: Mapping) -> None:
+        split = options.get("bssplit")
+        pairs = [part.split("/") for part in split.split(":")] if split else [[options["bs"], "100"]]
+        self._shares = {int(size): int(pct) / 100.0 for size, pct in pairs}
+        self.are_one = len(self._shares) == 1
+        self.most = max(self._shares)
+        self.mean = sum(size * share for size, share in self._shares.items())
+        self._deviation = math.sqrt(sum(share * (size - self.mean) ** 2 for size, share in self._shares.items()))
+        self._unit = 0
+        for size in self._shares:
+            self._unit = math.gcd(self._unit, size)
+
+    def fit(self, ios: int, total_bytes: int, astride: int, deviations: float) -> bool:
+        """Whether so many I/Os can have so many bytes.
+
+        astride: I/Os that may be counted in part; deviations: how far chance may go, in standard deviations.
+        """
+        if total_bytes % self._unit:
+            return False
+        if self.are_one:
+            return 0 <= total_bytes // self._unit - ios <= astride
+        chance = deviations * self._deviation * math.sqrt(ios)
+        return abs(total_bytes - ios * self.mean) <= chance + (1 + astride) * self.most
+
+    def __str__(self) -> str:
+        return str(self.most) if self.are_one else "{0:.0f} on average".format(self.mean)
+
+
+def chosen(
+    point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]
+) -> dict[str, t.Any] | None:
+    """The threads and depth of a point: {cell, threads, queue_depth}; None where no cell of the sweep qualifies.
+
+    point: {take, mean_latency_below_us}. cells: of the sweep's rendered test; averages: [{cell, metrics}] of its record.
+    """
+    metrics = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
+    limit_us = point.get("mean_latency_below_us")
+    fitting = []
+    for cell in cells:
+        found = metrics.get(cell["id"], {})
+        is_short = not limit_us or (found.get("mean_latency_us") or limit_us) < limit_us
+        if found.get("iops") and is_short and not cell.get("lead"):
+            fitting.append((cell, found["iops"]))
+    if not fitting:
+        return None
+    rates = [iops for _cell, iops in fitting]
+    wanted = {"most": max(rates), "fewest": min(rates), "middle": (max(rates) + min(rates)) / 2.0}[point["take"]]
+    # Of cells that are as good, the one with the fewest I/Os in flight.
+    cell, _iops = min(fitting, key=lambda item: (abs(item[1] - wanted), item[0]["threads"] * item[0]["queue_depth"]))
+    return {"cell": cell["id"], "threads": cell["threads"], "queue_depth": cell["queue_depth"]}

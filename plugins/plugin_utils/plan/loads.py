@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Loads beyond one size of I/O all the time: bursts, mixes of sizes and ranges, points that a sweep decides. Pure.
+
+A cell is one of a rendered test (docs/internals.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+
+# The keys of a cell that say so; a matrix gives them to all of its cells, but for `point`.
+SHARED_KEYS = ("burst_s", "idle_s", "mix")
+KEYS = (*SHARED_KEYS, "point")
+Cell = t.Dict[str, t.Any]
+Mapping = t.Mapping[str, t.Any]
+
+
+def id_parts(cell: Mapping) -> list[str]:
+    """What a cell's name says of them: mix3f2a (of sizes and ranges), burst5s-idle10s."""
+    parts = []
+    if cell.get("mix"):
+        text = json.dumps(cell["mix"], sort_keys=True)
+        parts.append("mix" + hashlib.sha256(text.encode()).hexdigest()[:4])
+    if cell.get("burst_s") and cell.get("idle_s"):
+        parts.append(f"burst{cell['burst_s']}s-idle{cell['idle_s']}s")
+    return parts
+
+
+def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
+    """The cell with its mix in bytes, and of bursts the ramp.
+
+    fio's first burst lasts for a whole cycle, so it is kept out of the figures.
+    """
+    found = dict(cell)
+    if cell.get("mix"):
+        given = cell["mix"].get("sizes") or []
+        sizes = [{"size_bytes": size_bytes(item["size"]), "pct": item["pct"]} for item in given]
+        ranges = cell["mix"].get("ranges")
+        found["mix"] = {**({"sizes": sizes} if sizes else {}), **({"ranges": ranges} if ranges else {})}
+    if cell.get("burst_s") and cell.get("idle_s") and not cell.get("ramp_s"):
+        found["ramp_s"] = cell["burst_s"] + cell["idle_s"]
+    return found
+
+
+def problems(cell: Mapping) -> list[str]:
+    """What no drive can do of it, without the cell's name."""
+    return _burst_problems(cell) + _mix_problems(cell) + _point_problems(cell)
+
+
+def _burst_problems(cell: Mapping) -> list[str]:
+    burst_s, idle_s = cell.get("burst_s"), cell.get("idle_s")
+    if not burst_s and not idle_s:
+        return []
+    if not burst_s or not idle_s:
+        return ["burst_s and idle_s go together"]
+    cycle_s = burst_s + idle_s
+    found = []
+    if cell["runtime_s"] % cycle_s or cell["runtime_s"] < 2 * cycle_s:
+        cycles = f"a multiple of burst_s + idle_s = {cycle_s}, and two of them at least"
+        found.append(f"runtime_s {cell['runtime_s']} has to be {cycles}")
+    if cell.get("ramp_s", cycle_s) != cycle_s:
+        found.append("ramp_s is that of the first burst here; leave it out")
+    return found
+
+
+def _mix_problems(cell: Mapping) -> list[str]:
+    mix = cell.get("mix")
+    if not mix:
+        return []
+    found = []
+    if cell["access"] != "random":
+        found.append("mix is for random access")
+    if cell.get("ramp_s"):
+        found.append("mix can't be had with ramp_s, or burst_s")
+    sums = [("sizes", "pct"), ("ranges", "pct"), ("ranges", "of_ios_pct")]
+    for part, key in sums:
+        whole = sum(item[key] for item in mix.get(part) or [])
+        if mix.get(part) and whole != 100:
+            found.append(f"mix.{part}: {key} make {whole} %, not 100")
+    sizes = [item["size_bytes"] for item in mix.get("sizes") or []]
+    uneven = [size for size in sizes if size % 512]
+    twice = sorted({size for size in sizes if sizes.count(size) > 1})
+    found += [f"mix.sizes: {size} B is not a multiple of 512 B, the smallest logical block" for size in uneven]
+    return found + [f"mix.sizes: {size} B is there twice" for size in twice]
+
+
+def _point_problems(cell: Mapping) -> list[str]:
+    if not cell.get("point") or cell["access"] == "random":
+        return []
+    return ["point is for random access: threads in sequence have a part of the drive each"]
+
+
+def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
+    """The cell without the sizes of its mix that a drive can't do, the other shares rescaled to 100 %.
+
+    The second text is what was left out, "" for nothing.
+    """
+    sizes = (cell.get("mix") or {}).get("sizes") or []
+    kept = [item for item in sizes if item["size_bytes"] % logical_bytes == 0]
+    if len(kept) == len(sizes):
+        return cell, ""
+    gone = [item for item in sizes if item not in kept]
+    text = ", ".join(f"{item['size_bytes']} B" for item in gone)
+    share = sum(item["pct"] for item in gone)
+    block = f"the drive's logical block size of {logical_bytes} B"
+    reason = f"of its mix {text} ({share} % of the I/O) are no multiples of {block}"
+    if not kept:
+        return cell, f"{reason}; nothing is left of it"
+    mix = {**cell["mix"], "sizes": rescaled(kept)}
+    return {**cell, "mix": mix}, f"{reason}: left out, and the other shares rescaled"
+
+
+def rescaled(sizes: t.Sequence[Mapping]) -> list[dict[str, int]]:
+    """The same proportions as whole per cent that make 100: the largest remainders are rounded up."""
+    whole = sum(item["pct"] for item in sizes)
+    exact = [item["pct"] * 100 / whole for item in sizes]
+    shares = [int(share) for share in exact]
+    by_rest = sorted(range(len(sizes)), key=lambda index: shares[index] - exact[index])
+    for index in by_rest[: 100 - sum(shares)]:
+        shares[index] += 1
+    return [{"size_bytes": item["size_bytes"], "pct": share} for item, share in zip(sizes, shares)]
+
+
+def section(cell: Mapping) -> dict[str, t.Any]:
+    """What a cell gives to the job template for it."""
+    found: dict[str, t.Any] = {}
+    mix = cell.get("mix") or {}
+    if mix.get("sizes"):
+        found["bssplit"] = ":".join(f"{item['size_bytes']}/{item['pct']}" for item in mix["sizes"])
+    if mix.get("ranges"):
+        found["zones"] = ":".join(f"{item['of_ios_pct']}/{item['pct']}" for item in mix["ranges"])
+    if cell.get("burst_s"):
+        found.update(burst_s=cell["burst_s"], idle_s=cell["idle_s"])
+    if cell.get("point"):
+        found.update(iodepth="@ssd_queue_depth@", numjobs="@ssd_threads@")
+    return found
+
+
+def mean_bytes(cell: Mapping) -> float:
+    """The mean size of a cell's I/O."""
+    sizes = (cell.get("mix") or {}).get("sizes")
+    return sum(item["size_bytes"] * item["pct"] for item in sizes) / 100 if sizes else cell["block_size_bytes"]
