@@ -54,6 +54,47 @@ def test_the_profiles_differ_in_active_range_and_load():
     assert {test["name"] for test in load_plan("full")} == {test["name"] for test in enterprise}
 
 
+def test_host_idle_recovery_waits_and_comes_back():
+    baseline, *phases = load_plan(["hir"])
+    assert baseline["name"] == "hir" and baseline["steady_state"]["sample_every"] == 30 and not baseline["precondition"]
+    waits, returns = phases[::2], phases[1::2]
+    assert [test["name"] for test in waits] == [f"hir-wait-{wait}s" for wait in (5, 10, 15, 25, 50)]
+    for test, back, wait in zip(waits, returns, (5, 10, 15, 25, 50)):
+        (cell,) = test["cells"]
+        assert (cell["burst_s"], cell["idle_s"]) == (5, wait) and test["rounds"]["max"] * cell["runtime_s"] == 360 * (5 + wait)
+        assert back["rounds"]["max"] * back["cells"][0]["runtime_s"] == 1800 and back["follows"] == test["name"]
+        assert test["repeats"] == back["repeats"] == "hir"
+
+
+def test_cross_stimulus_recovery_is_eight_six_and_eight_hours():
+    tests = load_plan(["xsr"])
+    hours = [test["rounds"]["time_limit_s"] or test["rounds"]["max"] * 60 for test in tests]
+    assert [hours[0], hours[1], hours[2] + hours[3]] == [8 * 3600, 6 * 3600, 8 * 3600]
+    assert [(test["cells"][0]["access"], test["cells"][0]["block_size_bytes"] // KIB) for test in tests] == [
+        ("sequential", 1024), ("random", 8), ("sequential", 1024), ("sequential", 1024),
+    ]
+    assert {(cell["threads"], cell["queue_depth"]) for test in tests for cell in test["cells"]} == {(1, 32)}
+    assert [test["repeats"] for test in tests] == [None, None, "xsr", "xsr"]
+
+
+def test_the_composite_workload_and_demand_intensity_go_over_49_loads_from_high_to_low():
+    grid = [(threads, depth) for threads in (32, 16, 8, 6, 4, 2, 1) for depth in (32, 16, 8, 6, 4, 2, 1)]
+    for name, read_pct in (("ecw", 40), ("dirth", 0)):
+        main, sweep, *_points = load_plan([name])
+        lead, *cells = sweep["cells"]
+        assert [(cell["threads"], cell["queue_depth"]) for cell in cells] == grid and {cell["read_pct"] for cell in cells} == {read_pct}
+        assert (lead["runtime_s"], lead["threads"], lead["queue_depth"], lead["read_pct"]) == (300, 32, 32, 0)
+        assert (main["cells"][0]["threads"], main["cells"][0]["queue_depth"], main["steady_state"]["sample_every"]) == (32, 32, 30)
+    (cell,) = load_plan(["ecw"])[0]["cells"]
+    assert {item["size_bytes"]: item["pct"] for item in cell["mix"]["sizes"]} == {
+        512: 4, 1024: 1, 1536: 1, 2048: 1, 2560: 1, 3072: 1, 3584: 1, 4096: 67, 8192: 10, 16384: 7, 32768: 3, 65536: 3,
+    }
+    assert [(item["pct"], item["of_ios_pct"]) for item in cell["mix"]["ranges"]] == [(5, 50), (15, 30), (80, 20)]
+    points = load_plan(["dirth"])[2:]
+    assert [[cell["runtime_s"] for cell in test["cells"]] for test in points] == [[3600, 600]] * 3
+    assert [test["cells"][1]["point"]["take"] for test in points] == ["most", "middle", "fewest"]
+
+
 @pytest.mark.parametrize("plan", ["pts-enterprise", "pts-client", "full"])
 def test_a_histogram_follows_its_latency_test_at_once(plan):
     names = [test["name"] for test in load_plan(plan)]
