@@ -65,7 +65,7 @@ exit $result"""
 
 CHECKS = (
     # Two: the guards of more meet each other at the loop devices of one kernel, and the clocks of tests run out.
-    Check("integration", SERVERS, f"{PYTEST} tests/integration -n 2 --junitxml=$RESULTS/integration.xml"),
+    Check("integration", SERVERS, f'{PYTEST} tests/integration -n 2 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml'),
     Check("molecule", SERVERS, MOLECULE),
     Check("compat", SERVERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bursts, mixes and phases under the real fio: what the drive gets, and what is found of a drive whose true figures are known."""
+
+from __future__ import annotations
+
+import collections
+import math
+import os
+import subprocess
+
+import pytest
+import simulated_ssd as simulator
+from measuring import Measuring, found
+from test_host_job import bench, events  # noqa: F401  pylint: disable=unused-import
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
+
+MIB = 1 << 20
+PAGE = 4096
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+FRESH, STEADY, ROOM_A_SECOND = 2500, 500, 1000
+
+
+def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
+    """Of a burst of 1 s after 1 s of waiting, 1,000 writes go at 2,500 a second, which takes 0.4 s, and the rest at 500: 1,300 in all."""
+    figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 0}
+    recovery = {"idle_gc_bandwidth": ROOM_A_SECOND * PAGE, "spare_pct": 50}
+    with simulator.simulated_ssd(tmp_path / "drives", "idle", simulator.model_plugin(**figures, **recovery)) as drive:
+        measuring = Measuring(drive["device"], tmp_path)
+        try:
+            measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=8, runtime_s=2)
+            # What starting fio took made room, which the ramp fills.
+            steady = measuring.cell(queue_depth=16, ramp_s=1, runtime_s=2)
+            bursts = measuring.cell(queue_depth=16, burst_s=1, idle_s=1, ramp_s=2, runtime_s=4)
+        finally:
+            measuring.close()
+    assert steady["write"]["iops"] == pytest.approx(STEADY, rel=0.1)
+    assert bursts["write"]["iops"] == pytest.approx(ROOM_A_SECOND + (1 - ROOM_A_SECOND / FRESH) * STEADY, rel=0.15)
+    assert found(bursts) == {}
+
+
+@pytest.mark.long
+def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
+    """40 ms a read and 80 reads a second: two in flight are not enough, four are, also where the machine adds a few ms."""
+    figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 80, "latency_s": 0.04, "noise_pct": 0}
+    cells, averages = [], []
+    with simulator.simulated_ssd(tmp_path / "drives", "deep", simulator.model_plugin(**figures)) as drive:
+        measuring = Measuring(drive["device"], tmp_path)
+        try:
+            for depth in (1, 2, 4, 8):
+                result = measuring.cell(read_pct=100, queue_depth=depth)
+                cells.append({"id": str(depth), "access": "random", "block_size_bytes": PAGE, "read_pct": 100, "threads": 1, "queue_depth": depth})
+                averages.append({"cell": str(depth), "metrics": fio.metrics(result["read"], result["write"])})
+        finally:
+            measuring.close()
+    (sweep,) = derived.sweeps(cells, averages)
+    assert sweep["sweet_spot"]["queue_depth"] == 4 and sweep["sweet_spot"]["iops"] == pytest.approx(80, rel=0.06)
+    assert [round(point["observed_outstanding"]) for point in sweep["points"][:3]] == [1, 2, 4]
+
+
+def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path):
+    """A stream that rewrites a share x of the drive meets what is still scattered: size / bandwidth x (x + cost x scattered x (x - x^2 / 2)) seconds."""
+    size, bandwidth, cost = 32 * MIB, 16e6, 1.5
+    figures = {"size_bytes": size, "fresh_iops": 4000, "steady_iops": 4000, "read_iops": 3000, "write_bandwidth": bandwidth, "noise_pct": 0}
+    with simulator.simulated_ssd(tmp_path / "drives", "mixed", simulator.model_plugin(**figures, scatter_cost=cost)) as drive:
+        measuring = Measuring(drive["device"], tmp_path)
+        try:
+            first = measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=4)
+            small = measuring.cell(queue_depth=16, runtime_s=2)
+            again = measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=4)
+        finally:
+            measuring.close()
+    scattered = 1 - math.exp(-small["write"]["ios"] * PAGE / size)
+    written = again["write"]["bytes"] / size
+    seconds = size / bandwidth * (written + cost * scattered * (written - written ** 2 / 2))
+    assert first["write"]["bandwidth_bytes_per_s"] == pytest.approx(bandwidth, rel=0.15)
+    assert seconds == pytest.approx(again["seen"]["run_s"], rel=0.15)
+    assert again["write"]["bandwidth_bytes_per_s"] < 0.8 * first["write"]["bandwidth_bytes_per_s"]
+
+
+def test_a_mix_is_as_large_as_asked_where_it_was_asked_for(loop_drive, tmp_path):
+    drive = loop_drive("mix", 256 * MIB)
+    sizes = [{"size": "512B", "pct": 10}, {"size": "4KiB", "pct": 60}, {"size": "16KiB", "pct": 30}]
+    ranges = [{"pct": 5, "of_ios_pct": 50}, {"pct": 15, "of_ios_pct": 30}, {"pct": 80, "of_ios_pct": 20}]
+    cell = {"block_size": "4KiB", "read_pct": 40, "queue_depth": 8, "runtime_s": 1, "mix": {"sizes": sizes, "ranges": ranges}}
+    plan = planning.render(
+        planning.load_plan([{"name": "mix", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}]),
+        run={"id": "r", "name": "n"}, host="h", boot_id="b", engine_version="0", variables={},
+        drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": 256 * MIB, "logical_block_size_bytes": 512}}],
+    )
+    (rendered,) = plan["drives"][0]["tests"][0]["cells"]
+    values = {"device": drive.path, "seed": 1, "size_bytes": 256 * MIB, "numa_node": None, "cpus_allowed": None, "threads": 1, "queue_depth": 8}
+    log = tmp_path / "log"
+    job = tmp_path / "mix.fio"
+    job.write_text(fio.fill(rendered["job"], values) + f"write_iolog={log}\n")
+    subprocess.run(["fio", f"--output={tmp_path / 'out'}", str(job)], check=True, timeout=60)
+    ios = [(int(words[-2]), int(words[-1])) for words in map(str.split, log.read_text().splitlines()) if words[-3:-2] in (["read"], ["write"])]
+    assert len(ios) > 500 and all(offset % PAGE == 0 for offset, _size in ios)
+    shares = {size: count / len(ios) for size, count in collections.Counter(size for _offset, size in ios).items()}
+    assert {size: pytest.approx(share, abs=0.08) for size, share in shares.items()} == {512: 0.1, 4096: 0.6, 16384: 0.3}
+    edges = (0.05 * 256 * MIB, 0.2 * 256 * MIB)
+    parts = collections.Counter(sum(offset >= edge for edge in edges) for offset, _size in ios)
+    assert [parts[part] / len(ios) for part in range(3)] == [pytest.approx(share, abs=0.08) for share in (0.5, 0.3, 0.2)]
+
+
+CELL = {"block_size": "4KiB", "read_pct": 0, "runtime_s": 1}
+CHAIN = {
+    "name": "chain",
+    "purge": False,
+    "precondition": False,
+    "cells": [{**CELL, "rate_iops": 100}],
+    "rounds": {"max": 1},
+    "phases": [
+        {"name": "sweep", "lead": CELL, "cells": [{**CELL, "rate_iops": 200}, {**CELL, "queue_depth": 2, "rate_iops": 50}], "rounds": {"max": 1}},
+        {"name": "least", "cells": [{**CELL, "rate_iops": 100, "point": {"of": "sweep", "take": "fewest"}}], "rounds": {"max": 1}},
+        {"name": "again", "cells": [{**CELL, "rate_iops": 100}], "rounds": {"max": 2}, "last_rounds": 1, "repeats": True},
+    ],
+}
+
+
+def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench, loop_drive):  # noqa: F811
+    drive = loop_drive()
+    journal, status = bench.run(bench.plan([drive], planning.load_plan([CHAIN])))
+    ends = {record["test"]: record for record in events(journal, "test_finished")}
+    assert {name: record["outcome"] for name, record in ends.items()} == dict.fromkeys(("chain", "chain-sweep", "chain-least", "chain-again"), "complete")
+    (point,) = [record for record in events(journal, "cell") if record["test"] == "chain-least"]
+    assert point["chosen"] == {"cell": "rand-4k-w100-tc1-qd2-50iops", "threads": 1, "queue_depth": 2}
+    # The first figures are the test's: not those of the cell that leads.
+    assert ends["chain-sweep"]["metrics"]["write_iops"] == pytest.approx(200, rel=0.1)
+    assert ends["chain-again"]["metrics"]["write_iops"] == pytest.approx(100, rel=0.1) and status["drives"][0]["outcome"] == "complete"
+
+
+def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(bench, loop_drive):  # noqa: F811
+    journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}])))
+    (end,) = events(journal, "test_finished")
+    assert (end["outcome"], end["rounds"]) == ("invalid", 0) and "nothing proves that it is off" in end["reasons"][0]
+    assert not events(journal, "cell")
