@@ -11,9 +11,19 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ..module_utils.run.folder import RUN_ID_PATTERN
+from ..plugin_utils.fleet import judging
 from ..plugin_utils.gate.host_action import refuse_injected_facts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import build
+
+ARGUMENTS = {
+    "results_dir": {"type": "path", "required": True},
+    "run_id": {"type": "str", "required": True},
+    "baseline": {"type": "str", "default": ""},
+    "nights": {"type": "int", "default": judging.EARLIER_RUNS},
+}
+MOST_NIGHTS = 1000
 
 
 class ActionModule(ActionBase):
@@ -30,12 +40,16 @@ class ActionModule(ActionBase):
         missing = controller.missing_packages()
         if missing:
             raise AnsibleActionFail("; ".join(missing))
-        spec = {"results_dir": {"type": "path", "required": True}, "run_id": {"type": "str", "required": True}}
-        _result, arguments = self.validate_argument_spec(argument_spec=spec)
+        _result, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        against = judging.Against(arguments["baseline"], arguments["nights"])
+        if against.baseline and not RUN_ID_PATTERN.fullmatch(against.baseline):
+            raise AnsibleActionFail(f"baseline: {against.baseline!r} is not the id of a run (report_baseline)")
+        if not 0 < against.nights <= MOST_NIGHTS:
+            raise AnsibleActionFail(f"nights: {against.nights} is not between 1 and {MOST_NIGHTS} (report_nights)")
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(arguments["results_dir"])
         try:
-            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode)
+            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode, against=against)
         except build.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:

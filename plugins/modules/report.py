@@ -27,6 +27,14 @@ options:
     description: The id of the run, which is the name of its folder.
     type: str
     required: true
+  baseline:
+    description: The id of a run to compare the figures with, drive by drive. It needs its report. Empty for none.
+    type: str
+    default: ""
+  nights:
+    description: With how many of the runs of its name before it the run is compared, at most.
+    type: int
+    default: 10
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -49,6 +57,15 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
   register: report
+
+- name: Say what changed since the run that the fleet was accepted by
+  ssdlab.fleet.report:
+    results_dir: "{{ playbook_dir }}/ssd-results"
+    run_id: 20261121T130000Z-qualify
+    baseline: 20261001T130000Z-acceptance
+    nights: 30
+  delegate_to: localhost
+  run_once: true
 
 - name: Fail unless every drive passed
   ansible.builtin.assert:

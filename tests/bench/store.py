@@ -1,12 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the default store costs: time and peak memory of an import and of reading the long table, each in a process of its own; and why figures are vectors.
+"""What the default store costs: time and peak memory of an import, of reading the long table and of judging the newest run against the others, each in a
+process of its own; and why figures are vectors.
 
     python tests/bench/store.py [--drives 100 1000 10000] [--runs 30] [--layouts]
 
-Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells). The first run comes through the importer from a folder, the
-others are copies of its rows: 30 real folders would take as many times the import that is shown.
+Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells), which spread by 1 % from drive to drive and by 0.5 % from night to
+night. The first run comes through the importer from a folder, the others are copies of its rows: 30 real folders would take as many times the import
+that is shown. Seconds are of the clock, and in brackets of the CPU, which a busy machine changes less. It works in TMPDIR.
 --layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
 """
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import sqlite3
 import subprocess
@@ -24,7 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer  # noqa: E402  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer  # noqa: E402  # pylint: disable=wrong-import-position
 
 METRICS = [
     "iops", "bandwidth", "mean_latency_us", "max_latency_us", "write_iops", "write_bandwidth", "write_mean_latency_us", "write_max_latency_us",
@@ -38,7 +41,8 @@ PER_DRIVE = len(METRICS) * (1 + len(CELLS))
 
 def values(seed: int) -> dict:
     """Twelve figures that differ between drives."""
-    return {name: 1000.0 + (seed * 7919 + at * 104729) % 100_003 / 7 for at, name in enumerate(METRICS)}
+    spread = random.Random(seed)
+    return {name: 1000.0 * spread.gauss(1, 0.01) for name in METRICS}
 
 
 def folder(results: Path, drives: int) -> Path:
@@ -59,7 +63,7 @@ def folder(results: Path, drives: int) -> Path:
         }
         record = {**test, "title": "IOPS", "started": TIME, "finished": TIME, "purge": None, "precondition": None, "not_applicable": []}
         lines.append({**envelope, "kind": "test", "drive": drive, **record})
-        cells = [{"cell": cell, "metrics": values(number + at)} for at, cell in enumerate(CELLS, 1)]
+        cells = [{"cell": cell, "metrics": values(number + 1_000_003 * at)} for at, cell in enumerate(CELLS, 1)]
         with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
             out.write(json.dumps({**envelope, "event": "test_finished", "drive": drive, **test, "cells": cells}) + "\n")
         asked.append({"host": host, "drive": drive, "tests": ["iops"]})
@@ -70,17 +74,26 @@ def folder(results: Path, drives: int) -> Path:
 
 
 def multiply(path: str, runs: int) -> None:
-    """Copy the first run's rows, so that the store has so many runs."""
+    """Copy the first run's rows, each figure a little different, so that the store has so many runs. The imported one stays the newest."""
+    import numpy
+
+    noise = numpy.random.default_rng(1)
     connection = sqlite3.connect(path)
     (parts, campaigns), = connection.execute("SELECT (SELECT max(id) FROM ssd_part), (SELECT max(id) FROM ssd_campaign)")
     for number in range(1, runs):
-        connection.execute("INSERT INTO ssd_run SELECT ?, run_id || ?, name, started, content FROM ssd_run WHERE id = 1", (number + 1, f"-{number}"))
+        started = f"2026-10-{number:02}T13:00:00Z"
+        connection.execute("INSERT INTO ssd_run SELECT ?, run_id || ?, name, ?, content FROM ssd_run WHERE id = 1", (number + 1, f"-{number}", started))
         copied = "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE run_id = 1"
         connection.execute(copied, (number * parts, number + 1))
         moved = "label, drive_id, firmware, capacity_bytes, link, outcome, verdict FROM ssd_campaign WHERE id <= ?"
         connection.execute(f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}", (number * campaigns, number * parts, campaigns))
         kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM ssd_measurement WHERE campaign_id <= ?"
-        connection.execute(f"INSERT INTO ssd_measurement SELECT NULL, campaign_id + ?, {kept}", (number * campaigns, campaigns))
+        rows = connection.execute(f"SELECT campaign_id + ?, {kept}", (number * campaigns, campaigns)).fetchall()
+        figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), PER_DRIVE)
+        figures = figures * (1 + 0.005 * noise.standard_normal(figures.shape))
+        connection.executemany(
+            "INSERT INTO ssd_measurement VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(*row[:-1], vector.tobytes()) for row, vector in zip(rows, figures)]
+        )
     connection.commit()
     connection.close()
 
@@ -92,36 +105,40 @@ def measured(step: str, place: str) -> dict:
 
 
 def one_step(step: str, place: str) -> None:
-    """Import or read, and print what that took."""
+    """Import, read or judge, and print what that took."""
     url, began = engine.resolve("", place), time.monotonic()
     told = {}
     if step == "import":
         with engine.opened(url, make=True) as store:
             told["hosts"] = importer.import_run(store, os.path.join(place, RUN_ID)).hosts
+    elif step == "judge":
+        found = history.judged(url)
+        told = {"rows": len(found.figures), "nights": len(found.against), "flagged": int(found.figures["outlier"].sum()), "changes": len(found.changes)}
     else:
         table = frames.long(url)
         told["rows"] = len(table)
         told["table_mib"] = int(table.memory_usage(deep=True).sum()) >> 20
     seconds = time.monotonic() - began
-    print(json.dumps({**told, "seconds": round(seconds, 1), "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    took = f"{seconds:.1f} s ({used.ru_utime + used.ru_stime:.1f} s)"
+    print(json.dumps({**told, "took": took, "peak_mib": used.ru_maxrss >> 10}))
 
 
 def sizes(drives: list[int], runs: int) -> None:
     """Print the table."""
-    head = ("drives", "runs", "values", "import of one run", "again", "store on disk", "read all", "table", "peak of import", "peak of reading")
+    head = ("drives", "runs", "values", "store on disk", "import of one run", "again", "read all", "judge", "peak of import", "of reading", "of judging")
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     for number in drives:
         with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as place:
             folder(Path(place), number)
-            first, again = measured("import", place), measured("import", place)
+            steps = [measured("import", place), measured("import", place)]
             multiply(os.path.join(place, engine.FILE), runs)
-            read = measured("read", place)
-            assert read["rows"] == number * runs * PER_DRIVE
+            steps += [measured("read", place), measured("judge", place)]
+            first, again, read, judge = steps
+            assert read["rows"] == number * runs * PER_DRIVE and judge["rows"] == number * PER_DRIVE and judge["nights"] == runs - 1, steps
             size = os.path.getsize(os.path.join(place, engine.FILE)) >> 20
-            row = (
-                f"{number:,}", runs, f"{read['rows']:,}", f"{first['seconds']} s", f"{again['seconds']} s", f"{size} MiB", f"{read['seconds']} s",
-                f"{read['table_mib']} MiB", f"{first['peak_mib']} MiB", f"{read['peak_mib']} MiB",
-            )
+            peaks = [f"{step['peak_mib']} MiB" for step in (first, read, judge)]
+            row = (f"{number:,}", runs, f"{read['rows']:,}", f"{size} MiB", *(step["took"] for step in steps), *peaks)
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
 
 
@@ -197,7 +214,7 @@ def main() -> None:
     parser.add_argument("--drives", type=int, nargs="+", default=[100, 1000, 10000])
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--layouts", action="store_true", help="compare ways to keep 3 million values")
-    parser.add_argument("--step", choices=["import", "read"], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=["import", "read", "judge"], help=argparse.SUPPRESS)
     parser.add_argument("--place", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.step:

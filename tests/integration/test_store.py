@@ -170,6 +170,22 @@ def test_two_writers_and_their_repeats_at_once(url, results, wanted):
     assert content(url) == wanted and hosts_in(url) == (6, 6)
 
 
+def test_controllers_with_a_slice_each_reach_the_verdicts_of_the_whole_run(url, tmp_path):
+    """Four drives and five are too few to be peers; nine are not, whichever slice came last."""
+    drives = [*DRIVES, *(DRIVES[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in (6, 7))]
+    drives.append(generator.DEMO[2]._replace(host="server-8", serial="SIM0008"))
+    criteria = [{"test": "wsat", "metric": "write_iops", "min_of_median": 0.7}]
+    for name, part in (("a", drives[:4]), ("b", drives[4:])):
+        generator.make(tmp_path / name, part, rounds=8, criteria=criteria)
+    jobs = [controller(url, str(tmp_path / name)) for name in "ab"]
+    for job in jobs:
+        job.communicate(timeout=200)
+    tables = schema.tables()
+    with engine.opened(url) as store, store.reading() as connection:
+        counts = [sa.select(table.c.verdict, sa.func.count()).group_by(table.c.verdict) for table in (tables.campaign, tables.measurement)]
+        assert [dict(connection.execute(count).all()) for count in counts] == [{"pass": 8, "fail": 1}] * 2
+
+
 def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
     url = server.new_database("dies")
     job = controller(url, results, "stop")

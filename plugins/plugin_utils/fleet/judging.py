@@ -10,13 +10,21 @@ import typing as t
 from ..results import held_to, judge, summaries
 from . import packages
 
-# How many earlier runs tell whether a drive was low elsewhere.
+# How many earlier runs a run is compared with, and tell whether a drive was low elsewhere.
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
 NOTHING: t.Mapping[str, t.Any] = {
     "groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0, "flagged": 0, "expected_false": 0.0, "firmwares": [], "since": None,
+    "nights": None, "baseline": None, "repeatability": [],
 }
 Mapping = t.Dict[str, t.Any]
+
+
+class Against(t.NamedTuple):
+    """What a run is compared with: the run `baseline` ("": none), and so many of the runs of its name before it."""
+
+    baseline: str = ""
+    nights: int = EARLIER_RUNS
 
 
 class Judged(t.NamedTuple):
@@ -26,16 +34,25 @@ class Judged(t.NamedTuple):
     fleet: Mapping
 
 
-def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> Judged:
+def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], against: Against = Against()) -> Judged:
     """results_dir: where the runs before and the baselines are. records: the newest of each key; with `cells`, where criteria need them."""
+    judgement = judge.judge(run, records, references(results_dir, run, records))
     lacking = packages.problem()
     if lacking:
-        return Judged(judge.judge(run, records, lambda *_of: held_to.Reference(None, lacking)), {**NOTHING, "problem": lacking})
+        return Judged(judgement, {**NOTHING, "problem": lacking})
     # What imports pandas waits until it is known to be there.
-    from . import relative, section
+    from . import section
 
-    valid = judge.valid_tests(run, records)
-    references = relative.references(run, records, valid, lambda run_id: summaries.read(results_dir, run_id))
-    judgement = judge.judge(run, records, references)
-    earlier = summaries.earlier(results_dir, run, EARLIER_RUNS)
-    return Judged(judgement, section.make(run, records, valid, judgement, earlier))
+    earlier = summaries.earlier(results_dir, run, against.nights)
+    baseline = against.baseline, summaries.read(results_dir, against.baseline)
+    return Judged(judgement, section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline))
+
+
+def references(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> held_to.References:
+    """What relative criteria of a run are shares of; results_dir and records as of judge_run."""
+    lacking = packages.problem()
+    if lacking:
+        return lambda *_of: held_to.Reference(None, lacking)
+    from . import relative
+
+    return relative.references(run, records, judge.valid_tests(run, records), lambda run_id: summaries.read(results_dir, run_id))

@@ -38,8 +38,12 @@ def held(frame: pandas.DataFrame) -> pandas.DataFrame:
 def _outliers(result: pandas.DataFrame) -> np.ndarray:
     judged = result["p"].notna().to_numpy()
     stands = np.zeros(len(result), dtype=bool)
-    stands[judged] = robust.discoveries(result["p"].to_numpy()[judged])
-    return stands & (result["z"].to_numpy() > robust.Z_LIMIT) & (result["by"].to_numpy() > robust.PRACTICAL)
+    chosen = result[judged]
+    # A drive is in one group a test; its figures of another test are another drive's here.
+    groups = chosen.groupby(list(PEERS), sort=False).ngroup().to_numpy()
+    drives = chosen.groupby(["host", "drive", groups], sort=False).ngroup().to_numpy()
+    stands[judged] = robust.stand_out(chosen["z"].to_numpy(), chosen["p"].to_numpy(), groups, drives)
+    return stands & (result["by"].to_numpy() > robust.PRACTICAL)
 
 
 def groups(judged: pandas.DataFrame) -> pandas.DataFrame:

@@ -16,9 +16,17 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def make(
-    run: Mapping, records: t.Sequence[Mapping], valid: t.Container[t.Tuple[str, str, str]], judgement: Mapping, earlier: t.Sequence[Mapping] = ()
+    run: Mapping,
+    records: t.Sequence[Mapping],
+    valid: t.Container[t.Tuple[str, str, str]],
+    judgement: Mapping,
+    earlier: t.Sequence[Mapping] = (),
+    baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
-    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before this one, newest first."""
+    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before this one, newest first.
+
+    baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
+    """
     judged = outliers.held(of_run(run, records, valid))
     snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
     low = hosts.effects(judged)
@@ -26,6 +34,7 @@ def make(
     own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
     sightings = [item for summary in earlier for item in (summary.get("fleet") or {}).get("outliers") or []]
     sightings += own[["serial", "host"]].to_dict("records")
+    nights = [frame for frame in map(of_summary, earlier) if len(frame)]
     return {
         "groups": _groups(judged),
         "outliers": _outliers(own, judged, hosts.swapped(sightings)),
@@ -36,6 +45,9 @@ def make(
         "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
         "firmwares": _plain(trends.firmwares(judged)),
         "since": _since(judged, judgement, earlier),
+        "nights": _nights(judged, earlier, nights),
+        "baseline": _baseline(judged, *baseline),
+        "repeatability": _plain(trends.repeatability(pandas.concat([judged, *nights]))) if nights else [],
     }
 
 
@@ -105,3 +117,18 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
     ]
     changes = trends.regressions(judged, [of_summary(earlier[0])])
     return {"run": earlier[0]["run"]["id"], "verdicts": verdicts, "changes": _plain(changes)}
+
+
+def _nights(judged: pandas.DataFrame, earlier: t.Sequence[Mapping], nights: t.Sequence[pandas.DataFrame]) -> dict[str, t.Any] | None:
+    """Against all the runs before, each drive's median; None where there is but the last one, which `since` tells of."""
+    if len(earlier) < 2:
+        return None
+    return {"runs": [summary["run"]["id"] for summary in earlier], "changes": _plain(trends.regressions(judged, nights))}
+
+
+def _baseline(judged: pandas.DataFrame, run_id: str, summary: Mapping | None) -> dict[str, t.Any] | None:
+    if not run_id:
+        return None
+    if summary is None:
+        return {"run": run_id, "problem": f"there is no report of the baseline {run_id}: run report.yml with ssd_run_id={run_id}", "changes": []}
+    return {"run": run_id, "changes": _plain(trends.regressions(judged, [of_summary(summary)]))}

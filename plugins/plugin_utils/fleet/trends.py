@@ -23,6 +23,7 @@ P_LIMIT = 0.05
 MOST_FOR_PAIRS = 1000
 WORSE, BETTER, SAME, UNKNOWN = "worse", "better", "same", "can't tell yet"
 SERIES = ("model", "test", "metric")
+_FIGURE = ("test", "cell", "metric")
 
 
 class Change(t.NamedTuple):
@@ -63,57 +64,83 @@ def apart(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Cha
     return Change(_verdict(by, chance), by, chance(0.0, "two-sided"), len(mine), len(theirs), "mann-whitney")
 
 
-def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame]) -> pandas.DataFrame:
-    """Each model's figures against a baseline (one long table) or the last nights (several), drive by drive.
+def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cells: bool = False) -> pandas.DataFrame:
+    """Each model's figures against a baseline (one long table) or the last nights (several, or one long table of them all), drive by drive.
 
-    A drive's own median of the nights is its before; drives go by their serial. Returns SERIES, the fields of Change and nights, worst first; p is held
-    to the false discovery rate over all of them.
+    A drive's own median of the nights is its before; drives go by their serial. Nights of each firmware are compared apart: `against` another one than
+    `firmware` is what the firmware did to the same drives. cells: the figures of every cell too, else those of a test alone, whatever cell it tracks.
+    Returns SERIES, cell, firmware, against, the fields of Change and nights, worst first; p is held to the false discovery rate over all of them.
     """
-    columns = [*SERIES, *Change._fields, "nights"]
-    if not before or now.empty:
+    columns = [*SERIES, "cell", "firmware", "against", *Change._fields, "nights"]
+    given = [frame for frame in before if len(frame)]
+    if not given or now.empty:
         return pandas.DataFrame(columns=columns)
-    mine = complete(now)
-    earlier = pandas.concat([complete(frame) for frame in before])
-    earlier = earlier[earlier["value"] > 0]
-    if earlier.empty:
-        return pandas.DataFrame(columns=columns)
-    earlier = earlier.groupby(["serial", "test", "metric"], sort=False)["value"].agg(value_before="median", nights="size").reset_index()
-    both = mine[mine["value"] > 0].merge(earlier, on=["serial", "test", "metric"])
+    nights = _by_drive(given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells).rename(columns={"firmware": "against"})
+    mine = _by_drive(now, cells, about=("model",))[["serial", "model", "firmware", *_FIGURE, "median"]]
+    both = mine.merge(nights[["serial", "against", *_FIGURE, "median", "nights"]], on=["serial", *_FIGURE], suffixes=("", "_before"))
     rows = []
-    for key, group in both.groupby(list(SERIES), sort=False):
-        rows.append((*key, *paired(key[-1], group["value"], group["value_before"]), int(group["nights"].max())))
+    for (model, firmware, against, test, cell, metric), group in both.groupby(["model", "firmware", "against", *_FIGURE], sort=False):
+        change = paired(metric, group["median"], group["median_before"])
+        rows.append((model, test, metric, cell, firmware, against, *change, int(group["nights"].max())))
     return _corrected(pandas.DataFrame(rows, columns=columns))
 
 
+def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ()) -> pandas.DataFrame:
+    """One row for each figure of each drive under each firmware: serial, firmware, _FIGURE, `about`, median, mean, var, nights. Values above 0.
+
+    Texts may be categories, as in the store's long table: of 18 million rows they are grouped by their codes and become texts in the result alone.
+    """
+    whole = frame["value"].to_numpy() > 0
+    if "round" in frame:
+        whole &= (pandas.to_numeric(frame["round"]).fillna(0) == 0).to_numpy(dtype=bool)
+    if "cell" in frame and not cells and frame["cell"].dtype == "category":
+        whole &= frame["cell"].isna().to_numpy()
+    chosen = frame if whole.all() else frame[whole]
+    wanted = (*about, "serial", "firmware", *_FIGURE)
+    # A figure of the tracked cell is the test's own, whatever the cell's name is in one of the tables.
+    by = {name: chosen[name].astype("category").cat for name in wanted if name in chosen and (cells or name != "cell")}
+    # One number a row says all of it: grouped by each column, pandas would hold eight bytes a row for every one of them.
+    key = np.zeros(len(chosen), dtype=np.int64)
+    for column in by.values():
+        key *= len(column.categories) + 1
+        key += column.codes.to_numpy()
+        key += 1
+    found = chosen["value"].groupby(key, sort=False).agg(["median", "mean", "var", "size"]).rename(columns={"size": "nights"})
+    keys, texts = found.index.to_numpy(), {name: np.full(len(found), "", dtype=object) for name in wanted}
+    for name, column in reversed(by.items()):
+        keys, code = np.divmod(keys, len(column.categories) + 1)
+        texts[name] = np.array(["", *column.categories], dtype=object)[code]
+    return found.reset_index(drop=True).assign(**texts)
+
+
 def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The firmwares of a model against each other in one run: SERIES, firmware (the later by name), against, and the fields of Change."""
+    """The firmwares of a model against each other in one run: SERIES, cell, firmware (the later by name), against, and the fields of Change."""
     known = complete(frame)
     known = known[known["value"] > 0]
     rows = []
-    for key, group in known.groupby(list(SERIES), sort=False):
+    for key, group in known.groupby([*SERIES, "cell"], sort=False):
         names = sorted(group["firmware"].unique())
         for old, new in zip(names, names[1:]):
             values = (group.loc[group["firmware"] == name, "value"] for name in (new, old))
-            rows.append((*key, new, old, *apart(key[-1], *values)))
-    return _corrected(pandas.DataFrame(rows, columns=[*SERIES, "firmware", "against", *Change._fields]))
+            rows.append((*key, new, old, *apart(key[2], *values)))
+    return _corrected(pandas.DataFrame(rows, columns=[*SERIES, "cell", "firmware", "against", *Change._fields]))
 
 
-def repeatability(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """How well figures repeat from run to run of one drive: SERIES, drives, runs (most of one drive), cv, cv_at_most.
+def repeatability(frame: pandas.DataFrame, cells: bool = False) -> pandas.DataFrame:
+    """How well figures repeat from run to run of one drive: SERIES, cell, drives, runs (most of one drive), cv, cv_at_most.
 
-    cv: the standard deviation within a drive as a share of its mean, pooled over drives. cv_at_most: the upper end of its one-sided 95 % interval,
-    which says how little a few runs prove.
+    cv: the standard deviation within a drive of one firmware as a share of its mean, pooled over drives. cv_at_most: the upper end of its one-sided
+    95 % interval, which says how little a few runs prove. cells: as of `regressions`.
     """
-    known = complete(frame)
-    each = known.groupby([*SERIES, "serial"], sort=False)["value"].agg(["mean", "var", "size"]).reset_index()
-    each = each[(each["size"] > 1) & (each["mean"] > 0)]
+    each = _by_drive(frame, cells, about=("model",))
+    each = each[each["nights"] > 1]
     rows = []
-    for key, group in each.groupby(list(SERIES), sort=False):
-        freedom = group["size"] - 1
+    for key, group in each.groupby([*SERIES, "cell"], sort=False):
+        freedom = group["nights"] - 1
         pooled = float(np.sqrt((freedom * group["var"] / group["mean"] ** 2).sum() / freedom.sum()))
         bound = pooled * float(np.sqrt(freedom.sum() / stats.chi2.ppf(0.05, freedom.sum())))
-        rows.append((*key, len(group), int(group["size"].max()), pooled, bound))
-    return pandas.DataFrame(rows, columns=[*SERIES, "drives", "runs", "cv", "cv_at_most"])
+        rows.append((*key, len(group), int(group["nights"].max()), pooled, bound))
+    return pandas.DataFrame(rows, columns=[*SERIES, "cell", "drives", "runs", "cv", "cv_at_most"])
 
 
 def _worse(metric: str, logarithms: t.Any) -> t.Any:

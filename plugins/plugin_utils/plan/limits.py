@@ -26,7 +26,7 @@ def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:
     for name in library.names(KIND):
         file = library.find(KIND, name)
         wrong = schemas.problems(file.data, schema) if file else []
-        problems += [f"{file.origin}: {problem}" for problem in wrong] if file else []
+        problems += [f"{file.origin}{_of_model(file.data)}: {problem}" for problem in wrong] if file else []
         if file and not wrong:
             source = {key: file.data[key] for key in ("model", "source")}
             found += [{**source, **criterion} for criterion in file.data["criteria"]]
@@ -42,6 +42,11 @@ def merged(variables: t.Mapping[str, t.Any]) -> t.Any:
         return own  # preflight tells of it
     replaced = [_about(criterion) for criterion in own if isinstance(criterion, dict)]
     return [criterion for criterion in of_files(variables.get("ssd_tests_dirs") or []) if _about(criterion) not in replaced] + own
+
+
+def _of_model(data: t.Any) -> str:
+    model = data.get("model") if isinstance(data, dict) else None
+    return f" (model {model})" if isinstance(model, str) and model else ""
 
 
 def _about(criterion: Criterion) -> tuple[str, ...]:

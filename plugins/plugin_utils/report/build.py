@@ -46,8 +46,9 @@ def _plotly_js() -> str:
     return get_plotlyjs()
 
 
-def make(results_dir: str, run_id: str, write: bool = True) -> Report:
+def make(results_dir: str, run_id: str, write: bool = True, against: judging.Against = judging.Against()) -> Report:
     """Judge <results_dir>/<run_id> and bring its report/ up to date; with `write` false only say whether it is.
+    against: what the fleet is compared with.
 
     Raises ReportError when there is no such run or its run.json or results.jsonl cannot be read, and OSError when the
     report cannot be written.
@@ -58,7 +59,7 @@ def make(results_dir: str, run_id: str, write: bool = True) -> Report:
         loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
     except ValueError as error:
         raise ReportError(str(error)) from error
-    sources = _sources(run_dir, run, loaded)
+    sources = _sources(run_dir, run, loaded, against)
     files = _files(sources)
     folder = os.path.join(run_dir, "report")
     stale = {name: text for name, text in files.items() if _read(os.path.join(folder, name)) != text}
@@ -98,7 +99,7 @@ def _known(results_dir: str) -> str:
     return ", ".join(names[-10:]) or "none"
 
 
-def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
+def _sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.Against) -> page.Sources:
     of_kind: dict[str, list[Mapping]] = {"host": [], "drive": [], "test": []}
     for record in loaded.records:
         of_kind.setdefault(record["kind"], []).append(record)
@@ -108,7 +109,7 @@ def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
         measured = raw[record["host"]].measurements.get((record["drive"], record["test"], record.get("attempt", 1)))
         record["cells"] = measured.averages if measured else []
         record["proof"] = measured.proof if measured else proof.Proof({}, {}, None)
-    judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records)
+    judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records, against)
     return page.Sources(
         run=run,
         judgement=judged.judgement,

@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
 LONG = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test", "round", "cell", "metric", "unit", "value")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
+# Verdicts of measurements whose figures count.
+COUNTING = ("pass", "fail")
 # What of a measurement comes with its row, and what with its layout.
 _TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test")
 # Rows that are held at a time beside the table that is made of them.
@@ -33,11 +35,14 @@ def long(
     tests: t.Sequence[str] | None = None,
     metrics: t.Sequence[str] | None = None,
     rounds: bool = True,
+    valid: bool = False,
+    columns: t.Sequence[str] = LONG,
 ) -> pandas.DataFrame:
     """Every figure of the store, one a row, in the columns LONG.
 
     url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; None takes all. rounds: with what was tracked
-    round by round; without, only what counts: a test's figures and its cells', averaged over the steady window.
+    round by round; without, only what counts: a test's figures and its cells', averaged over the steady window. valid: only of measurements that count (pass, fail). columns: those of LONG to read;
+    of many runs each costs two to eight bytes a row.
     Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit that `unit` names
     (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place. Raises StoreError.
     """
@@ -46,7 +51,7 @@ def long(
         raise StoreError(lacks[0])
     with opened(url) as store:
         layouts = _layouts(store, metrics, rounds)
-        return _Long(layouts).read(store, _measurements(runs, tests))
+        return _Long(layouts, columns).read(store, _measurements(runs, tests, valid))
 
 
 def wide(table: pandas.DataFrame) -> pandas.DataFrame:
@@ -102,7 +107,7 @@ def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _La
     return _Layouts(by_key, list(cells), list(names))
 
 
-def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None) -> t.Any:
+def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, valid: bool) -> t.Any:
     """The query: a row for each measurement."""
     run, host, drive, test, part, campaign, measurement = (
         getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
@@ -116,16 +121,19 @@ def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None) -
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
+    query = query.where(measurement.c.verdict.in_(COUNTING)) if valid else query
     return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
 
 
 class _Long:
     """Makes the long table while it reads, so that the rows and the table are never there at once."""
 
-    def __init__(self, layouts: _Layouts) -> None:
+    def __init__(self, layouts: _Layouts, columns: t.Sequence[str]) -> None:
         self._layouts = layouts
+        self._columns = [name for name in LONG if name in columns]
         self._codes: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
-        self._pieces: dict[str, list[numpy.ndarray]] = {name: [] for name in (*_TEXTS, "capacity_bytes", "round", "cell", "metric", "value")}
+        # A unit is known by its metric.
+        self._pieces: dict[str, list[numpy.ndarray]] = {"metric" if name == "unit" else name: [] for name in self._columns}
 
     def read(self, store: Store, query: t.Any) -> pandas.DataFrame:
         """The whole table."""
@@ -144,16 +152,20 @@ class _Long:
 
         if not len(layout.at):
             return
-        values = numpy.frombuffer(b"".join(row[1] for row in rows), dtype="<f8").reshape(len(rows), layout.size)
-        self._pieces["value"].append(numpy.ascontiguousarray(values[:, layout.at]).ravel())
+        if "value" in self._pieces:
+            values = numpy.frombuffer(b"".join(row[1] for row in rows), dtype="<f8").reshape(len(rows), layout.size)
+            self._pieces["value"].append(numpy.ascontiguousarray(values[:, layout.at]).ravel())
         for name, type_ in (("round", numpy.int32), ("cell", numpy.int16), ("metric", numpy.int16)):
-            self._pieces[name].append(numpy.tile(getattr(layout, name).astype(type_), len(rows)))
+            if name in self._pieces:
+                self._pieces[name].append(numpy.tile(getattr(layout, name).astype(type_), len(rows)))
         for at, name in enumerate(_TEXTS, 2):
-            known = self._codes[name]
-            codes = numpy.fromiter((-1 if row[at] is None else known.setdefault(row[at], len(known)) for row in rows), numpy.int32, len(rows))
-            self._pieces[name].append(numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at)))
-        sizes = numpy.fromiter((-1 if row[-1] is None else row[-1] for row in rows), numpy.int64, len(rows))
-        self._pieces["capacity_bytes"].append(numpy.repeat(sizes, len(layout.at)))
+            if name in self._pieces:
+                known = self._codes[name]
+                codes = numpy.fromiter((-1 if row[at] is None else known.setdefault(row[at], len(known)) for row in rows), numpy.int32, len(rows))
+                self._pieces[name].append(numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at)))
+        if "capacity_bytes" in self._pieces:
+            sizes = numpy.fromiter((-1 if row[-1] is None else row[-1] for row in rows), numpy.int64, len(rows))
+            self._pieces["capacity_bytes"].append(numpy.repeat(sizes, len(layout.at)))
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
         """A column; its pieces are given up."""
@@ -165,15 +177,21 @@ class _Long:
     def _table(self) -> pandas.DataFrame:
         import pandas
 
-        columns: dict[str, t.Any] = {name: pandas.Categorical.from_codes(self._joined(name, "int16"), list(self._codes[name])) for name in _TEXTS}
-        sizes = self._joined("capacity_bytes", "int64")
-        columns["capacity_bytes"] = pandas.arrays.IntegerArray(sizes, sizes < 0)
-        metric = self._joined("metric", "int16")
-        columns["metric"] = pandas.Categorical.from_codes(metric, self._layouts.metrics)
-        columns["unit"] = _units(metric, self._layouts.metrics)
-        columns["cell"] = pandas.Categorical.from_codes(self._joined("cell", "int16"), self._layouts.cells)
-        columns["round"], columns["value"] = self._joined("round", "int32"), self._joined("value", "float64")
-        return pandas.DataFrame({name: columns[name] for name in LONG}, copy=False)
+        columns: dict[str, t.Any] = {}
+        if "metric" in self._pieces:
+            metric = self._joined("metric", "int16")
+            columns["metric"] = pandas.Categorical.from_codes(metric, self._layouts.metrics)
+            columns["unit"] = _units(metric, self._layouts.metrics) if "unit" in self._columns else None
+        names: dict[str, t.Iterable[str]] = {**self._codes, "cell": self._layouts.cells}
+        for name in list(self._pieces):
+            if name in names:
+                columns[name] = pandas.Categorical.from_codes(self._joined(name, "int16"), list(names[name]))
+            elif name == "capacity_bytes":
+                sizes = self._joined(name, "int64")
+                columns[name] = pandas.arrays.IntegerArray(sizes, sizes < 0)
+            else:
+                columns[name] = self._joined(name, {"round": "int32", "value": "float64"}[name])
+        return pandas.DataFrame({name: columns[name] for name in self._columns}, copy=False)
 
 
 def _units(metric: numpy.ndarray, names: t.Sequence[str]) -> pandas.Categorical:

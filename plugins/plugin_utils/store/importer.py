@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ..results import judge
-from . import rawfiles, records
+from . import rawfiles, records, verdicts
 from .engine import Store, upsert
 from .packages import StoreError, sa
 from .schema import tables
@@ -38,12 +38,13 @@ def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
     known = _Known(store)
     run = _write_run(store, folder.run)
     known.hosts(folder.hosts)
-    hosts = 0
+    hosts = set()
     for host in sorted(folder.hosts):
         host_changed, problem = _import_host(store, known, run, folder, host, raw)
-        hosts += host_changed
+        hosts |= {host} if host_changed else set()
         problems += [f"{run_id}: {host}: {problem}"] if problem else []
-    return Imported(run_id, run.changed or hosts > 0, hosts, problems)
+    hosts |= verdicts.across_hosts(store, run.key, run.record, str(Path(folder.path).parent))
+    return Imported(run_id, run.changed or bool(hosts), len(hosts), problems)
 
 
 def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Imported]:
@@ -143,13 +144,15 @@ def _import_host(store: Store, known: _Known, run: _Run, folder: records.Folder,
         row = connection.execute(sa.select(part.c.id, part.c.digest).where(mine).with_for_update()).one()
         all_records = records.merged(_stored(connection, row.id), given)
         asked = [entry for entry in run.record["asked"] if entry["host"] == host]
-        judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
-        state = records.checksum([all_records, judged])
+        about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
+        state = records.checksum([all_records, asked, about])
         if state != row.digest:
+            # What is held to other hosts' figures is judged once all are there: verdicts.across_hosts.
+            judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
             _Part(connection, known, row.id).write(all_records, judged)
         files = rawfiles.write(connection, row.id, folder.path, host) if raw else rawfiles.Written(False, [])
-        about = next((record for record in all_records if record["kind"] == "host"), {})
-        news = {"state": about.get("state"), "message": about.get("message"), "source": source, "digest": state}
+        told = next((record for record in all_records if record["kind"] == "host"), {})
+        news = {"state": told.get("state"), "message": told.get("message"), "source": source, "digest": state}
         connection.execute(sa.update(part).where(part.c.id == row.id).values(**news))
     problem = "; ".join([problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out])
     return state != row.digest or files.changed, problem

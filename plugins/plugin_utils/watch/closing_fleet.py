@@ -25,7 +25,7 @@ def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
         return []
     shown = [group for group in fleet["groups"] if group["metric"] == figures.get(group["test"])]
     table = progress.columns([TITLES, *[_row(group) for group in shown]], indent="") if shown else []
-    return table + _few(fleet) + _most(_outliers(fleet)) + _most(_low_hosts(fleet)) + _chance(fleet) + _most(_since(fleet))
+    return table + _few(fleet) + _most(_outliers(fleet)) + _most(_low_hosts(fleet)) + _chance(fleet) + _most(_since(fleet)) + _most(_longer(fleet))
 
 
 def _row(group: Record) -> tuple[str, ...]:
@@ -67,14 +67,34 @@ def _since(fleet: Record) -> list[str]:
     since = fleet.get("since")
     if not since:
         return []
-    told = [f"since {since['run']}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}" for item in since["verdicts"]]
-    told += [
-        f"since {since['run']}: {item['model']} {item['test']} {item['metric']} is {units.rounded(100 * abs(item['by']), 2)} % {item['verdict']}"
+    head = f"since {since['run']}"
+    told = [f"{head}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}" for item in since["verdicts"]]
+    return told + _changes(head, since["changes"]) or [f"{head}: no verdict changed, and no figure was shown to"]
+
+
+def _longer(fleet: Record) -> list[str]:
+    """Against the nights before and the baseline."""
+    nights, baseline = fleet.get("nights") or {}, fleet.get("baseline") or {}
+    told = _changes(f"against the {len(nights.get('runs') or [])} runs before", nights.get("changes") or [])
+    if baseline:
+        head = f"against the baseline {baseline['run']}"
+        told += [baseline["problem"]] if baseline.get("problem") else _changes(head, baseline["changes"]) or [f"{head}: no figure was shown to change"]
+    return told
+
+
+def _changes(head: str, changes: t.Iterable[Record]) -> list[str]:
+    return [
+        f"{head}: {item['model']}{_firmwares(item)} {item['test']} {item['metric']} is {units.rounded(100 * abs(item['by']), 2)} % {item['verdict']}"
         f" (n={item['n']})"
-        for item in since["changes"]
+        for item in changes
         if item["verdict"] in CHANGED
     ]
-    return told or [f"since {since['run']}: no verdict changed, and no figure was shown to"]
+
+
+def _firmwares(item: Record) -> str:
+    """What the same drives ran then, where it was another one."""
+    now, then = item.get("firmware"), item.get("against")
+    return f" with firmware {now} instead of {then}" if now and then and now != then else ""
 
 
 def _word(verdict: str | None) -> str:

@@ -63,3 +63,17 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
     assert robust.discoveries(chances).sum() == 4
     assert robust.discoveries(chances[:6], of=15).sum() == 4
     assert robust.discoveries([]).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("z", "groups", "drives", "reach"),
+    [
+        # The best figure of each of three drives is -5, -3 and -1: the second one is told, whatever figure it is of.
+        ([-5.0, -3.0, -1.0, 9.0, -2.0, 0.5], [0] * 6, [0, 1, 2, 0, 1, 2], [3.0] * 6),
+        ([-5.0, 9.0, -1.0, -2.0], [0, 0, 1, 1], [0, 1, 2, 3], [0.0, 0.0, 1.0, 1.0]),
+        ([-5.0], [0], [0], [0.0]),
+        ([], [], [], []),
+    ],
+)
+def test_how_far_a_group_goes_on_the_good_side(z, groups, drives, reach):
+    assert robust.good_reach(np.array(z), np.array(groups, dtype=int), np.array(drives, dtype=int)).tolist() == reach

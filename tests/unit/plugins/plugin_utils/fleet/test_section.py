@@ -16,9 +16,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import SNAPSHOT, fleet, measured
 
 
-def made(run, records, earlier=()):
+def made(run, records, earlier=(), baseline=("", None)):
     """The section, held to its schema and to be JSON."""
-    found = section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records), earlier)
+    found = section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records), earlier, baseline)
     schema = schemas.load("summary")
     jsonschema.Draft202012Validator({**schema["$defs"]["fleet"], "$defs": schema["$defs"]}).validate(json.loads(json.dumps(found, allow_nan=False)))
     return found
@@ -119,6 +119,34 @@ def test_since_the_last_run_a_verdict_and_a_model_changed():
     assert found["run"] == "r1" and len(found["verdicts"]) == 24 and found["verdicts"][0] == {"host": "h0", "drive": "S0-0", "before": "pass", "now": "fail"}
     told = next(item for item in found["changes"] if item["metric"] == "write_iops")
     assert told["verdict"] == "worse" and told["n"] == 24 and told["by"] == pytest.approx(1 / 0.9 - 1, abs=0.01)
+
+
+def test_the_last_nights_tell_more_than_the_last_one():
+    """The night before was as bad as this one: only the nights before that say that the drives were better."""
+    low = dict.fromkeys(range(6), 0.9)
+    nights = [summary(*fleet(run_id=f"r{night}", low=low if night == 4 else None, seed=night)) for night in (4, 3, 2, 1, 0)]
+    found = made(*fleet(run_id="r5", low=low), nights)
+    assert {item["verdict"] for item in found["since"]["changes"]} == {"same"} and found["nights"]["runs"] == ["r4", "r3", "r2", "r1", "r0"]
+    told = next(item for item in found["nights"]["changes"] if item["metric"] == "write_iops")
+    assert (told["verdict"], told["n"], told["nights"]) == ("worse", 24, 5) and told["by"] == pytest.approx(1 / 0.9 - 1, abs=0.02)
+    repeats = next(item for item in found["repeatability"] if item["metric"] == "write_iops")
+    assert (repeats["drives"], repeats["runs"]) == (24, 6) and 0.01 < repeats["cv"] < repeats["cv_at_most"] < 0.1
+    assert made(*fleet())["nights"] is None and made(*fleet())["repeatability"] == []
+
+
+def test_a_firmware_that_the_same_drives_got_is_named():
+    before = summary(*fleet(run_id="r1"))
+    found = made(*fleet(firmware="D1MU030", low=dict.fromkeys(range(6), 0.9)), [before])["since"]["changes"]
+    assert {(item["firmware"], item["against"], item["verdict"]) for item in found} == {("D1MU030", "D1MU020", "worse")}
+
+
+def test_a_baseline_is_compared_with_and_one_without_a_report_is_told():
+    accepted = summary(*fleet(run_id="r0", noise=0.001))
+    run, records = fleet(low=dict.fromkeys(range(6), 0.9), noise=0.001)
+    found = made(run, records, (), ("r0", accepted))["baseline"]
+    assert found["run"] == "r0" and {item["verdict"] for item in found["changes"]} == {"worse"}
+    lost = made(run, records, (), ("r0", None))["baseline"]
+    assert "run report.yml with ssd_run_id=r0" in lost["problem"] and made(run, records)["baseline"] is None
 
 
 def test_an_empty_run_has_an_empty_fleet():

@@ -49,7 +49,8 @@ def test_an_own_criterion_replaces_the_one_for_the_same_and_adds_to_the_others(s
     ("text", "problem"),
     [
         ("model: M\ncriteria: [{metric: iops, min: 1}]", "source: is missing"),
-        ("model: M\nsource: s\ncriteria: [{metric: iops, minn: 1, min: 1}]", "criteria[0].minn: unknown key; did you mean min?"),
+        ("model: M\nsource: s\ncriteria: [{metric: iops, minn: 1, min: 1}]", "mtfd.yml (model M): criteria[0].minn: unknown key; did you mean min?"),
+        ("model: [M]\nsource: s\ncriteria: [{metric: iops, min: 1}]", "mtfd.yml: model: "),
         ("model: M\nsource: s\ncriteria: [{metric: iops, min_of_median: 0}]", "criteria[0].min_of_median: 0 must be more than 0"),
         ("model: M\nsource: s\ncriteria: []", "criteria: [] must be a list of at least 1"),
         ("model: [", "cannot be read"),

@@ -9,13 +9,14 @@ import json
 import math
 import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, rawfiles, schema  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer, rawfiles, schema  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
 
@@ -128,6 +129,81 @@ def test_other_criteria_give_other_verdicts(url, run_dir):
     (run_dir / "run.json").write_text(json.dumps(run))
     assert put(url, run_dir).changed
     assert verdicts(url)["SIM0003"] == "pass"
+
+
+@pytest.fixture(name="held_to_peers")
+def fixture_held_to_peers(tmp_path):
+    """A run of nine hosts whose only criterion is a share of the median; the last drive misses it."""
+    pytest.importorskip("scipy")
+    drives = [generator.DEMO[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in range(8)]
+    drives.append(generator.DEMO[2]._replace(host="server-8", serial="SIM0008"))
+    criteria = [{"test": "wsat", "metric": "write_iops", "min_of_median": 0.7}]
+    return generator.make(tmp_path / "results", drives, rounds=12, criteria=criteria)
+
+
+@pytest.fixture(name="run_dir_beside")
+def fixture_run_dir_beside(held_to_peers):
+    """Another run beside that one."""
+    folder = held_to_peers.parent / "20261122T130000Z-qualify"
+    shutil.copytree(held_to_peers, folder)
+    for name in ("run.json", "results.jsonl"):
+        (folder / name).write_text((folder / name).read_text().replace(held_to_peers.name, folder.name))
+    return folder
+
+
+def url_files(url):
+    path = Path(engine.path(url))
+    return [each for each in path.parent.glob(path.name + "*") if each.is_file()]
+
+
+def test_relative_criteria_are_judged_as_in_the_report(url, held_to_peers):
+    put(url, held_to_peers)
+    judged = build.make(str(held_to_peers.parent), held_to_peers.name, write=False).judgement
+    assert judged["verdicts"]["pass"] == 8 and judged["verdicts"]["fail"] == 1
+    assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
+    assert sorted(row.verdict for row in read(url, "measurement")) == ["fail"] + ["pass"] * 8
+    with engine.opened(url) as store:
+        found = exports.load(store, held_to_peers.name).judgement["drives"]
+    assert found == judged["drives"]
+    before = everything(url)
+    assert put(url, held_to_peers)[1:3] == (False, 0) and everything(url) == before
+
+
+def test_a_lost_store_is_made_again_from_the_folders(url, held_to_peers, run_dir_beside):
+    """The folders of runs are the truth: what was in the store is there again, verdicts across hosts included."""
+    folder = held_to_peers.parent
+    with engine.opened(url, make=True) as store:
+        assert len(importer.import_all(store, str(folder))) == 2
+    before = everything(url)
+    for path in url_files(url):
+        path.unlink()
+    with engine.opened(url, make=True) as store:
+        importer.import_all(store, str(folder))
+    assert everything(url) == before and {run_dir_beside.name, held_to_peers.name} == {row.run_id for row in read(url, "run")}
+
+
+def test_slices_are_peers_of_each_other_once_all_are_there(url, held_to_peers, tmp_path):
+    """Four drives alone have too few peers, and lose them again only with what was measured."""
+    names = [f"server-{number}" for number in range(9)]
+    first, second = (slice_of(held_to_peers, tmp_path / hosts[0], hosts) for hosts in (names[:4], names[4:]))
+    put(url, first)
+    assert set(verdicts(url).values()) == {"invalid"}
+    # The first slice's verdicts change with the second one's figures, and not again.
+    assert put(url, second).hosts == 9
+    assert sorted(verdicts(url).values()) == ["fail"] + ["pass"] * 8
+    assert not put(url, first).changed and not put(url, second).changed
+
+
+def test_a_verdict_across_hosts_that_was_not_reached_is_made_up(url, held_to_peers, monkeypatch):
+    def killed(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importer.verdicts, "across_hosts", killed)
+    with pytest.raises(KeyboardInterrupt):
+        put(url, held_to_peers)
+    monkeypatch.undo()
+    assert put(url, held_to_peers).changed
+    assert sorted(verdicts(url).values()) == ["fail"] + ["pass"] * 8
 
 
 def test_a_drive_that_moves_is_one_drive(url, tmp_path):

@@ -12,6 +12,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing, closing_fleet
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
 
+CHANGE = {"model": "M", "test": "iops", "metric": "iops", "by": 0.071, "verdict": "worse", "n": 9, "firmware": "1", "against": "1"}
+
 
 def shown(run, records, earlier=()):
     judgement = judge.judge(run, records)
@@ -48,6 +50,23 @@ def test_a_small_fleet_says_that_it_is_too_small_to_judge():
 def test_what_changed_since_the_last_run(since, line):
     nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0, "flagged": 0, "expected_false": 0}
     assert closing_fleet.lines({**nothing, "since": {"run": "r1", **since}}, {}) == [line]
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"nights": {"runs": ["r3", "r2"], "changes": [CHANGE]}}, "against the 2 runs before: M iops iops is 7.1 % worse (n=9)"),
+        ({"baseline": {"run": "r0", "changes": []}}, "against the baseline r0: no figure was shown to change"),
+        ({"baseline": {"run": "r0", "changes": [], "problem": "there is no report of it"}}, "there is no report of it"),
+        (
+            {"baseline": {"run": "r0", "changes": [{**CHANGE, "firmware": "2", "against": "1"}]}},
+            "against the baseline r0: M with firmware 2 instead of 1 iops iops is 7.1 % worse (n=9)",
+        ),
+    ],
+)
+def test_what_changed_over_more_than_a_night(more, line):
+    nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0, "flagged": 0, "expected_false": 0}
+    assert closing_fleet.lines({**nothing, **more}, {}) == [line]
 
 
 def test_a_controller_without_pandas_says_so():

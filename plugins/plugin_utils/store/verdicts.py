@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts that hang on more than one host: of relative criteria, by all of a run that the store has, whatever slices it came in."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..fleet import judging
+from ..results import held_to, judge
+from . import records
+from .engine import Store, upsert
+from .packages import sa
+from .schema import tables
+
+Record = records.Record
+
+
+def across_hosts(store: Store, run_key: int, run: Record, results_dir: str) -> set[str]:
+    """Judge a run with relative criteria as the report does; the hosts whose verdicts that changed. Nothing is read of a run without.
+
+    run: run.json of all slices. results_dir: where baselines have their reports. One transaction that is alone: of several controllers that import
+    slices the last one sees the records of all.
+    """
+    if not any(isinstance(criterion, dict) and held_to.is_relative(criterion) for criterion in run.get("criteria") or []):
+        return set()
+    with store.writing() as connection:
+        store.alone(connection)
+        given = _records(connection, run_key)
+        judged = judge.judge(run, given, judging.references(results_dir, run, given))["drives"]
+        return _bring(connection, run_key, judged)
+
+
+def _records(connection: t.Any, run_key: int) -> list[Record]:
+    table, part = tables().record, tables().part
+    query = sa.select(table.c.content).select_from(table.join(part, table.c.part_id == part.c.id)).where(part.c.run_id == run_key)
+    return [records.unpacked(content) for content in connection.execute(query.order_by(table.c.id)).scalars()]
+
+
+def _bring(connection: t.Any, run_key: int, judged: t.Sequence[Record]) -> set[str]:
+    """Write the judgements that are others than those in the store: their hosts."""
+    part, host, campaign, judgement = (getattr(tables(), name) for name in ("part", "host", "campaign", "judgement"))
+    joined = campaign.join(part, campaign.c.part_id == part.c.id).join(host, part.c.host_id == host.c.id)
+    joined = joined.outerjoin(judgement, judgement.c.campaign_id == campaign.c.id)
+    query = sa.select(host.c.name, campaign.c.label, campaign.c.id, judgement.c.content).select_from(joined).where(part.c.run_id == run_key)
+    there = {(name, label): (key, content) for name, label, key, content in connection.execute(query)}
+    # Of a host whose part is still to come there is nothing to bring up to date.
+    stale = [(there[place][0], drive) for drive in judged if (place := (drive["host"], drive["drive"])) in there]
+    stale = [(key, drive) for key, drive in stale if there[(drive["host"], drive["drive"])][1] != records.packed(drive)]
+    if not stale:
+        return set()
+    upsert(connection, judgement, [{"campaign_id": key, "content": records.packed(drive)} for key, drive in stale], ["campaign_id"])
+    given = {"key": sa.bindparam("key"), "said": sa.bindparam("said")}
+    rows = [{"key": key, "said": drive["verdict"]} for key, drive in stale]
+    connection.execute(sa.update(campaign).where(campaign.c.id == given["key"]).values(verdict=given["said"]), rows)
+    measurement, test = tables().measurement, tables().test
+    names = dict(connection.execute(sa.select(test.c.name, test.c.id)).all())
+    rows = [
+        {"key": key, "about": names[one["test"]], "said": one["verdict"]} for key, drive in stale for one in drive["tests"] if one["test"] in names
+    ]
+    mine = sa.and_(measurement.c.campaign_id == given["key"], measurement.c.test_id == sa.bindparam("about"))
+    if rows:
+        connection.execute(sa.update(measurement).where(mine).values(verdict=given["said"]), rows)
+    return {drive["host"] for _key, drive in stale}

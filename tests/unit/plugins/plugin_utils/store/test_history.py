@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run out of the store is judged as the report judges it, and against the nights before."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("pandas")
+pytest.importorskip("scipy")
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+
+NIGHTS = ("20261118T010000Z-nightly", "20261119T010000Z-nightly", "20261120T010000Z-nightly", "20261121T010000Z-other", "20261122T010000Z-nightly")
+
+
+@pytest.fixture(name="url", scope="module")
+def fixture_url(tmp_path_factory):
+    """Four nights of nine drives and one run of another name. In the last night all are 12 % slower, and one has no valid result; another is worn."""
+    folder = tmp_path_factory.mktemp("results")
+    url = engine.resolve("", str(folder))
+    for number, run_id in enumerate(NIGHTS):
+        slower = 0.88 if run_id == NIGHTS[-1] else 1.0
+        drives = [generator.DEMO[0]._replace(host=f"server-{at}", serial=f"SIM{at:04}", steady_iops=41_200 * slower) for at in range(10)]
+        drives[8] = drives[8]._replace(steady_iops=17_400 * slower)
+        drives[9] = drives[9]._replace(outcome="interrupted" if slower < 1 else "steady")
+        run_dir = generator.make(folder / run_id, drives, rounds=12, seed=number, criteria=())
+        for name in ("run.json", "results.jsonl"):
+            text = (run_dir / name).read_text().replace(generator.RUN_ID, run_id).replace('"name": "qualify"', f'"name": "{run_id.partition("-")[2]}"')
+            (run_dir / name).write_text(text.replace('"started": "2026-11-21T13:00:00', f'"started": "2026-11-{18 + number}T13:00:00'))
+        with engine.opened(url, make=True) as store:
+            assert importer.import_run(store, str(run_dir)).problems == []
+    return url
+
+
+def test_the_newest_run_is_held_against_its_peers_and_the_nights_of_its_name(url):
+    told = history.judged(url)
+    assert told.against == [NIGHTS[2], NIGHTS[1], NIGHTS[0]]
+    assert set(told.figures["run"]) == {NIGHTS[-1]} and "SIM0009" not in set(told.figures["serial"]), "what does not count is not there"
+    assert set(told.figures.loc[told.figures["outlier"], "serial"]) == {"SIM0008"}
+    change = told.changes[(told.changes["metric"] == "write_iops") & (told.changes["cell"] == "")].iloc[0]
+    assert (change["verdict"], change["n"], change["nights"]) == ("worse", 9, 3) and change["by"] == pytest.approx(1 / 0.88 - 1, abs=0.03)
+    repeats = told.repeatability[(told.repeatability["metric"] == "write_iops") & (told.repeatability["cell"] == "")].iloc[0]
+    assert (repeats["drives"], repeats["runs"]) == (10, 3) and repeats["cv"] < 0.05
+    # The tracked cell's own figures are judged too, each beside its own.
+    assert set(told.changes["cell"]) == {"", generator.WSAT_CELL}
+
+
+def test_a_baseline_and_fewer_nights_are_what_is_asked_for(url):
+    assert history.judged(url, nights=2).against == [NIGHTS[2], NIGHTS[1]]
+    told = history.judged(url, run_id=NIGHTS[3], baseline=NIGHTS[0])
+    assert told.against == [NIGHTS[0]] and "worse" not in set(told.changes["verdict"])
+    assert history.judged(url, run_id=NIGHTS[0]).changes.empty
+
+
+def test_what_is_not_there_is_told(url, tmp_path):
+    with pytest.raises(StoreError, match="no run 20990101T000000Z-x; the newest ones: 20261122"):
+        history.judged(url, "20990101T000000Z-x")
+    empty = engine.resolve("", str(tmp_path))
+    with engine.opened(empty, make=True):
+        pass
+    with pytest.raises(StoreError, match="the store has no run: playbooks/import.yml"):
+        history.judged(empty)
+
+
+def test_only_the_columns_asked_for_are_read(url):
+    whole, some = frames.long(url, rounds=False), frames.long(url, rounds=False, columns=("value", "unit", "capacity_bytes"))
+    assert list(some) == ["capacity_bytes", "unit", "value"] and some.equals(whole[list(some)])
+    assert list(frames.long(url, columns=("metric",))) == ["metric"]
