@@ -7,12 +7,14 @@ import ctypes
 import os
 import platform
 import sys
+import tempfile
 import threading
 import time
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 EXIT = {"x86_64": 60, "aarch64": 93}.get(platform.machine())
 PROT_READ, MAP_SHARED, CLONE_FILES = 1, 1, 0x400
+CLONE_NEWNS, MS_RDONLY, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 1, 1 << 14, 1 << 18, 2
 IO_URING_SETUP, IO_URING_REGISTER, REGISTER_FILES = 425, 427, 2
 
 
@@ -96,6 +98,28 @@ def comes_and_goes_at_once(path):
 def writes_now_and_then(path):
     """Has it open for writing, for a quarter of each second."""
     _again_and_again(path, os.O_RDWR, 0.25, 0.75)
+
+
+def _call(name, *arguments):
+    assert getattr(LIBC, name)(*arguments) == 0, os.strerror(ctypes.get_errno())
+
+
+def _mount(path):
+    """Mount it, and change nothing on it, on a folder of a mount namespace of its own; where."""
+    _call("unshare", CLONE_NEWNS)
+    _call("mount", None, b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None)
+    where = tempfile.mkdtemp()
+    _call("mount", path.encode(), where.encode(), b"ext4", ctypes.c_ulong(MS_RDONLY), b"noload")
+    return where
+
+
+def mounted_and_detached(path):
+    """Mounted, and taken out of the tree (umount -l) while a file on it is open: no mountinfo shows it."""
+    where = _mount(path)
+    os.open(where, os.O_RDONLY | os.O_DIRECTORY)
+    _call("umount2", where.encode(), MNT_DETACH)
+    os.rmdir(where)
+    wait()
 
 
 if __name__ == "__main__":

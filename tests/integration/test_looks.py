@@ -20,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import places
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from conftest import REPO
@@ -106,9 +107,9 @@ def sees(handle, size_bytes, blocks):
     """Whether one look at so many random blocks sees data."""
     found = guard_look.Look(size_bytes)
     seeing = guard_look._Seeing(found, (), True, guard_look.never)
-    with BlockReader(handle, guard_look.BLOCK_BYTES) as reader:
-        places = itertools.islice(guard_look._random_offsets(size_bytes, guard_look.BLOCK_BYTES, 32), blocks // 32)
-        guard_look._some(reader, seeing, places, 1.0, lambda: 0.0)
+    with BlockReader(handle, places.BLOCK_BYTES) as reader:
+        offsets = itertools.islice(places.random_offsets(size_bytes, places.BLOCK_BYTES, 32), blocks // 32)
+        guard_look._some(reader, seeing, offsets, 1.0, lambda: 0.0)
     return found.foreign is not None
 
 

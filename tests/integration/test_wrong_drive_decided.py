@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 70, 71, 74 to 76, 81 and 82 of docs/wrong-drives.md: what is erased is what preflight decided on, by the device that was checked."""
+"""Cases 70, 71, 74 to 76 and 81 to 83 of docs/wrong-drives.md: what is erased is what preflight decided on, by the device that was checked."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from wrong_drive import needs, run
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
@@ -155,3 +156,46 @@ def test_case_81_a_state_folder_that_others_can_write(bench):
     outcome = bench.play()
     outcome.refused("spare", "untrusted_state")
     assert str(above) in outcome.message("spare", "untrusted_state") and not (above / "state").exists()
+
+
+def _damaged(path):
+    path.write_text(path.read_text()[:-5])
+
+
+def _empty(path):
+    path.write_text("")
+
+
+def _a_link(path):
+    path.rename(path.with_suffix(".moved"))
+    path.symlink_to(path.with_suffix(".moved"))
+
+
+SPOILT = {
+    "damaged": _damaged,
+    "empty": _empty,
+    "a link": _a_link,
+    "another user's": lambda path: os.chown(path, 65534, -1),
+    "open to all": lambda path: path.chmod(0o666),
+}
+
+
+@pytest.mark.case(83)
+def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
+    """Each drive is kept as evidence; what keeps it is damaged, or could be somebody else's. `untrusted_state` names the file, and it stays."""
+    host, files_of = Host(), {}
+    bench.site.state.mkdir(parents=True)
+    for name, spoil in SPOILT.items():
+        disk = bench.disk(name)
+        (identity,) = [seen["identity"] for seen in inspect(host, [disk.entry], terms=None)]
+        before = own_data.begin(host, str(bench.site.state), identity, "night")
+        disk.write(0, b"what failed")
+        own_data.end(host, before, identity, "iops: read_iops is 5")
+        disk.entry["ssd_overwrite_data"] = True
+        files_of[name] = Path(own_data.path_of(str(bench.site.state), identity))
+        spoil(files_of[name])
+    outcome = bench.play()
+    assert not outcome.codes("spare")
+    for name, path in files_of.items():
+        outcome.refused(name, "untrusted_state")
+        assert str(path) in outcome.message(name, "untrusted_state") and os.path.lexists(path)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 60 to 69 of docs/wrong-drives.md: users of a drive that /proc/PID/fd does not show."""
+"""Cases 60 to 69 and 84 of docs/wrong-drives.md: users of a drive that /proc/PID/fd does not show."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.
 # By its device node, and by the file behind it.
 NODE = ["mapped", "mapped_first_thread_gone", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
 FILE = ["mapped", "first_thread_gone", "io_uring"]
+# By a file system that no mountinfo shows.
+UNSEEN_MOUNTS = ["mounted_and_detached"]
 
 
 def stage(disk, how, path):
@@ -35,6 +37,11 @@ def outcome(bench):
     for how in FILE:
         disk = bench.disk("file " + how)
         stage(disk, how, disk.file)
+    for how in UNSEEN_MOUNTS:
+        disk = bench.disk(how)
+        run("mkfs.ext4", "-q", disk.path)
+        disk.entry.update(allow=["signature"], ssd_overwrite_data=True)
+        stage(disk, how, disk.path)
     _other_node(bench.disk("another node"))
     _fuse(bench.disk("fuse"))
     _bound(bench.disk("bound here"), bench.disk("bound elsewhere"))
@@ -145,6 +152,13 @@ def test_case_66_the_file_behind_it_is_open(outcome):
 def test_case_67_its_node_is_mounted_elsewhere(outcome):
     outcome.refused("bound here", "mounted")
     outcome.refused("bound elsewhere", "mounted")
+
+
+@pytest.mark.case(84)
+@pytest.mark.parametrize("name", UNSEEN_MOUNTS)
+def test_case_84_mounted_where_no_mountinfo_shows_it(outcome, name):
+    """Though what lies on it is lifted: the kernel's own hold on it is seen by an exclusive open, `busy`."""
+    outcome.refused(name, "busy")
 
 
 # --- where users do not show ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,25 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
+def make_folders(path: str, mode: int = 0o755) -> None:
+    """Make a folder and all that is missing above it, each with exactly these rights, whatever the umask is. Raises OSError.
+
+    os.makedirs gives its mode to the last one alone, and the umask's to those above.
+    """
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        make_folders(parent, mode)
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    else:
+        os.chmod(path, mode)
+
+
 def write_atomic(path: str, text: str) -> None:
     """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part. Raises OSError, which names the file."""
     try:

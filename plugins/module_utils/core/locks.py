@@ -16,7 +16,8 @@ import stat
 import time
 import typing as t
 
-from .files import slug
+from .files import make_folders, slug
+from .trust import others_write
 
 # One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
 LOCK_DIR = "/run/ssdlab-fleet"
@@ -29,20 +30,28 @@ class Locked(Exception):
     """Somebody else holds the lock; the message says who."""
 
 
-class Lock:
-    """An exclusive lock by name. The file is removed on release, and only by its holder."""
+class Untrusted(Locked):
+    """The lock, or a folder that it lies in, is not ours alone: waiting does not help. The message says what to do."""
 
-    def __init__(self, name: str, owner: dict[str, t.Any], lock_dir: str | None = None) -> None:
-        self.path = os.path.join(lock_dir or LOCK_DIR, name + ".lock")
+
+class Lock:
+    """An exclusive lock by name, in lock_dir or a folder `below` it. The file is removed on release, and only by its holder."""
+
+    def __init__(self, name: str, owner: dict[str, t.Any], lock_dir: str | None = None, below: str = "") -> None:
+        top = lock_dir or LOCK_DIR
+        self._folders = [top, os.path.join(top, below)] if below else [top]
+        self.path = os.path.join(self._folders[-1], name + ".lock")
         self._owner = owner
         self._handle: int | None = None
 
     def acquire(self, wait_s: float = 0.0) -> Lock:
-        """Take the lock, within wait_s, or raise Locked. Done already: nothing happens."""
+        """Take the lock, within wait_s, or raise Locked. Done already: nothing happens. Raises OSError where it cannot be made."""
         deadline = time.monotonic() + wait_s
         while True:
             try:
                 return self._acquire()
+            except Untrusted:
+                raise
             except Locked:
                 if time.monotonic() >= deadline:
                     raise
@@ -51,10 +60,16 @@ class Lock:
     def _acquire(self) -> Lock:
         if self._handle is not None:
             return self
-        _make_private(os.path.dirname(self.path))
+        for folder in self._folders:
+            _make_private(folder)
         while self._handle is None:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            os.fchmod(handle, 0o600)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+            try:
+                _refuse_foreign(self.path, os.fstat(handle), stat.S_ISREG)
+                os.fchmod(handle, 0o600)
+            except BaseException:
+                os.close(handle)
+                raise
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -94,13 +109,25 @@ class Lock:
 
 
 def _make_private(folder: str) -> None:
-    """The locks' folder, for its owner alone; an earlier version let everybody in. Raises Locked for one that is somebody else's."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    """The locks' folder, for its owner alone; an earlier version let everybody look in. Raises Untrusted for one that others could write to."""
+    make_folders(folder, 0o700)
     status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise Locked("{0} belongs to user {1}, who could hold every lock; remove it".format(folder, status.st_uid))
+    _refuse_foreign(folder, status, stat.S_ISDIR)
     if stat.S_IMODE(status.st_mode) != 0o700:
         os.chmod(folder, 0o700)
+
+
+def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int], bool]) -> None:
+    """Raise Untrusted for what others made or may write to: who could write there may hold a lock, or have taken one away."""
+    why = ""
+    if status.st_uid not in (0, os.geteuid()):
+        why = "belongs to user {0}".format(status.st_uid)
+    elif not is_kind(status.st_mode):
+        why = "is not what we put there"
+    elif others_write(status):
+        why = "is for others to write too (mode {0:04o})".format(stat.S_IMODE(status.st_mode))
+    if why:
+        raise Untrusted("{0} {1}, who could hold or remove every lock; see that no run is under way, and remove it".format(path, why))
 
 
 def host_holder() -> dict[str, t.Any] | None:
@@ -126,4 +153,4 @@ def drive_lock(identity: dict[str, t.Any], owner: dict[str, t.Any]) -> Lock:
 
 def look_lock(name: str) -> Lock:
     """One look of the guard at a time on a drive, by kernel name: it would take another for a user of the drive."""
-    return Lock(name, {"looks_at": name, "pid": os.getpid()}, os.path.join(LOCK_DIR, LOOKS))
+    return Lock(name, {"looks_at": name, "pid": os.getpid()}, below=LOOKS)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Can anybody but root change what a folder holds, or put another folder in its place?"""
+"""Can anybody but root change what a folder or a file holds, or put another in its place?"""
 from __future__ import annotations
 
 import os
@@ -25,12 +25,29 @@ def problems(path: str) -> List[str]:
             found.append("%s is no folder" % place)
         elif status.st_uid not in (0, os.geteuid()):
             found.append("%s belongs to user %d" % (place, status.st_uid))
-        elif _others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
+        elif others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
             found.append("others than root may write to %s (mode %04o)" % (place, stat.S_IMODE(status.st_mode)))
     return found
 
 
-def _others_write(status: os.stat_result) -> bool:
+def alone_problems(path: str, folder: bool = False) -> List[str]:
+    """Why one plain file, or one folder itself, is not root's alone to write, whatever the group is; none where it is, or is not there."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return ["%s cannot be examined: %s" % (path, error.strerror)]
+    if not (stat.S_ISDIR if folder else stat.S_ISREG)(status.st_mode):
+        return ["%s is no %s" % (path, "folder" if folder else "plain file")]
+    found = [] if status.st_uid in (0, os.geteuid()) else ["%s belongs to user %d" % (path, status.st_uid)]
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        found.append("others than root may write to %s (mode %04o)" % (path, stat.S_IMODE(status.st_mode)))
+    return found
+
+
+def others_write(status: os.stat_result) -> bool:
+    """Whether its rights let anybody write who is neither its owner nor of root's group."""
     return bool(status.st_mode & stat.S_IWOTH) or (bool(status.st_mode & stat.S_IWGRP) and status.st_gid != 0)
 
 

@@ -73,6 +73,16 @@ def _any_device(text: str) -> List[str]:
     return _DEVICE.findall(text)
 
 
+# Where units are that systemd starts by itself once their device is there: also those that fstab was made into, before it was changed.
+_UNIT_FOLDERS = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/transient",
+    "/run/systemd/generator*",
+    "/usr/local/lib/systemd/system",
+    "/lib/systemd/system",
+)
+_UNITS = ("*.mount", "*.swap", "*.mount.d/*.conf", "*.swap.d/*.conf")
 # (files, how each names devices)
 _FILES: Tuple[Tuple[str, Callable[[str], List[str]]], ...] = (
     ("/etc/fstab", _fstab),
@@ -81,8 +91,7 @@ _FILES: Tuple[Tuple[str, Callable[[str], List[str]]], ...] = (
     ("/etc/mdadm.conf", _mdadm),
     ("/etc/mdadm.conf.d/*", _mdadm),
     ("/etc/lvm/devices/system.devices", _lvm_devices),
-    ("/etc/systemd/system/*.mount", _unit),
-    ("/etc/systemd/system/*.swap", _unit),
+    *(("%s/%s" % (folder, name), _unit) for folder in _UNIT_FOLDERS for name in _UNITS),
     ("/etc/zfs/zpool.cache", _any_device),  # an XDR list; its paths are plain text
     ("/etc/kubernetes/manifests/*", _any_device),
     ("/var/lib/rancher/*/server/manifests/*", _any_device),
@@ -94,6 +103,9 @@ _FILES: Tuple[Tuple[str, Callable[[str], List[str]]], ...] = (
     ("/etc/rtslib-fb-target/saveconfig.json", _any_device),
     ("/etc/nvmet/config.json", _any_device),
     ("/etc/tgt/conf.d/*", _any_device),
+    # Containers that are stopped now.
+    ("/var/lib/docker/containers/*/hostconfig.json", _any_device),
+    ("/var/lib/lxc/*/config", _any_device),
 )
 # Links to, or nodes of, the devices that something will use again.
 _LINKS = (

@@ -147,11 +147,14 @@ class HeldDrive:
     def content_is_ours(self) -> None:
         """To be called before the first write: while we go on holding the drive, what it holds is what we wrote.
 
-        The ledger gets to know it first, so that this run can go on after a power loss. Raises OSError when it can't.
+        The ledger gets to know it first, so that this run can go on after a power loss. Raises OSError when it can't, and Refused.
         """
         self.descriptor()
         if self._state_dir and not self._content_is_ours:
-            self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"], self.evidence)
+            try:
+                self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"], self.evidence)
+            except own_data.Untrusted as error:
+                raise self._refused("untrusted_state", str(error)) from None
         self._content_is_ours = True
 
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:

@@ -12,12 +12,12 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from ..core import trust
 from ..core.host import Host
-from ..core.locks import Lock, Locked, look_lock
+from ..core.locks import Lock, Locked, Untrusted, look_lock
 from ..drive import identity
 from ..drive.entry import label, selector_item
 from . import own_data
 from .device import user_space
-from .facts import Facts, Machine
+from .facts import Facts, Machine, add
 from .look import Stopped, Terms, never
 from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
@@ -50,15 +50,14 @@ def inspect(
     located = [_locate(host, selector) for selector in selectors]
     names = [name for name, _refused in located if name]
     with _no_other_look(host, names, stop) as others:
-        shared = machine(host, names, quick=bool(held))
-        shared.untrusted = trust.problems(state_dir) if state_dir else []
+        shared = _shared(host, names, state_dir, quick=bool(held))
         seen = []
         for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
             one = _Seen(selector, None, refused)
             if name is not None:
                 same = [label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
                 one = _safe_probe(host, name, selector, dict(held or {}), shared, state_dir)
-                one.refused += make_refusals("duplicate", label(selector), same) + make_refusals("locked", label(selector), others.get(name, ()))
+                one.refused += make_refusals("duplicate", label(selector), same) + _kept_from(others.get(name), label(selector))
             seen.append(one)
         _look_at(host, seen, dict(held or {}), terms, run_id)
         return [one.result(run_id) for one in seen]
@@ -68,12 +67,12 @@ def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms]
     """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
-        shared = machine(host, names)
+        shared = _shared(host, names, state_dir)
         seen = []
         for name in names:
             selector = identity.best_selector(host, name)
             one = _safe_probe(host, name, selector, {}, shared, state_dir)
-            one.refused += make_refusals("locked", identity.node(name), others.get(name, ()))
+            one.refused += _kept_from(others.get(name), identity.node(name))
             if selector is None:
                 one.refused += make_refusals("no_identity", identity.node(name), [""])
             seen.append(one)
@@ -81,13 +80,24 @@ def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms]
         return [one.result() for one in seen]
 
 
+def _shared(host: Host, names: Sequence[str], state_dir: Optional[str], quick: bool = False) -> Machine:
+    """What all drives share, and whether our own folder is root's alone."""
+    shared = machine(host, names, quick)
+    shared.untrusted = trust.problems(state_dir) if state_dir else []
+    return shared
+
+
+def _kept_from(why: Optional[Tuple[str, str]], who: str) -> List[Refusal]:
+    return make_refusals(why[0], who, [why[1]]) if why else []
+
+
 @contextlib.contextmanager
-def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = never) -> Iterator[Dict[str, List[str]]]:
+def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = never) -> Iterator[Dict[str, Tuple[str, str]]]:
     """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
 
-    Yields {kernel name: who looks at it, for too long to be waited for}. Raises Stopped.
+    Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be waited for. Raises Stopped.
     """
-    others: Dict[str, List[str]] = {}
+    others: Dict[str, Tuple[str, str]] = {}
     began = time.monotonic()
     with contextlib.ExitStack() as held:
         for name in sorted(set(names)) if host.root == "/" else []:  # in one order, so that two never wait for each other
@@ -95,12 +105,14 @@ def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = 
             try:
                 _wait_for(lock, began + _OTHER_LOOK_S, stop)
                 held.callback(lock.release)
+            except Untrusted as error:
+                others[name] = ("untrusted_state", str(error))
             except Locked as error:
-                others[name] = ["a look goes on: %s" % error]
+                others[name] = ("locked", "a look goes on: %s" % error)
             except PermissionError:
                 pass  # who may not write here can't open a drive either, and is told so by the probe
             except OSError as error:
-                others[name] = ["%s cannot be locked: %s" % (lock.path, error.strerror)]
+                others[name] = ("locked", "%s cannot be locked: %s" % (lock.path, error.strerror))
         yield others
 
 
@@ -110,6 +122,8 @@ def _wait_for(lock: Lock, deadline_s: float, stop: Callable[[], bool]) -> None:
         try:
             lock.acquire(min(1.0, max(0.0, deadline_s - time.monotonic())))
             return
+        except Untrusted:
+            raise
         except Locked:
             if stop():
                 raise Stopped() from None
@@ -198,7 +212,17 @@ def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
 def _safe_probe(host: Host, name: str, selector: Any, held: Dict[str, int], shared: Machine, state_dir: Optional[str]) -> _Seen:
     path = identity.node(name)
     try:
-        ledger = own_data.read(state_dir, identity.identity(host, name))
-        return _Seen(selector, probe(host, name, held.get(path), shared, ledger), [], ledger)
+        ledger, untrusted = _ledger(state_dir, identity.identity(host, name))
+        facts = probe(host, name, held.get(path), shared, ledger)
+        add(facts.untrusted, *untrusted)
+        return _Seen(selector, facts, [], ledger)
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
         return _Seen(selector, None, make_refusals("probe_failed", path, ["%s: %s" % (type(error).__name__, error)]))
+
+
+def _ledger(state_dir: Optional[str], who: Mapping[str, Any]) -> Tuple[Optional[Dict[str, Any]], List[str]]:
+    """What our ledger says of a drive, and why that can't be known."""
+    try:
+        return own_data.read(state_dir, who), []
+    except own_data.Untrusted as error:
+        return None, error.problems

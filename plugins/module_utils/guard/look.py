@@ -10,27 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
-import os
-import random
 import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from . import filler
 from .blockreader import BlockReader
 from .facts import Extent
+from .places import AT_A_TIME, BLOCK_BYTES, aimed_offsets, random_offsets
 
-BLOCK_BYTES = 4096
-AT_A_TIME = 32
 PIECE_BYTES = 1 << 20
 _PIECES = 8
 # How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
 _OVERTIME = 2.0
 _MISS = 0.001
-# How much of a look's time may be spent beyond it where the drive itself says that it holds something; so many blocks are all read.
+# How much of a look's time may be spent beyond it where the drive itself says that it holds something.
 _AIMED = 0.5
-_ALL_AIMED = 1 << 16
 # Of a drive that still counts as alive while all of it is read.
 _SLOWEST_BYTES_PER_S = 50e6
 _SHORT_STEP_S = 60.0
@@ -232,15 +227,15 @@ def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence
         return
     with reader(PIECE_BYTES, _PIECES) as pieces:
         # How fast it reads: a few pieces anywhere tell, and are looked at too.
-        for offsets in _random_offsets(look.size_bytes, PIECE_BYTES, _PIECES, rounds=2):
+        for offsets in random_offsets(look.size_bytes, PIECE_BYTES, _PIECES, rounds=2):
             for offset, data in zip(offsets, _split(pieces.read(offsets), PIECE_BYTES)):
                 seeing.piece(offset, data)
         rate = 2 * _PIECES * PIECE_BYTES / max(clock() - began, 1e-9)
         if not seeing.over and _whole_in_time(look.size_bytes, rate, left_s) and _all(pieces, seeing, began + _OVERTIME * left_s, clock):
             return
     with reader(BLOCK_BYTES, AT_A_TIME) as blocks:
-        look.aimed_blocks = _some(blocks, seeing, _aimed_offsets(look.size_bytes, aim), clock() + _AIMED * left_s, clock)
-        look.blocks = _some(blocks, seeing, _random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME), clock() + left_s, clock)
+        look.aimed_blocks = _some(blocks, seeing, aimed_offsets(look.size_bytes, aim), clock() + _AIMED * left_s, clock)
+        look.blocks = _some(blocks, seeing, random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME), clock() + left_s, clock)
 
 
 def _some(blocks: BlockReader, seeing: _Seeing, places: Iterable[List[int]], deadline: float, clock: Callable[[], float]) -> int:
@@ -272,30 +267,6 @@ def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: Callable[
             return False
     seeing.look.whole, seeing.look.blocks = True, -(-seeing.look.size_bytes // BLOCK_BYTES)
     return True
-
-
-def _random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: Optional[int] = None) -> Iterator[List[int]]:
-    """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the next look falls."""
-    places, chosen = size_bytes // piece_bytes, random.Random(os.urandom(16))
-    made = 0
-    while rounds is None or made < rounds:
-        yield [int(chosen.random() * places) * piece_bytes for _piece in range(count)]
-        made += 1
-
-
-def _aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[List[int]]:
-    """Blocks of these extents, in no order: all where they are few; else the first of each, and then any, for ever."""
-    chosen, last = random.Random(os.urandom(16)), size_bytes // BLOCK_BYTES
-    spans = [range(max(0, one.offset) // BLOCK_BYTES, min(last, -(-(one.offset + one.length) // BLOCK_BYTES))) for one in extents]
-    spans = [span for span in spans if span]
-    few = sum(map(len, spans)) <= _ALL_AIMED
-    first = [block for span in spans for block in (span if few else span[:1])]
-    chosen.shuffle(first)
-    for start in range(0, len(first), AT_A_TIME):
-        yield [block * BLOCK_BYTES for block in first[start : start + AT_A_TIME]]
-    ends = list(itertools.accumulate(map(len, spans)))
-    while not few:
-        yield [chosen.choice(span) * BLOCK_BYTES for span in chosen.choices(spans, cum_weights=ends, k=AT_A_TIME)]
 
 
 def _split(data: bytes, length: int) -> Iterator[bytes]:

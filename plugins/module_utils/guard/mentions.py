@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any line below /etc that names a drive, whatever program the file is for: so `configured` need not know them all.
+"""Any line below /etc that names a drive, whatever program the file is for: so `configured` need not know them all; and what the machine boots from.
 
 A text that names a drive need not mean that it is used, so such a match can be lifted (`allow: [mentioned]`).
 """
@@ -12,9 +12,10 @@ import os
 import re
 import stat
 import time
+import uuid
 from typing import Iterable, Optional, Pattern, Set
 
-from ..core.host import Host
+from ..core.host import TIMED_OUT, Host
 from ..drive import identity
 from ..drive.entry import BY_ID, wwn_key
 from .facts import Facts, Machine, Text, add
@@ -23,9 +24,25 @@ TOP = "/etc"
 MOST_BYTES, MOST_FILES, MOST_S = 1 << 20, 20000, 10.0
 # What only watches or tunes drives, keeps a record of what was, or is an inventory: it names drives that nobody uses.
 _NO_USE = re.compile(
-    r"/etc/(lvm/(archive|backup|cache)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
+    r"/etc/(lvm/(archive|backup|cache|devices/backup)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
     r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$)|/\.git/"
 )
+# What a package brought, and what is made anew at each boot: a link of /etc that leads there, as most units' do, says nothing of this site.
+_NOT_THE_SITES = re.compile(r"/(usr/(?!local/)|lib|proc/|sys/|dev/|run/)")
+# How the machine was started, and may be the next time. GRUB's device.map lists every drive.
+_BOOT = (
+    "/proc/cmdline",
+    "/boot/grub*/grub.cfg",
+    "/boot/loader/entries/*.conf",
+    "/boot/efi/loader/entries/*.conf",
+    "/boot/efi/EFI/*/grub.cfg",
+    "/efi/loader/entries/*.conf",
+    "/boot/extlinux/extlinux.conf",
+)
+_RESUME = re.compile(rb"\b(?:no)?resume=\S+")  # `configured` knows it, under another code
+_BOOT_ENTRIES = "/sys/firmware/efi/efivars/Boot[0-9A-F][0-9A-F][0-9A-F][0-9A-F]-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+# A hard drive's node of a device path with a GPT partition's GUID: UEFI 2.10, 10.3.5.1.
+_HARD_DRIVE = re.compile(rb"\x04\x01\x2a\x00.{20}(.{16})\x02\x02", re.DOTALL)
 _NOT_IN_FORCE = (
     ".bak",
     ".old",
@@ -49,11 +66,13 @@ _LEAST_SERIAL = 6  # a shorter one may stand for anything
 _PARTITION, _PARTITION_OF_LETTERS = r"(?:-part[0-9]+|p[0-9]+)?", r"(?:-part[0-9]+|[0-9]+)?"
 _WHOLE = r"(?<![\w/.-])(?:0x|naa\.|eui\.|uuid\.|wwn-0x)?(?:%s)(?![\w-])"
 _DPKG_STATUS = "/var/lib/dpkg/status"
+_UCF_HASHES = "/var/lib/ucf/hashfile"  # of files that Debian's packages make when they are set up
 _ASK_S = 20.0
 
 
 def read_texts(host: Host, facts: Machine, parsed: Set[str]) -> None:
-    """Keep the text of every file below /etc, within bounds. parsed: files that `configured` reads by their own rules."""
+    """Keep the text of every file below /etc, within bounds, and of those that start the machine. parsed: files that `configured` reads by their own rules."""
+    _read_boot(host, facts)
     began, count = time.monotonic(), 0
     top = host.path(TOP)
     for folder, folders, names in os.walk(top):
@@ -71,9 +90,28 @@ def read_texts(host: Host, facts: Machine, parsed: Set[str]) -> None:
                 facts.texts.append(Text(path, data))
 
 
+def _read_boot(host: Host, facts: Machine) -> None:
+    """The kernel's command line, boot loaders' menus, and partitions that the firmware starts."""
+    for path in [path for pattern in _BOOT for path in host.glob(pattern)]:
+        facts.texts.append(Text(path, _RESUME.sub(b"", _read(host, path) or b"")))
+    for path in host.glob(_BOOT_ENTRIES):
+        try:
+            found = _HARD_DRIVE.findall(host.read_bytes(path))
+        except OSError:
+            continue
+        facts.texts += [Text(path, str(uuid.UUID(bytes_le=guid)).encode()) for guid in found]
+
+
 def _read(host: Host, path: str) -> Optional[bytes]:
-    """A plain file's text; None for what is none, is too large or can't be read. Links are left out: what they lead to has its own place."""
+    """A plain file's text; None for what is none, is too large or can't be read.
+
+    Links count where they lead out of /etc to what is this site's own; what they lead to below /etc has its own place.
+    """
     try:
+        if os.path.islink(host.path(path)):
+            path = host.realpath(path)
+            if path.startswith(TOP + "/") or _NOT_THE_SITES.match(path):
+                return None
         status = os.lstat(host.path(path))
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
             return None
@@ -126,16 +164,19 @@ def _written(uuid: str) -> str:
 
 
 def _as_shipped(host: Host, text: Text) -> bool:
-    """Whether a file is as its package brought it: then it names devices as examples."""
-    status = host.get(_DPKG_STATUS)
-    if status is not None:
-        shipped = re.search(r"^ %s ([0-9a-f]{32})( |$)" % re.escape(text.path), status, re.MULTILINE)
-        return bool(shipped) and _md5(text.data) == shipped.group(1)
-    if host.exists("/var/lib/rpm") or host.exists("/usr/lib/sysimage/rpm"):
-        owner = host.run(["rpm", "-qf", text.path], timeout_s=_ASK_S)
-        changed = host.run(["rpm", "-Vf", "--nodeps", "--noscripts", text.path], timeout_s=_ASK_S) if owner.rc == 0 else None
-        return changed is not None and changed.rc in (0, 1) and not re.search(r" %s$" % re.escape(text.path), changed.stdout, re.MULTILINE)
-    return False
+    """Whether a file is as its package brought it: then it names devices as examples. A host may have both kinds of packages' tools."""
+    known = "%s  %s" % (host.get(_DPKG_STATUS) or "", host.get(_UCF_HASHES) or "")
+    digest = _md5(text.data)
+    name = re.escape(text.path)
+    if digest and re.search(r"^ %s %s( |$)|^\s*%s  %s$" % (name, digest, digest, name), known, re.MULTILINE):
+        return True
+    if not (host.exists("/var/lib/rpm") or host.exists("/usr/lib/sysimage/rpm")):
+        return False
+    if host.run(["rpm", "-qf", text.path], timeout_s=_ASK_S).rc != 0:
+        return False
+    # It tells all files of the packages; of one, what differs at which place: the digest is the third, and its mode, owner or time says nothing here.
+    changed = host.run(["rpm", "-Vf", "--nodeps", "--noscripts", text.path], timeout_s=_ASK_S)
+    return 0 <= changed.rc < TIMED_OUT and not re.search(r"^(..[^.]|missing ).* %s$" % name, changed.stdout, re.MULTILINE)
 
 
 def _md5(data: bytes) -> str:

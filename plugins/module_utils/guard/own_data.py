@@ -5,7 +5,8 @@
 
 `<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, blank,
 written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file that root alone may
-write. The data is ours only where one of two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look
+write; one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`) and never passed over.
+The data is ours only where one of two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look
 found nothing but blank blocks and fio's fill.
 """
 from __future__ import annotations
@@ -13,11 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from types import MappingProxyType
-from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ..core import files
+from ..core import files, trust
 from ..core.files import SCHEMA_VERSION, now, write_atomic
 from ..core.host import BOOT_ID, Host
 from .facts import EVIDENCE, RELEASED, STATES, WRITING
@@ -45,24 +45,55 @@ def path_of(state_dir: str, identity: Mapping[str, Any]) -> str:
     return os.path.join(state_dir, "drives", "%s-%s.json" % (files.slug(name)[:_LONGEST_NAME], digest))
 
 
+class Untrusted(ValueError):
+    """What the ledger said of a drive can't be known. problems: texts that name the file or folder."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = list(problems)
+
+
 def read(state_dir: Optional[str], identity: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
-    """The drive's entry; None where there is none that can be trusted: not root's alone, damaged, or of another drive."""
+    """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence of what may be another drive."""
     if not state_dir:
         return None
     path = path_of(state_dir, identity)
-    try:
-        places = (os.lstat(path), os.lstat(os.path.dirname(path)), os.stat(state_dir))
-        if not all(_only_root_writes(place) for place in places):
-            return None
-        with open(path) as source:
-            entry = json.load(source)
-    except (OSError, ValueError, RecursionError):
+    wrong = [*(trust.problems(state_dir) if os.path.lexists(path) else ()), *_not_roots(path)]
+    if wrong:
+        raise Untrusted(wrong)
+    entry = _load(path)
+    if entry is None:
         return None
-    return entry if _is_entry(entry) and all(entry["identity"].get(key) == identity.get(key) for key in _SAME) else None
+    differs = ["%s was %s, is %s" % (key, entry["identity"].get(key), identity.get(key)) for key in _SAME if entry["identity"].get(key) != identity.get(key)]
+    if differs and keeps_evidence(entry):
+        raise Untrusted(["%s keeps evidence of run %s, of a drive that may be another: %s" % (path, entry["run_id"], ", ".join(differs))])
+    return None if differs else entry
 
 
-def _only_root_writes(status: os.stat_result) -> bool:
-    return status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not stat.S_ISLNK(status.st_mode)
+def keeps_evidence(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of `read` keeps the drive as evidence, also that of a job that died with a reason noted."""
+    return entry["state"] == EVIDENCE or bool(entry["state"] == WRITING and entry.get("reason"))
+
+
+def _not_roots(path: str) -> List[str]:
+    """Why others than root may have written an entry, or taken one away."""
+    return trust.alone_problems(os.path.dirname(path), folder=True) + trust.alone_problems(path)
+
+
+def _load(path: str) -> Optional[Dict[str, Any]]:
+    """An entry; None where there is none. Raises Untrusted for what is none of ours."""
+    try:
+        entry = files.read_json(path)
+    except (OSError, ValueError) as error:
+        raise Untrusted([str(error) if path in str(error) else "%s cannot be read: %s" % (path, error)]) from None
+    if entry is not None and not _is_entry(entry):
+        raise Untrusted(["%s is no entry of this version's ledger" % path])
+    return entry
+
+
+# What an entry need not have; null says as much.
+_NONE = type(None)
+_KINDS = {"released": (str, _NONE), "reason": (str, _NONE), "written": (dict, _NONE), "blank": (bool, _NONE), "removed": (bool, _NONE)}
 
 
 def _is_entry(entry: Any) -> bool:
@@ -70,7 +101,8 @@ def _is_entry(entry: Any) -> bool:
         return False
     samples = entry.get("sentinels", [])
     return (
-        isinstance(entry.get("identity"), dict)
+        all(isinstance(entry.get(key), kinds) for key, kinds in _KINDS.items())
+        and isinstance(entry.get("identity"), dict)
         and isinstance(entry.get("run_id"), str)
         and isinstance(samples, list)
         and all(isinstance(item, dict) and _are_counts(item.get("offset"), item.get("length")) and isinstance(item.get("sha256"), str) for item in samples)
@@ -119,7 +151,7 @@ def written(host: Host, identity: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, reason: str = "") -> Before:
-    """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError."""
+    """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError, and Untrusted."""
     before = Before(state_dir, run_id, read(state_dir, identity), written(host, identity))
     note(before, identity, reason)
     return before
@@ -136,7 +168,10 @@ def note(before: Before, identity: Mapping[str, Any], reason: str, sentinels: Ma
 
 def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
     """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun may yet be done. Raises OSError."""
-    noted = read(before.state_dir, identity) or {}
+    try:
+        noted = read(before.state_dir, identity) or {}
+    except Untrusted:  # what is noted now says that nobody may erase the drive
+        noted = {}
     fields = {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": noted.get("sentinels", [])}
     _write(before.state_dir, identity, fields)
 
@@ -177,13 +212,12 @@ def close(state_dir: str, run_id: str, still_written: Collection[str] = (), remo
 
 
 def close_one(path: str, run_id: str, removed: bool = False) -> None:
-    """As `close`, for one drive's file."""
+    """As `close`, for one drive's file. What can't be trusted stays as it is, for people to see: to write it again would make it root's."""
     try:
-        with open(path) as source:
-            entry = json.load(source)
-    except (OSError, ValueError, RecursionError):
+        entry = None if _not_roots(path) else _load(path)
+    except Untrusted:
         return
-    if not _is_entry(entry) or entry["run_id"] != run_id:
+    if entry is None or entry["run_id"] != run_id:
         return
     closed = dict(entry)
     if entry["state"] == WRITING:
@@ -201,6 +235,6 @@ def sha256(data: bytes) -> str:
 
 def _write(state_dir: str, identity: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
     path = path_of(state_dir, identity)
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    files.make_folders(os.path.dirname(path))
     kept = {key: identity.get(key) for key in _SAME}
     write_atomic(path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION, identity=kept), indent=1) + "\n")

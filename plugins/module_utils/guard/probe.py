@@ -20,7 +20,7 @@ from ..drive import identity as drive
 from . import allocated, configured, content, look, mentions, own_data, structure, users
 from .blocks import Reader
 from .device import probe_device
-from .facts import EVIDENCE, WRITING, Extent, Facts, Machine, add
+from .facts import Extent, Facts, Machine, add
 from .look import Terms
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
@@ -63,7 +63,7 @@ def probe(
     _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
     if ledger is not None:
         facts.own_data = own_data.known(ledger)
-        if ledger["state"] == EVIDENCE or (ledger["state"] == WRITING and facts.own_data["reason"]):
+        if own_data.keeps_evidence(ledger):
             add(facts.evidence, "run %s left it so: %s" % (ledger["run_id"], facts.own_data["reason"] or "no reason was noted"))
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (content.probe_wipefs, content.probe_blkid):

@@ -133,8 +133,9 @@ REFUSALS: Dict[str, _Text] = {
     "purge_unsupported": _Text("it cannot be purged so: {detail}", "Choose another purge_method, or auto."),
     "purge_hits_others": _Text("the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."),
     "untrusted_state": _Text(
-        "ssd_state_dir is not root's alone to write: {detail}",
-        "Others could put records or programs of their own there. Choose a folder below /var/lib, or take the right to write from others.",
+        "what our own folders say is not to be trusted: {detail}",
+        "Others could put records or programs of their own there, or take away what keeps a drive as evidence. Find out who did; see in its runs' "
+        "reports that the drive is not to be kept; then give the place to root alone (chown root, chmod go-w), or move a damaged file away.",
     ),
     "probe_failed": _Text(
         "it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."

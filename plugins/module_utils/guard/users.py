@@ -28,14 +28,17 @@ _EXPORTS = (
     ("SCST", "/sys/kernel/scst_tgt/devices/*/filename"),
     ("USB gadget", "/sys/kernel/config/usb_gadget/*/functions/mass_storage.*/lun.*/file"),
 )
+# What LIO says of a backstore whose udev_path nobody set: target_core_file.c and target_core_iblock.c.
+_BACKSTORES = "/sys/kernel/config/target/core/*/*/info"
+_FILE_OF, _DEVICE_OF = re.compile(r"\bFile: (/\S+)"), re.compile(r"\bMajor: ([0-9]+) Minor: ([0-9]+)")
+# module: where it keeps what it exports, once configfs is mounted
+_EXPORTERS = {"nvmet": "/sys/kernel/config/nvmet", "target_core_mod": "/sys/kernel/config/target"}
 _RNBD = "/sys/class/rnbd-server/ctl/devices/*/block_dev"  # a link to the device in sysfs
 
 
 def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
     """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see openers.Watch."""
-    inside = container(host)
-    if inside:
-        facts.unseen.append("it is looked at from a container (PID namespace %s), where processes outside do not show" % inside)
+    facts.unseen += _outside(host)
     _read_mounts(host, facts)
     try:
         facts.swaps = [unescape(line.split()[0]) for line in host.read("/proc/swaps").splitlines()[1:] if line.strip()]
@@ -57,11 +60,45 @@ def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) 
         if writeback and writeback != "none":
             facts.stacked.append((name, host.realpath(writeback)))
     facts.groups = [set(host.listdir(path)) for path in host.glob("/sys/fs/btrfs/*/devices")]
-    for who, pattern in _EXPORTS:
-        facts.exports += [("%s (%s)" % (who, path), host.get(path) or "") for path in host.glob(pattern)]
-    facts.exports += [("rnbd (%s)" % path, identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)]
+    _read_exports(host, facts)
     _read_system(host, facts)
     _read_openers(host, facts, names, quick)
+
+
+def _outside(host: Host) -> List[str]:
+    """Why something that uses or names drives of this machine can't be seen from here."""
+    found = []
+    inside = container(host)
+    if inside:
+        found.append("it is looked at from a container (PID namespace %s), where processes outside do not show" % inside)
+    if _is_image(host):
+        found.append("it is looked at from another root than that of process 1, such as an image's: files such as fstab are not the machine's")
+    hidden = [module for module, place in _EXPORTERS.items() if host.exists("/sys/module/" + module) and not host.exists(place)]
+    if hidden:
+        found.append("what %s exports does not show; mount -t configfs none /sys/kernel/config" % " and ".join(hidden))
+    return found
+
+
+def _is_image(host: Host) -> bool:
+    """Whether our root is laid over an image, and not that of process 1: a container that got the machine's own PID namespace."""
+    roots = [line for line in (host.get("/proc/self/mountinfo") or "").splitlines() if line.split(" ")[4:5] == ["/"]]
+    if not roots or " - overlay " not in roots[-1]:
+        return False
+    try:
+        return not os.path.samestat(os.stat(host.path("/proc/1/root")), os.stat(host.path("/")))
+    except OSError:  # a security module may keep everybody out of init
+        return False
+
+
+def _read_exports(host: Host, facts: Machine) -> None:
+    """What other hosts, or virtual machines, may reach through this one."""
+    for who, pattern in _EXPORTS:
+        facts.exports += [("%s (%s)" % (who, path), host.get(path) or "") for path in host.glob(pattern)]
+    for path in host.glob(_BACKSTORES):
+        told = host.get(path) or ""
+        numbers = [facts.names.get("%s:%s" % pair) for pair in _DEVICE_OF.findall(told)]
+        facts.exports += [("LIO (%s)" % path, device) for device in [*_FILE_OF.findall(told), *map(identity.node, filter(None, numbers))]]
+    facts.exports += [("rnbd (%s)" % path, identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)]
 
 
 def _read_mounts(host: Host, facts: Machine) -> None:

@@ -17,7 +17,7 @@ import time
 import typing as t
 
 from ..core import trust
-from ..core.files import write_atomic
+from ..core.files import make_folders, write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
@@ -140,7 +140,7 @@ def _make_folders(run_dir: RunDir) -> None:
     """The run's folder, readable for everyone whatever the umask is: `watch` needs no privilege."""
     runs = os.path.dirname(run_dir.path)
     for path in (run_dir.state_dir, runs, run_dir.path):
-        os.makedirs(path, exist_ok=True)
+        make_folders(path)
         os.chmod(path, 0o755)
 
 

@@ -13,7 +13,7 @@ import re
 import threading
 import typing as t
 
-from ..core.files import SCHEMA_VERSION, Damaged, append_line, name_file, now, read_json, slug, write_atomic
+from ..core.files import SCHEMA_VERSION, Damaged, append_line, make_folders, name_file, now, read_json, slug, write_atomic
 from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -55,7 +55,7 @@ class RunDir:
     def raw(self, drive: str) -> str:
         """The folder of a drive's fio jobs and results, made if need be."""
         path = os.path.join(self.path, "raw", slug(drive))
-        os.makedirs(path, mode=0o755, exist_ok=True)
+        make_folders(path)
         return path
 
     def note_command(self, argv: t.Sequence[str]) -> None:

@@ -13,6 +13,7 @@ import re
 import shutil
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from ..core.files import make_folders
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 
 TIMEOUT_S = 120
@@ -261,7 +262,7 @@ def bugreport(host: Host) -> str:
 def kept_bugreport(host: Host, state_dir: str) -> str:
     """Make a bug report and leave it at <state_dir>/fio-bugreport, a path that whoever fetches it knows; its own name. Raises IomemoryError, OSError."""
     path = bugreport(host)
-    os.makedirs(state_dir, mode=0o755, exist_ok=True)
+    make_folders(state_dir)
     kept = os.path.join(state_dir, BUGREPORT)
     shutil.move(path, kept)
     os.chmod(kept, 0o644)  # as a run's archive: it is fetched by the connection's user

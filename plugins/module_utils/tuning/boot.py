@@ -14,7 +14,7 @@ import os
 import re
 import typing as t
 
-from ..core.files import SCHEMA_VERSION, read_json, write_atomic
+from ..core.files import SCHEMA_VERSION, make_folders, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, host_lock
 
@@ -66,7 +66,7 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
         if record is not None:
             loader.remove(host, record)
         record = _new_record(host, loader, arguments, record)
-        os.makedirs(state_dir, exist_ok=True)
+        make_folders(state_dir)
         write_atomic(record_path(state_dir), json.dumps(record, indent=1) + "\n")
         loader.add(host, record)
     return _result(changed, bool(lacking(now, arguments)), now, _with(now, arguments), loader.name)

@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any, Dict, List
 
-from ..core.files import slug, write_atomic
+from ..core.files import make_folders, slug, write_atomic
 
 SCHEMA_VERSION = 1
 
@@ -41,7 +41,7 @@ class Record:
 
     def write(self, **fields: Any) -> None:
         """Replace it. Raises OSError."""
-        os.makedirs(os.path.dirname(self.path), mode=0o755, exist_ok=True)
+        make_folders(os.path.dirname(self.path))
         write_atomic(self.path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION), indent=1, sort_keys=True) + "\n")
 
     def remove(self) -> None:

@@ -20,7 +20,7 @@ from ...module_utils.drive.entry import label
 from ..plan import hostplan, limits
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs
-from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, values, wear
+from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, same, values, wear
 from . import plan_text as describe
 from .findings import Finding, Run, View
 
@@ -69,8 +69,8 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
             + findings.refused(view, run)
             + findings.other_live_runs(view, run)
         )
-        found += findings.side_by_side(view, run)
-    found += findings.same_drives(views) + findings.same_machines(views)
+        found += same.side_by_side(view, run)
+    found += same.same_drives(views) + same.same_machines(views)
     plans, wrong = _plans(views, run)
     found += wrong
     run_folder = os.path.join(results_dir, run.id) if run else ""

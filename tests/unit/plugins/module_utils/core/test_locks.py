@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Lock, Locked
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Lock, Locked, Untrusted, drive_lock, host_lock, look_lock
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 
 HOLDER = """
 import fcntl, os, sys, time
@@ -49,3 +51,94 @@ def test_the_kernel_frees_the_lock_of_a_killed_owner(tmp_path):
     holder.communicate()
     with Lock("host", {"run": "next"}, str(tmp_path)):
         assert "next" in (tmp_path / "host.lock").read_text()
+
+
+ORDERS = [("look", "host", "drive"), ("host", "look", "drive"), ("drive", "look", "host")]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+def test_folders_and_files_are_their_owners_alone_in_every_order(tmp_path, monkeypatch, order, umask):
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "run" / "ssdlab-fleet"))
+    made = {"look": look_lock("sda"), "host": host_lock({}), "drive": drive_lock({"serial": "S"}, {})}
+    before = os.umask(umask)
+    try:
+        for kind in order:
+            with made[kind]:
+                for folder, _folders, names in os.walk(tmp_path / "run"):
+                    assert os.stat(folder).st_mode & 0o7777 == 0o700
+                    assert {os.stat(os.path.join(folder, name)).st_mode & 0o7777 for name in names} <= {0o600}
+    finally:
+        os.umask(before)
+
+
+def test_a_look_closes_the_folder_that_an_earlier_version_left_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "ssdlab-fleet"))
+    (tmp_path / "ssdlab-fleet").mkdir(mode=0o755)
+    with look_lock("sda"):
+        assert os.stat(tmp_path / "ssdlab-fleet").st_mode & 0o7777 == 0o700
+
+
+def foreign(path):
+    os.chown(path, 65534, 65534)
+
+
+def open_to_all(path):
+    os.chmod(path, 0o777)
+
+
+def open_to_a_group(path):
+    os.chown(path, 0, 65534)
+    os.chmod(path, 0o775)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("spoil", [foreign, open_to_all, open_to_a_group])
+@pytest.mark.parametrize("place", ["", "looks", "looks/sda.lock"])
+def test_what_others_made_or_may_write_is_refused_at_once(tmp_path, monkeypatch, place, spoil):
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "ssdlab-fleet"))
+    (tmp_path / "ssdlab-fleet" / "looks").mkdir(parents=True, mode=0o700)
+    (tmp_path / "ssdlab-fleet" / "looks" / "sda.lock").touch(0o600)
+    spoil(tmp_path / "ssdlab-fleet" / place)
+    began = time.monotonic()
+    with pytest.raises(Untrusted, match="see that no run is under way, and remove it"):
+        look_lock("sda").acquire(wait_s=10)
+    assert time.monotonic() - began < 5
+
+
+def test_a_lock_file_that_is_none(tmp_path):
+    (tmp_path / "host.lock").symlink_to(tmp_path / "other")
+    with pytest.raises(OSError):
+        Lock("host", {}, str(tmp_path)).acquire()
+    (tmp_path / "host.lock").unlink()
+    os.mkfifo(tmp_path / "host.lock", 0o600)
+    with pytest.raises(Untrusted, match="is not what we put there"):
+        Lock("host", {}, str(tmp_path)).acquire()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_user_who_may_not_lock_is_told_at_once(monkeypatch):
+    """As `discover` without root, on a host where root has looked before."""
+    with tempfile.TemporaryDirectory() as folder:  # tmp_path lies where only root gets to
+        os.chmod(folder, 0o755)
+        monkeypatch.setattr(locks, "LOCK_DIR", os.path.join(folder, "ssdlab-fleet"))
+        look_lock("sda").acquire().release()
+        for mode in (0o700, 0o755):
+            os.chmod(locks.LOCK_DIR, mode)
+            pid = os.fork()
+            if pid == 0:
+                os._exit(_locks_as_a_user())
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _locks_as_a_user():
+    """0 where the lock was refused for want of rights, within a second."""
+    began = time.monotonic()
+    os.setresuid(65534, 65534, 65534)
+    try:
+        look_lock("sda").acquire(wait_s=10)
+    except PermissionError:
+        return 0 if time.monotonic() - began < 1 else 1
+    except BaseException:
+        return 2
+    return 3

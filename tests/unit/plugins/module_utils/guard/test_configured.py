@@ -57,6 +57,13 @@ CONFIGURED = [
     ("/etc/target/saveconfig.json", '{"storage_objects": [{"dev": "/dev/nvme0n1", "plugin": "block"}]}'),
     ("/etc/rtslib-fb-target/saveconfig.json", '{"storage_objects": [{"dev": "/dev/nvme0n1p1"}]}'),
     ("/etc/nvmet/config.json", '{"subsystems": [{"namespaces": [{"device": {"path": "/dev/nvme0n1"}}]}]}'),
+    ("/etc/systemd/system/srv.mount.d/device.conf", "[Mount]\nWhat=/dev/nvme0n1p1"),
+    ("/run/systemd/generator/srv.mount", "[Mount]\nWhat=/dev/disk/by-uuid/%s\nWhere=/srv" % UUID),
+    ("/run/systemd/generator.late/dev-x.swap", "[Swap]\nWhat=/dev/nvme0n1p1"),
+    ("/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=PARTLABEL=db\nWhere=/srv/db"),
+    ("/usr/local/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=/dev/disk/by-id/nvme-EX_SN1\nWhere=/srv/db"),
+    ("/var/lib/docker/containers/0f/hostconfig.json", '{"Devices": [{"PathOnHost": "/dev/nvme0n1", "PathInContainer": "/dev/x"}]}'),
+    ("/var/lib/lxc/db/config", "lxc.mount.entry = /dev/nvme0n1 dev/disk none bind,create=file"),
     ("/etc/tgt/conf.d/x.conf", "<target iqn.x>\n  backing-store /dev/nvme0n1\n</target>"),
 ]
 LINKS = [
@@ -92,6 +99,8 @@ def test_a_link_to_the_drive_is_told(host, path, target):
         ("/etc/crypttab", "x # /dev/nvme0n1"),
         ("/etc/fstab", "UUID=11111111-1111-1111-1111-111111111111 / ext4\n/dev/nvme0n10 /x ext4\nproc /proc proc\n\n"),
         ("/etc/fstab", "LABEL=Data2 /srv ext4"),
+        ("/lib/systemd/system/tmp.mount", "[Mount]\nWhat=tmpfs\nWhere=/tmp"),
+        ("/var/lib/docker/containers/0f/hostconfig.json", '{"Binds": ["/dev:/dev", "/dev/nvme0n10:/x"], "Privileged": true}'),
         ("/etc/crypttab", "swap /dev/sdz /dev/urandom swap"),
         ("/etc/crypttab", "broken"),
         ("/etc/mdadm/mdadm.conf", "DEVICE /dev/nvme*n1 partitions\nMAILADDR root\nARRAY <ignore> UUID=1111:2222"),

@@ -4,7 +4,6 @@
 """Looks at files that stand for drives, fio's random fill, and superblocks at their usual places."""
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import random
@@ -139,22 +138,6 @@ def test_a_drive_that_cannot_be_read_whole_is_sampled_for_its_time(drive, monkey
     assert seen.blank and not seen.whole and seen.blocks >= 32 and seen.seconds >= 0.3
 
 
-EXTENTS = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, MIB)).map(lambda pair: look.Extent(*pair)), max_size=5)
-
-
-@given(extents=EXTENTS, few=st.booleans())
-def test_what_a_drive_says_it_holds_is_looked_at(extents, few):
-    most = look._ALL_AIMED if few else 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(look, "_ALL_AIMED", most)
-        seen = [offset for offsets in itertools.islice(look._aimed_offsets(SIZE, extents), 80) for offset in offsets]
-    within = {block * 4096 for one in extents for block in range(one.offset // 4096, min(SIZE, one.offset + one.length + 4095) // 4096)}
-    assert set(seen) <= within and all(0 <= offset <= SIZE - 4096 for offset in seen)
-    if few and len(within) < 2000:
-        assert set(seen) == within
-    assert {one.offset // 4096 * 4096 for one in extents if one.offset // 4096 * 4096 in within and one.length} <= set(seen)
-
-
 def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch):
     """On top of the random blocks: they are as many as ever."""
     monkeypatch.setattr(look, "_whole_in_time", lambda *_args: False)
@@ -181,11 +164,6 @@ def test_a_drive_that_does_not_read_raises(drive):
     handle, size = drive()
     with pytest.raises(OSError):
         look.take(handle, 2 * size, TERMS)
-
-
-def test_two_looks_fall_on_other_blocks():
-    first, second = (next(look._random_offsets(1 << 40, 4096, 32)) for _look in range(2))
-    assert first != second and all(offset % 4096 == 0 and 0 <= offset < 1 << 40 for offset in first + second)
 
 
 # --- the chance -----------------------------------------------------------------------------------------------------------------------

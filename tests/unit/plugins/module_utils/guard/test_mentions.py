@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import uuid
 
 import pytest
 
@@ -42,6 +43,9 @@ USES = [
     ("/etc/db.conf", "uuid: %s" % UUID.upper()),
     ("/etc/aerospike/aerospike.conf", "device /dev/disk/by-id/wwn-0x0025385b71b00eb0\ndevice eui.0025385b71b00eb0"),
     ("/etc/default/thing", "DEVICE='LABEL=Data'"),
+    ("/proc/cmdline", "root=UUID=1-2 pstore_blk.blkdev=/dev/nvme0n1p3 ro"),
+    ("/boot/grub2/grub.cfg", "menuentry 'old' {\n  linux /vmlinuz root=/dev/nvme0n1p2\n}"),
+    ("/boot/loader/entries/a.conf", "title old\noptions root=UUID=%s ro" % UUID),
 ]
 
 
@@ -66,6 +70,8 @@ def test_a_line_that_names_the_drive_is_told(host, path, content):
         ("/etc/site/inventory.yml", "ssd_drives:\n  - serial: SN123456"),
         ("/etc/x.conf.dpkg-old", "/dev/nvme0n1"),
         ("/etc/.git/x", "/dev/nvme0n1"),
+        ("/proc/cmdline", "root=/dev/nvme0n10 resume=UUID=1-2"),
+        ("/boot/grub/device.map", "(hd1) /dev/disk/by-id/nvme-EX_SN123456"),
     ],
 )
 def test_what_is_no_use_of_the_drive(host, path, content):
@@ -82,12 +88,71 @@ def test_a_file_as_its_package_brought_it_does_not_count(host):
     assert set(refusals(host)) == {"mentioned"}
 
 
-@pytest.mark.parametrize("verified, counts", [("", False), ("S.5....T.  c /etc/other", False), ("S.5....T.  c /etc/x.conf", True)])
-def test_a_file_as_its_rpm_brought_it_does_not_count(host, verified, counts):
+@pytest.mark.parametrize("rc, verified, counts", [
+    (0, "", False),
+    (1, "S.5....T.  c /etc/other", False),
+    (2, "S.5....T.  c /etc/other\nmissing     /usr/share/doc/x", False),
+    (1, ".M.......  c /etc/x.conf", False),  # hardened
+    (1, ".M...UGT.  c /etc/x.conf", False),
+    (1, "S.5....T.  c /etc/x.conf", True),
+    (1, "..?......  c /etc/x.conf", True),  # it could not be read
+    (124, "", True),
+    (127, "", True),
+    (-9, "", True),
+])
+@pytest.mark.parametrize("dpkg", [False, True], ids=["rpm", "dpkg too"])
+def test_a_file_as_its_rpm_brought_it_does_not_count(host, rc, verified, counts, dpkg):
     host.put("/etc/x.conf", "example = /dev/nvme0n1\n")
     host.put("/var/lib/rpm/rpmdb.sqlite", "")
-    host.answers["rpm -qf"], host.answers["rpm -Vf"] = (0, "x-1", ""), (1 if verified else 0, verified, "")
+    if dpkg:
+        host.put("/var/lib/dpkg/status", "Package: dpkg\n")
+    host.answers["rpm -qf"], host.answers["rpm -Vf"] = (0, "x-1", ""), (rc, verified, "")
     assert set(refusals(host)) == ({"mentioned"} if counts else set())
+
+
+def test_a_file_that_a_debian_package_made_when_it_was_set_up(host):
+    content = "example = /dev/nvme0n1\n"
+    host.put("/etc/x.conf", content)
+    host.put("/var/lib/dpkg/status", "Package: x\n")
+    host.put("/var/lib/ucf/hashfile", "0f  /etc/y.conf\n%s  /etc/x.conf\n" % hashlib.md5(content.encode()).hexdigest())
+    assert refusals(host) == {}
+    host.put("/etc/x.conf", content + "one more line\n")
+    assert set(refusals(host)) == {"mentioned"}
+
+
+# What a server with EL 8 or 9 has, of an installer or a cloud's image: the system is on another drive, and this one was in use once.
+ROOT = "9d5f0a3e-52a1-4a44-8a01-7e0f3a1b2c4d"
+EL = {
+    "/etc/fstab": "#\n# Accessible filesystems, by reference, are maintained under '/dev/disk/'.\nUUID=%s / xfs defaults 0 0\nUUID=7B77-95E7 /boot/efi vfat "
+    "defaults,uid=0,gid=0,umask=077,shortname=winnt 0 2\n/dev/mapper/rhel-swap none swap defaults 0 0\n/dev/vdb /mnt auto defaults,nofail 0 2\n" % ROOT,
+    "/etc/kdump.conf": "#raw /dev/nvme0n1p3\n#ext4 UUID=%s\nauto_reset_crashkernel yes\npath /var/crash\ncore_collector makedumpfile -l -d 31\n" % UUID,
+    "/etc/sysconfig/kdump": 'KDUMP_COMMANDLINE_REMOVE="hugepages hugepagesz slub_debug quiet"\nKDUMP_IMG="vmlinuz"\n',
+    "/etc/lvm/lvm.conf": 'devices {\n\t# filter = [ "a|^/dev/nvme0n1$|", "r|.*|" ]\n\tallow_mixed_block_sizes = 0\n}\n',
+    "/etc/lvm/devices/system.devices": "# LVM uses devices listed in this file.\nVERSION=1.1.2\n"
+    "IDTYPE=sys_wwid IDNAME=naa.5000c500a1b2c3d4 DEVNAME=/dev/nvme0n1 PVID=x PART=3\n",
+    "/etc/lvm/devices/backup/system.devices-20260101.120000.0001": "IDTYPE=sys_wwid IDNAME=eui.0025385b71b00eb0 DEVNAME=/dev/nvme0n1 PVID=y\n",
+    "/etc/multipath.conf": 'blacklist {\n  devnode "^nvme0n1"\n  wwid "eui.0025385b71b00eb0"\n}\n',
+    "/etc/smartmontools/smartd.conf": "/dev/nvme0n1 -a -o on\nDEVICESCAN -H\n",
+    "/etc/mdadm.conf": "MAILADDR root\nAUTO +imsm +1.x -all\n",
+    "/etc/default/grub": 'GRUB_CMDLINE_LINUX="crashkernel=1G-4G:192M resume=/dev/mapper/rhel-swap rd.lvm.lv=rhel/root"\n',
+    "/etc/kernel/cmdline": "root=UUID=%s ro crashkernel=1G-4G:192M\n" % ROOT,
+    "/boot/grub2/grub.cfg": "search --no-floppy --fs-uuid --set=dev %s\nset prefix=($dev)/grub2\n" % ROOT,
+    "/boot/grub2/device.map": "(hd0) /dev/sda\n(hd1) /dev/nvme0n1\n",
+    "/boot/loader/entries/x-5.14.0.conf": "title Enterprise Linux\noptions root=UUID=%s ro $tuned_params\n" % ROOT,
+    "/proc/cmdline": "BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0 root=UUID=%s ro resume=/dev/mapper/rhel-swap" % ROOT,
+    "/etc/mtools.conf": 'drive c: file="/dev/nvme0n1p1"\n',
+    "/run/systemd/generator/-.mount": "[Mount]\nWhere=/\nWhat=/dev/disk/by-uuid/%s\nType=xfs\n" % ROOT,
+    "/lib/systemd/system/tmp.mount": "[Mount]\nWhat=tmpfs\nWhere=/tmp\n",
+}
+
+
+def test_a_server_with_a_stock_enterprise_linux(host):
+    for path, text in EL.items():
+        host.put(path, text)
+    host.link("/etc/grub2.cfg", "/boot/grub2/grub.cfg")
+    host.put("/var/lib/rpm/rpmdb.sqlite", "")
+    host.answers["rpm -qf"], host.answers["rpm -Vf"] = (0, "mtools-4.0.36", ""), (1, ".......T.  c /etc/mtools.conf", "")
+    assert refusals(host) == {}
 
 
 def test_it_can_be_lifted_for_one_drive(host):
@@ -101,3 +166,32 @@ def test_a_search_that_was_cut_short_is_told(host, monkeypatch):
     for name in "abc":
         host.put("/etc/" + name, "text")
     assert "ended at /etc/b, after 2 files" in refusals(host)["mentioned"]
+
+
+@pytest.mark.parametrize("target, counts", [
+    ("/opt/db/db.service", True), ("/srv/etc/db.service", True), ("/usr/local/db/db.service", True), ("/var/lib/db/db.service", True),
+    ("/usr/lib/systemd/system/db.service", False), ("/lib/systemd/system/db.service", False), ("/run/db.service", False), ("/etc/ansible/db.service", False),
+])
+def test_a_link_counts_that_leads_to_what_is_the_sites_own(host, target, counts):
+    """As `systemctl link` makes it; what packages brought, or what is below /etc, has its own place."""
+    host.put(target, "[Service]\nExecStart=/opt/db/db /dev/nvme0n1\n")
+    host.link("/etc/systemd/system/db.service", target)
+    found = refusals(host)
+    assert set(found) == ({"mentioned"} if counts else set())
+    assert not counts or "/etc/systemd/system/db.service, line 2" in found["mentioned"]
+
+
+def boot_entry(guid):
+    """EFI_LOAD_OPTION: attributes, length of the path list, "Linux"; a hard drive's node, a file's and the end (UEFI 2.10, 3.1.3 and 10.3.5)."""
+    drive = b"\x04\x01\x2a\x00" + bytes(20) + uuid.UUID(guid).bytes_le + b"\x02\x02"
+    path = drive + b"\x04\x04\x0a\x00" + "\\x\0".encode("utf-16-le") + b"\x7f\xff\x04\x00"
+    return bytes([7, 0, 0, 0, 1, 0, 0, 0]) + len(path).to_bytes(2, "little") + "Linux\0".encode("utf-16-le") + path
+
+
+def test_a_partition_that_the_firmware_starts_from(host):
+    host.put("/run/udev/data/b259:0", "E:ID_PART_ENTRY_UUID=%s\n" % UUID)
+    where = "/sys/firmware/efi/efivars/Boot0003-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+    host.put(where, boot_entry("11111111-1111-1111-1111-111111111111"))
+    assert refusals(host) == {}
+    host.put(where, boot_entry(UUID))
+    assert where in refusals(host)["mentioned"]

@@ -223,24 +223,68 @@ def a_link(left):
     os.symlink(left.file + ".x", left.file)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        not_roots,
-        a_link,
-        lambda left: os.chmod(left.file, 0o666),
-        lambda left: os.chmod(left.file, 0o664),
-        lambda left: os.chmod(os.path.dirname(left.file), 0o777),
-        lambda left: os.chown(os.path.dirname(left.file), 65534, -1),
-        lambda left: os.chmod(left.state_dir, 0o777),
-        lambda left: os.unlink(left.file),
-        lambda left: open(left.file, "w").close(),
-    ],
-)
-def test_a_ledger_that_others_may_write_does_not_count(left, spoil):
-    assert left.seen() is not None
+def a_folder(left):
+    os.unlink(left.file)
+    os.mkdir(left.file)
+
+
+def text(left, data):
+    with open(left.file, "wb") as out:
+        out.write(data)
+
+
+FOLDER = os.path.dirname
+SPOILT = [
+    (lambda left: left.file, not_roots),
+    (lambda left: left.file, a_link),
+    (lambda left: left.file, a_folder),
+    (lambda left: left.file, lambda left: os.chmod(left.file, 0o666)),
+    (lambda left: left.file, lambda left: os.chmod(left.file, 0o664)),
+    (lambda left: FOLDER(left.file), lambda left: os.chmod(FOLDER(left.file), 0o777)),
+    (lambda left: FOLDER(left.file), lambda left: os.chmod(FOLDER(left.file), 0o775)),
+    (lambda left: FOLDER(left.file), lambda left: os.chown(FOLDER(left.file), 65534, -1)),
+    (lambda left: left.state_dir, lambda left: os.chmod(left.state_dir, 0o777)),
+    (lambda left: left.file, lambda left: text(left, b"")),
+    (lambda left: left.file, lambda left: text(left, b"{")),
+    (lambda left: left.file, lambda left: text(left, b"[]")),
+    (lambda left: left.file, lambda left: text(left, b"{}")),
+    (lambda left: left.file, lambda left: text(left, b"\xff\x00")),
+    (lambda left: left.file, lambda left: text(left, b"[" * 100000)),
+    (lambda left: left.file, lambda left: rewrite(left, state="Evidence")),
+    (lambda left: left.file, lambda left: rewrite(left, state="writing", reason=["iops"])),
+    (lambda left: left.file, lambda left: rewrite(left, schema_version=2)),
+    (lambda left: left.file, lambda left: rewrite(left, run_id=None)),
+]
+
+
+@pytest.mark.parametrize("reason", ["", "iops: write_iops is 5"], ids=["released", "evidence"])
+@pytest.mark.parametrize("place, spoil", SPOILT)
+def test_an_entry_that_others_may_write_or_that_is_damaged_is_told_and_never_passed_over(left, place, spoil, reason):
+    left.run("second", sectors=300, reason=reason)
     spoil(left)
+    with pytest.raises(own_data.Untrusted) as told:
+        left.seen()
+    assert place(left) in str(told.value)
+    # Nor does the end of its run make it one of root's.
+    before = os.lstat(left.file).st_ino
+    own_data.close(left.state_dir, "second", removed=True)
+    if place(left) != left.state_dir:
+        assert os.lstat(left.file).st_ino == before
+
+
+def test_where_there_is_no_entry_nothing_is_known(left):
+    os.unlink(left.file)
     assert left.seen() is None
+    os.rmdir(os.path.dirname(left.file))
+    assert left.seen() is None
+
+
+def test_evidence_outlives_a_firmware_that_calls_the_drive_otherwise(left):
+    """The same serial and name, another model: what was ours is not proved any more, and evidence is not passed over."""
+    assert left.seen(dict(IDENTITY, model="N")) is None
+    left.run("second", sectors=300, reason="iops: write_iops is 5")
+    with pytest.raises(own_data.Untrusted, match="keeps evidence of run second.*model was M, is N"):
+        left.seen(dict(IDENTITY, model="N"))
 
 
 ANYTHING = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=4)
@@ -255,7 +299,11 @@ def test_no_damaged_entry_is_ever_our_own_data(left, key, value):
     try:
         with open(left.file, "w") as out:
             json.dump(dict(entry, **{key: value}), out)
-        seen = left.seen()
+        try:
+            seen = left.seen()
+        except own_data.Untrusted as error:
+            assert left.file in str(error)
+            seen = None
         same = key not in ("written", "schema_version", "identity", "run_id", "state", "sentinels") or value == entry.get(key)
         harmless = same or (key == "run_id" and isinstance(value, str)) or (key == "sentinels" and value == [])
         assert seen is None or harmless or seen["untouched"] is False

@@ -214,3 +214,40 @@ def test_an_export_by_a_link(host):
 def test_a_path_of_a_multipath_device(host, uuid, codes):
     stack(host, "nvme0n1", "dm-0", "253:0", dm__uuid=uuid)
     assert set(refusals(host)) == codes
+
+
+# --- what can't be seen from here -----------------------------------------------------------------------------------------------------
+
+def test_a_container_with_the_machines_processes_but_files_of_its_own(host):
+    """`podman run --pid=host`: fstab there is the image's."""
+    os.makedirs(host.path("/proc/1/root"))
+    assert refusals(host) == {}  # a change of root on the machine itself, such as a rescue system's
+    host.put("/proc/self/mountinfo", "36 35 0:50 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/u\n")
+    assert "another root than that of process 1" in refusals(host)["unseen_users"]
+    os.rmdir(host.path("/proc/1/root"))
+    os.symlink(host.path("/"), host.path("/proc/1/root"))
+    assert refusals(host) == {}
+
+
+@pytest.mark.parametrize("module, place", [("nvmet", "nvmet"), ("target_core_mod", "target")])
+def test_exports_that_do_not_show(host, module, place):
+    """Without configfs nobody can tell what is exported, and a target need not hold it exclusively (nvmet's buffered_io, LIO's fileio)."""
+    host.put("/sys/module/%s/refcnt" % module, "1")
+    assert module in refusals(host)["unseen_users"]
+    os.makedirs(host.path("/sys/kernel/config/" + place))
+    assert refusals(host) == {}
+
+
+BACKSTORES = [
+    ("fileio_0/disk", "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1073741824  Mode: O_DSYNC Async: 0\n"),
+    ("iblock_1/disk", "Status: ACTIVATED\n        iBlock device: nvme0n1  UDEV PATH: N/A  readonly: 0\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK\n"),
+]
+
+
+@pytest.mark.parametrize("name, told", BACKSTORES)
+def test_a_backstore_whose_path_nobody_set(host, name, told):
+    host.put("/sys/kernel/config/target/core/%s/udev_path" % name, "")
+    host.put("/sys/kernel/config/target/core/%s/info" % name, told.format(path="/dev/nvme0n1", minor=0))
+    assert "LIO" in refusals(host)["exported"]
+    host.put("/sys/kernel/config/target/core/%s/info" % name, told.format(path="/srv/disk.img", minor=44))
+    assert refusals(host) == {}

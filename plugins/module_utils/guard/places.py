@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where a look reads: blocks at random, others at each look, and those that a drive itself says it holds."""
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from typing import Iterator, List, Optional, Sequence
+
+from .facts import Extent
+
+BLOCK_BYTES = 4096
+AT_A_TIME = 32
+# So many blocks of what a drive says it holds are all read.
+_ALL_AIMED = 1 << 16
+
+
+def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: Optional[int] = None) -> Iterator[List[int]]:
+    """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the next look falls."""
+    places, chosen = size_bytes // piece_bytes, random.Random(os.urandom(16))
+    made = 0
+    while rounds is None or made < rounds:
+        yield [int(chosen.random() * places) * piece_bytes for _piece in range(count)]
+        made += 1
+
+
+def aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[List[int]]:
+    """Blocks of these extents, in no order: all where they are few; else the first of each, and then any, for ever."""
+    chosen, last = random.Random(os.urandom(16)), size_bytes // BLOCK_BYTES
+    spans = [range(max(0, one.offset) // BLOCK_BYTES, min(last, -(-(one.offset + one.length) // BLOCK_BYTES))) for one in extents]
+    spans = [span for span in spans if span]
+    few = sum(map(len, spans)) <= _ALL_AIMED
+    first = [block for span in spans for block in (span if few else span[:1])]
+    chosen.shuffle(first)
+    for start in range(0, len(first), AT_A_TIME):
+        yield [block * BLOCK_BYTES for block in first[start : start + AT_A_TIME]]
+    ends = list(itertools.accumulate(map(len, spans)))
+    while not few:
+        yield [chosen.choice(span) * BLOCK_BYTES for span in chosen.choices(spans, cum_weights=ends, k=AT_A_TIME)]

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import same
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+
+
+def view(name="h1", drives=None, facts=None, **variables):
+    return View(name, variables, (), facts, drives)
+
+
+def drive_of(serial="S1", refusals=(), **identity):
+    who = {"serial": serial, "model": "M", "wwn": None, "diskseq": 1, "major_minor": "7:0", **identity}
+    return {"drive": serial or "loop", "identity": who, "refusals": [{"code": code, "message": code} for code in refusals]}
+
+
+def texts(found):
+    return [finding.text() for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ({"serial": "A"}, {"serial": "A"}, True),
+        ({"serial": "A"}, {"serial": "B"}, False),
+        ({"serial": "A", "model": "X"}, {"serial": "A", "model": "Y"}, False),
+        ({"serial": "A", "wwn": "eui.1"}, {"serial": "A", "wwn": "eui.2"}, False),
+        ({"serial": None, "wwn": "eui.1"}, {"serial": None, "wwn": "eui.1"}, True),
+        ({"serial": None, "diskseq": 9}, {"serial": None, "diskseq": 9}, True),
+        ({"serial": None, "diskseq": 9}, {"serial": None, "diskseq": 8}, False),
+        ({"serial": None, "diskseq": None}, {"serial": None, "diskseq": None}, True),
+    ],
+)
+def test_one_drive_under_two_hosts(one, other, alike):
+    facts = {"boot_id": "b1"}
+    found = texts(same.same_drives([view("h1", drives=[drive_of(**one)], facts=facts), view("h2", drives=[drive_of(**other)], facts=facts)]))
+    assert bool(found) is alike
+    assert not alike or (found[0].startswith("h1: drive ") and "h2" in found[0])
+
+
+def test_drives_without_a_serial_on_two_machines_are_two_drives():
+    views = [view(name, drives=[drive_of(None)], facts={"boot_id": name}) for name in ("h1", "h2")]
+    assert same.same_drives(views) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [({}, True), ({"boot_id": "b2"}, False), ({"machine_id": "m2"}, False), ({"hostname": "n2"}, False)],
+)
+def test_one_machine_under_two_names(other, alike):
+    facts = {"boot_id": "b", "machine_id": "m", "hostname": "n"}
+    found = texts(same.same_machines([view("h1", facts=facts), view("h2", facts={**facts, **other}), view("h3")]))
+    expected = ["h1: same_machine: is the same machine as h2 (host name n); name all its drives under one of them"]
+    assert found == (expected if alike else [])
+
+
+def test_two_selectors_of_one_host_are_the_guards_matter():
+    assert same.same_drives([view("h1", drives=[drive_of("A"), drive_of("A")])]) == []
+
+
+@pytest.mark.parametrize(("parallel", "serials", "refusals", "step", "state", "count"), [
+    ("2", ("A", "A"), (), "qualify", "", 1), ("1", ("A", "A"), (), "qualify", "", 0), (2, ("A", "B"), (), "qualify", "", 0),
+    (2, (None, None), (), "qualify", "", 0), (2, ("A", "A"), ("duplicate",), "qualify", "", 0), (2, ("A", "A"), (), "tune", "", 0),
+    (2, ("A", "A"), (), "qualify", "running", 0), (2, ("A", "A"), (), "qualify", "stopped", 1),
+])
+def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, step, state, count):
+    host = view("h1", ssd_parallel_drives=parallel, ssd_step=step, drives=[drive_of(serial, refusals) for serial in serials])
+    found = texts(same.side_by_side(host, Run("r1", "qualify", {"h1": state} if state else {})))
+    assert len(found) == count
+    assert not count or found[0].startswith("h1: ssd_parallel_drives: A and A are namespaces of one drive")
