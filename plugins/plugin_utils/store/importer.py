@@ -12,7 +12,7 @@ from pathlib import Path
 from ..results import judge
 from . import rawfiles, records
 from .engine import Store, upsert
-from .packages import StoreError, sa
+from .packages import StoreError, ValuesRefused, sa
 from .schema import tables
 
 Record = records.Record
@@ -40,7 +40,11 @@ def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
     known.hosts(folder.hosts)
     hosts = 0
     for host in sorted(folder.hosts):
-        host_changed, problem = _import_host(store, known, run, folder, host, raw)
+        try:
+            host_changed, problem = _import_host(store, known, run, folder, host, raw)
+        except ValuesRefused as error:
+            # Of this host: the others' are taken.
+            host_changed, problem = False, str(error)
         hosts += host_changed
         problems += [f"{run_id}: {host}: {problem}"] if problem else []
     return Imported(run_id, run.changed or hosts > 0, hosts, problems)
