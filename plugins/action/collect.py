@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIV
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record, unpack
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
@@ -26,8 +26,6 @@ ARGUMENTS = dict(
     state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
     limits=dict(type="dict", default={}),
 )
-# Beside the temporary folders of all plays of this user.
-LOCKS = "ssdlab-fleet-collect.lock"
 Result = t.Dict[str, t.Any]
 
 
@@ -45,7 +43,7 @@ class ActionModule(HostAction):
         wanted = {"state_dir": args["state_dir"], "run_id": args["run_id"], "archive": True}
         limits = _limits(args["limits"])
         # Two plays may collect one host at a time: the second would take the archive, or the folder, from under the first.
-        with unpack.locked(os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), LOCKS), folder):
+        with unpack.locked(os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), unpack.LOCKS), folder):
             info = self.ask("run_info", wanted, variables)
             if info.get("failed") or info.get("unreachable"):
                 return info
@@ -58,7 +56,7 @@ class ActionModule(HostAction):
                 unpack.sweep(folder)
             archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
             changed = self._bring(archive, info["packed"], folder, limits) if "packed" in info else False
-        told = records.collected(info["records"], args["run_id"], name, now())
+        told = records.collected(info["records"], args["run_id"], name, now(), _asked(results_dir, args["run_id"], name))
         host = _host_record(args["run_id"], name, info, told.problems)
         result = {
             "changed": changed,
@@ -103,6 +101,14 @@ def _raw_folder(results_dir: str, args: Result, name: str) -> str:
     if os.sep in name or name in (os.curdir, os.pardir):
         raise AnsibleActionFail(f"host {name!r}: this inventory name cannot name a folder of results")
     return os.path.join(results_dir, args["run_id"], "raw", name)
+
+
+def _asked(results_dir: str, run_id: str, name: str) -> set[tuple[str, str]] | None:
+    try:
+        run = run_record.read_run(os.path.join(results_dir, run_id))
+    except ValueError:  # told by the report, which can't judge the run then
+        return None
+    return None if run is None else records.asked_of(run, name)
 
 
 def _limits(given: Result) -> unpack.Limits:

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 
+from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
@@ -16,6 +18,7 @@ from ..plugin_utils.fleet import judging
 from ..plugin_utils.gate.host_action import refuse_injected_facts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import build
+from ..plugin_utils.results import unpack
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
@@ -49,6 +52,8 @@ class ActionModule(ActionBase):
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(arguments["results_dir"])
         try:
+            if not self._task.check_mode:
+                _sweep(results_dir, arguments["run_id"])
             made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode, against=against)
         except build.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
@@ -57,3 +62,10 @@ class ActionModule(ActionBase):
                 f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk"
             ) from error
         return dict(build.outcome(made), changed=made.changed)
+
+
+def _sweep(results_dir: str, run_id: str) -> None:
+    """Take away what killed collects left, before what they had brought is read."""
+    folder = os.path.join(results_dir, run_id)
+    with contextlib.suppress(OSError):  # what can't be swept is in nobody's way
+        unpack.sweep_all(os.path.join(folder, "raw"), build.hosts(results_dir, run_id), os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), unpack.LOCKS))

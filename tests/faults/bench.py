@@ -28,7 +28,7 @@ from product import Host, decision, job, locks, planning, rundir, summary
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
 DRIVE_BYTES = 16 * MIB
-STATE_BYTES = 16 * MIB
+STATE_BYTES, STATE_INODES = 16 * MIB, 2000
 SETTING = "/sys/block/{0}/queue/nomerges"
 CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, "rate_iops": 100}
 FIRST = {"name": "first", "title": "First", "purge": {"method": "auto"}, "precondition": {"passes": 1}, "cells": [CELL], "rounds": {"max": 2}}
@@ -105,7 +105,7 @@ class Bench:
         self._undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.state = self.folder / "state"
         self.state.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size={0},mode=755".format(STATE_BYTES), "faults", self.state], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size={0},nr_inodes={1},mode=755".format(STATE_BYTES, STATE_INODES), "faults", self.state], check=True)
         self._undo.callback(subprocess.run, ["umount", self.state], check=False)
         self.told = self.folder / "told.jsonl"
         self.filler = self.state / "filler"
@@ -159,7 +159,7 @@ class Bench:
     def start(self, plan: dict[str, t.Any], engine: str) -> dict[str, t.Any]:
         """As the module `campaign` does it: in a process that is gone afterwards. Raises JobError."""
         ours, theirs = multiprocessing.Pipe()
-        starter = multiprocessing.get_context("fork").Process(target=_start, args=(theirs, self.run, plan, engine))
+        starter = multiprocessing.get_context("fork").Process(target=start_in_process, args=(theirs, self.run, plan, engine))
         starter.start()
         theirs.close()
         try:
@@ -171,6 +171,11 @@ class Bench:
         if problem:
             raise job.JobError(problem)
         return done
+
+    def start_elsewhere(self) -> dict[str, t.Any]:
+        """The same by a play that has another state folder. Raises JobError."""
+        other = rundir.RunDir(str(self.folder / "elsewhere"), self.run.run_id)
+        return job.start(Host(), other, self.plan(), self.engine())
 
     def wait(self, timeout_s: float = JOB_TIMEOUT_S) -> None:
         """Until no process works on the run any more, but for those that hang in the kernel."""
@@ -230,8 +235,9 @@ class Bench:
 
     def make_room(self) -> None:
         """The disk is no longer full."""
-        with contextlib.suppress(FileNotFoundError):
-            self.filler.unlink()
+        if self.filler.is_dir():
+            shutil.rmtree(self.filler)
+        self.filler.unlink(missing_ok=True)
 
     def strays(self) -> list[str]:
         """What a run must not leave: processes, locks, files written aside, changed settings. The kernel takes a killed job down in its own time."""
@@ -262,7 +268,8 @@ class Bench:
             self.wait(10)
 
 
-def _start(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: str) -> None:
+def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: str) -> None:
+    """Start a job, and send (what that gives, "") or (None, why it did not start)."""
     try:
         pipe.send((job.start(Host(), run, plan, engine), ""))
     except job.JobError as error:

@@ -14,6 +14,7 @@ import typing as t
 from pathlib import Path
 
 from bench import STANDING, TESTS, Bench
+from plays import PLAYS
 from product import job
 from table import Case
 
@@ -24,8 +25,14 @@ SHORT = {
     # The guard alone looks for about 3 s at who uses a drive, longer on a busy machine.
     "deadline": {"STEP_TIMEOUT_S": 12.0, "STOP_GRACE_S": 2.0},
 }
+LIVELY = {"engine": {"HEARTBEAT_S": 0.2}}
 HANG_TIMEOUT_S = 90.0
-WORDS = {"enospc": errno.ENOSPC, "torn_enospc": errno.ENOSPC, "full": errno.ENOSPC, "eio": errno.EIO, "eio_fsync": errno.EIO}
+ERRORS = {
+    "enospc": errno.ENOSPC, "torn_enospc": errno.ENOSPC, "full": errno.ENOSPC, "inodes": errno.ENOSPC, "eio": errno.EIO, "eio_fsync": errno.EIO,
+    "no_process": errno.EAGAIN,
+}  # fmt: skip
+# What has to be told of a fault.
+WORDS = {**{action: os.strerror(number) for action, number in ERRORS.items()}, "oom": "signal 9"}
 
 Problems = t.List[str]
 
@@ -33,25 +40,27 @@ Problems = t.List[str]
 def play(case: Case) -> Problems:
     """Start a job that meets the fault, wait for its end, look; then the next play, and look again."""
     with Bench(case.drives, case.served) as bench:
+        if case.wanted in PLAYS:
+            return list(PLAYS[case.wanted](bench, case.spec["moment"]))
         found = list(_first(case, bench))
-        if case.wanted not in ("changed", "hung"):
+        if case.wanted not in ("changed", "hung", "told"):
             found += _next_play(bench)
         return found
 
 
 def _first(case: Case, bench: Bench) -> t.Iterator[str]:
-    spec = dict(case.spec, filler=str(bench.filler), backing_file=str(bench.drives[0].file), device=bench.drives[0].path)
+    spec = dict(case.spec, filler=str(bench.filler), state=str(bench.state), backing_file=str(bench.drives[0].file), device=bench.drives[0].path)
     if case.served:
         spec["pid"] = bench.drives[0].pid
     if "victim" in spec:
         spec["victim"] = os.path.join(bench.run.path, spec["victim"])
-    engine = bench.engine(spec, **(SHORT if case.wanted == "hung" else {}))
+    engine = bench.engine(spec, **(SHORT if case.wanted == "hung" else LIVELY))
     plan = bench.plan()
     try:
         bench.start(plan, engine)
     except job.JobError as error:
         # A fault before the job has said that it runs ends the start itself, with the reason.
-        if case.wanted == "crashed" and os.strerror(WORDS[case.spec["action"]]) not in str(error):
+        if case.wanted == "crashed" and WORDS[case.spec["action"]] not in str(error):
             yield "start says {0!r}".format(str(error))
     yield from _AFTER[case.after[0]](bench, spec) if case.after else ()
     bench.wait(HANG_TIMEOUT_S if case.wanted == "hung" else 60)
@@ -115,10 +124,8 @@ def _ended(case: Case, bench: Bench) -> t.Iterator[str]:
 
 def _crashed(case: Case, bench: Bench) -> t.Iterator[str]:
     """The reason is told, the host is back, and the run is one that goes on."""
-    word = os.strerror(WORDS[case.spec["action"]])
-    status = bench.run.read_status() or {}
-    told = [status.get("message", "")] + [drive.get("message", "") for drive in status.get("drives", [])]
-    told += [" ".join(record["reasons"]) for record in bench.outcomes().values()] + [bench.host.get(bench.run.log) or ""]
+    word = WORDS[case.spec["action"]]
+    told = _reasons(bench)
     everything = all(record["outcome"] == "complete" for record in bench.outcomes().values()) and len(bench.outcomes()) == len(TESTS)
     # A short record may fit into the journal's last page on a disk that is full.
     fitted = case.spec["action"] == "full" and everything
@@ -127,6 +134,21 @@ def _crashed(case: Case, bench: Bench) -> t.Iterator[str]:
     if bench.state_now() == "finished" and not everything:
         yield "its state is finished"
     yield from ["stray: " + stray for stray in bench.strays() if not stray.startswith("file")]
+
+
+def _reasons(bench: Bench) -> list[str]:
+    status = bench.run.read_status() or {}
+    told = [status.get("message", "")] + [drive.get("message", "") for drive in status.get("drives", [])]
+    return told + [" ".join(record["reasons"]) for record in bench.outcomes().values()] + [bench.host.get(bench.run.log) or ""]
+
+
+def _told(case: Case, bench: Bench) -> t.Iterator[str]:
+    """The drive is refused, as it can't be looked at any more; the reason is the true one, and the host is back."""
+    if [record["outcome"] for record in bench.outcomes().values()] not in ([], ["error"], ["interrupted"]):
+        yield "outcomes: {0}".format(bench.outcomes())
+    if not any(WORDS[case.spec["action"]] in text for text in _reasons(bench)):
+        yield "nobody is told of {0!r}: {1}".format(WORDS[case.spec["action"]], _reasons(bench))
+    yield from ["stray: " + stray for stray in bench.strays()]
 
 
 def _noted(_case: Case, bench: Bench) -> t.Iterator[str]:
@@ -170,13 +192,30 @@ def _told_to_the_next_run(bench: Bench) -> t.Iterator[str]:
         yield "the ledger says of the drive that hangs: {0}".format(entry)
 
 
+def _unharmed(_case: Case, bench: Bench) -> t.Iterator[str]:
+    """It is as if nothing had been."""
+    if bench.state_now() != "finished":
+        yield "its state is {0}: {1}".format(bench.state_now(), (bench.run.read_status() or {}).get("message"))
+    wrong = [(key, record) for key, record in bench.outcomes().items() if record["outcome"] != "complete"]
+    yield from ["{0} is {1}: {2}".format(key, record["outcome"], record["reasons"]) for key, record in wrong]
+    yield from ["stray: " + stray for stray in bench.strays()]
+
+
+def _back(_case: Case, bench: Bench) -> t.Iterator[str]:
+    """What can't be told is not: but the host is back, and no run is taken for a whole one."""
+    if bench.state_now() not in ("failed", "dead"):
+        yield "its state is {0}".format(bench.state_now())
+    yield from ["stray: " + stray for stray in bench.strays() if not stray.startswith(("file", "tuning"))]
+
+
 def _damaged(case: Case, bench: Bench) -> t.Iterator[str]:
     if case.after not in (("kill",),):
         yield from ["stray: " + stray for stray in bench.strays()]
 
 
 _WANTED: dict[str, t.Callable[[Case, Bench], t.Iterator[str]]] = {
-    "ended": _ended, "crashed": _crashed, "noted": _noted, "changed": _changed, "hung": _hung, "damaged": _damaged,
+    "ended": _ended, "crashed": _crashed, "noted": _noted, "changed": _changed, "hung": _hung, "damaged": _damaged, "unharmed": _unharmed,
+    "back": _back, "told": _told,
 }  # fmt: skip
 
 
@@ -220,6 +259,9 @@ def _killed(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     bench.wait(10)
+    deadline = time.monotonic() + 5
+    while bench.state_now() == "running" and time.monotonic() < deadline:
+        time.sleep(0.05)  # the kernel takes it down in its own time
     state = bench.state_now()
     if state not in ("dead", "damaged"):
         yield "after a SIGKILL its state is {0}".format(state)
@@ -233,10 +275,23 @@ def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
         yield "start gives {0}".format(done)
 
 
+def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+    """The living job soon has its lock again, and keeps a job of another state folder away, which can't know of its run."""
+    deadline = time.monotonic() + 30
+    while not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"])) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    try:
+        yield "a start from another state folder gives {0}".format(bench.start_elsewhere())
+    except job.JobError as error:
+        if "another run has this host" not in str(error):
+            yield "a start from another state folder says {0}".format(error)
+
+
 _AFTER: dict[str, t.Callable[[Bench, t.Mapping[str, t.Any]], t.Iterator[str]]] = {
     "stop": _stopped,
     "kill": _killed,
     "restore": _refused("restore", lambda bench: job.restore(bench.host, str(bench.state))),
     "remove": _refused("remove", lambda bench: job.remove(bench.host, bench.run)),
     "start": _attached,
+    "start elsewhere": _refused_elsewhere,
 }

@@ -14,11 +14,19 @@ Every record that a caller was told is kept goes to the file `kept` first, which
 
 from __future__ import annotations
 
+import builtins
+import contextlib
+import datetime
 import errno
+import glob
+import io
 import json
 import os
 import signal
 import subprocess
+import threading
+import time
+import types
 import typing as t
 
 Spec = t.Mapping[str, t.Any]
@@ -105,6 +113,91 @@ def _damage(text: str | None) -> t.Callable[[Spec, int, bytes], int]:
     return damage
 
 
+def _inodes(spec: Spec, fd: int, data: bytes) -> int:
+    """No file can be made any more on the disk of the run's folder, though there is room in those that are."""
+    os.mkdir(spec["filler"])
+    number = 0
+    try:
+        while True:
+            os.close(os.open("{0}/{1}".format(spec["filler"], number), os.O_WRONLY | os.O_CREAT))
+            number += 1
+    except OSError:
+        return real_write(fd, data)
+
+
+def _no_process(_spec: Spec, fd: int, data: bytes) -> int:
+    """No memory, or no pid, for another process, from now on."""
+
+    def refuse(*_args: t.Any, **_kwargs: t.Any) -> t.Any:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    setattr(subprocess.Popen, "_execute_child", refuse)
+    return real_write(fd, data)
+
+
+def _read_only(spec: Spec, _fd: int, _data: bytes) -> int:
+    """The kernel found an error on the disk of the state folder: from now on nothing there can be written."""
+
+    def refusing(real: t.Callable[..., t.Any], writes: t.Callable[[tuple[t.Any, ...]], bool]) -> t.Callable[..., t.Any]:
+        def call(*args: t.Any, **kwargs: t.Any) -> t.Any:
+            place = os.readlink("/proc/self/fd/%d" % args[0]) if isinstance(args[0], int) else os.fspath(args[0])
+            if place.startswith(spec["state"]) and writes(args):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), place)
+            return real(*args, **kwargs)
+
+        return call
+
+    flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+    for name in ("write", "fsync", "ftruncate", "unlink", "replace", "rename", "mkdir", "link"):
+        setattr(os, name, refusing(getattr(os, name), lambda _args: True))
+    os.open = refusing(os.open, lambda args: bool(args[1] & flags))
+    builtins.open = io.open = refusing(io.open, lambda args: len(args) > 1 and args[1][0] in "wax")  # type: ignore[assignment]
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def _oom(_spec: Spec, fd: int, data: bytes) -> int:
+    """The kernel is out of memory and takes the next fio."""
+
+    def wait() -> None:
+        while True:
+            for child in _children():
+                with contextlib.suppress(OSError):
+                    if open("/proc/{0}/comm".format(child)).read().strip() == "fio":
+                        os.kill(int(child), signal.SIGKILL)
+                        return
+            time.sleep(0.01)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return real_write(fd, data)
+
+
+def _children() -> list[str]:
+    """Of any thread of this process."""
+    found: list[str] = []
+    for path in glob.glob("/proc/self/task/*/children"):
+        with contextlib.suppress(OSError):
+            found += open(path).read().split()
+    return found
+
+
+def _clock_back(_spec: Spec, fd: int, data: bytes) -> int:
+    """Somebody sets the clock a day back."""
+    import product  # pylint: disable=import-outside-toplevel
+
+    real_time = time.time
+    setattr(time, "time", lambda: real_time() - 86400)
+
+    class Earlier(datetime.datetime):
+        """The time as it is told from now on."""
+
+        @classmethod
+        def now(cls, tz: t.Any = None) -> datetime.datetime:
+            return datetime.datetime.fromtimestamp(time.time(), tz)
+
+    setattr(product.files, "datetime", types.SimpleNamespace(datetime=Earlier, timezone=datetime.timezone))
+    return real_write(fd, data)
+
+
 ACTIONS: dict[str, t.Callable[[Spec, int, bytes], int]] = {
     "kill_before": _kill_before,
     "kill_after": _kill_after,
@@ -119,6 +212,11 @@ ACTIONS: dict[str, t.Callable[[Spec, int, bytes], int]] = {
     "empty": _damage(""),
     "torn": _damage('{"boot_id": "1'),
     "lost": _damage(None),
+    "inodes": _inodes,
+    "no_process": _no_process,
+    "read_only": _read_only,
+    "oom": _oom,
+    "clock_back": _clock_back,
 }
 
 

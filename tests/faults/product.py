@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 # pylint: disable=wrong-import-position,unused-import
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, locks  # noqa: E402,F401
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard  # noqa: E402,F401
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job  # noqa: E402,F401

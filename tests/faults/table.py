@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 # The records of a job in their order: each is a phase that a write may fail in.
@@ -16,6 +17,8 @@ EVENTS = (
 ENDS = ("kill_before", "kill_after", "torn_kill", "stop")
 # The disk of the run's folder fails, once or for good.
 DISK = ("enospc", "eio", "eio_fsync", "torn_enospc", "full")
+# From the run's folder.
+HOST_LOCK = "../../../locks/host.lock"
 # Before this record nothing is known of the run but its plan; a fault there ends the start with its reason.
 MEASURED = ("purge_started", "purge", "precondition", "cell", "round", "test_finished")
 
@@ -34,7 +37,7 @@ class Case(t.NamedTuple):
 
 SAMPLE = (
     "kill_after at purge", "torn_kill at round", "stop at cell", "enospc at round", "eio_fsync at test_finished", "torn_enospc at cell", "full at purge",
-    "kill_before at restored", "shrink at round", "hang at round", "lost tuning.json at cell", "empty status.json at cell then stop",
+    "no_process at cell", "kill_before at restored", "shrink at round", "hang at round", "lost tuning.json at cell", "empty status.json at cell then stop",
 )  # fmt: skip
 
 
@@ -70,6 +73,26 @@ def _drive() -> t.Iterator[Case]:
         yield Case("hang at {0}".format(event), {"event": event, "action": "hang"}, "hung", drives=2, served=True)
 
 
+def _machine() -> t.Iterator[Case]:
+    """The machine lacks something, or its clock is set."""
+    for event in MEASURED:
+        yield Case("inodes at {0}".format(event), {"event": event, "action": "inodes"}, "crashed")
+        yield Case("read_only at {0}".format(event), {"event": event, "action": "read_only"}, "back")
+        yield Case("clock_back at {0}".format(event), {"event": event, "action": "clock_back"}, "unharmed")
+    for event in ("guard", "drive_started", "cell"):
+        yield Case("no_process at {0}".format(event), {"event": event, "action": "no_process"}, "crashed")
+    for event in ("test_started", "purge", "precondition"):
+        yield Case("no_process at {0}".format(event), {"event": event, "action": "no_process"}, "told")
+    for event in ("purge", "precondition", "cell"):
+        yield Case("oom at {0}".format(event), {"event": event, "action": "oom"}, "crashed")
+
+
+def _plays() -> t.Iterator[Case]:
+    yield Case("two starts at once", {"moment": ""}, "twins")
+    for moment in ("plan.json", "status.json", "job.log", "journal.jsonl"):
+        yield Case("the start is killed at {0}".format(moment), {"moment": moment}, "cut_off")
+
+
 def _damaged() -> t.Iterator[Case]:
     """A file of a living run is damaged; then it goes on, is stopped, or dies."""
     for victim in ("status.json", "tuning.json"):
@@ -77,10 +100,15 @@ def _damaged() -> t.Iterator[Case]:
             for after in ("", "stop", "kill", "restore", "remove", "start"):
                 name = "{0} {1} at cell".format(action, victim) + (" then " + after if after else "")
                 yield Case(name, {"event": "cell", "action": action, "victim": victim}, "damaged", after=(after,) if after else ())
+    # Removed by somebody who makes room: the job goes on, and so does the next play.
+    for victim, afters in (("journal.jsonl", ("", "stop")), ("plan.json", ("", "stop", "kill", "restore")), (HOST_LOCK, ("", "start", "start elsewhere"))):
+        for after in afters:
+            name = "lost {0} at cell".format(os.path.basename(victim)) + (" then " + after if after else "")
+            yield Case(name, {"event": "cell", "action": "lost", "victim": victim}, "damaged", after=(after,) if after else ())
 
 
 CASES = {
     case.name: case._replace(sample=case.name in SAMPLE)
-    for cases in (_journal, _second_test, _other_files, _drive, _damaged)
+    for cases in (_journal, _second_test, _other_files, _drive, _machine, _plays, _damaged)
     for case in cases()
 }

@@ -22,7 +22,6 @@ READ_ONLY = tuple(
         "systemd-detect-virt *",
         "systemctl show ...",
         "systemd-run --quiet --collect --unit=ssdlab-fleet-*.service ...",  # a host job, whose own commands are logged too
-        "tee /sys/block/*/queue/*",  # tuning: a setting, no data
         "nvme version",
         "nvme smart-log /dev/* --output-format=json",
         "nvme id-ctrl /dev/* --output-format=json",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import json
 import os
 import re
@@ -16,12 +17,22 @@ import typing as t
 SCHEMA_VERSION = 1
 # What a killed process left is swept once nobody wrote to it for so long; and after a day whoever its number belongs to by now.
 IDLE_S, LONGEST_IDLE_S = 600.0, 86400.0
+# Of 255 letters that a file system takes; what stands around it needs some too.
+LONGEST_SLUG = 200
 
 
 def slug(text: str) -> str:
     """The text as one safe file name: everything but A-Za-z0-9._- becomes _."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", text)
     return safe if safe.strip(".") else "_" * max(1, len(safe))
+
+
+def own_slug(text: str, others: t.Iterable[str] = ()) -> str:
+    """The slug, with a digest where it would be too long for a file system, or that of one of the `others` too, also for one that ignores case."""
+    name = slug(text)
+    if len(name) <= LONGEST_SLUG and name.lower() not in {slug(other).lower() for other in others if other != text}:
+        return name
+    return "{0}-{1}".format(name[:LONGEST_SLUG], hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12])
 
 
 def now() -> str:

@@ -19,6 +19,7 @@ from .files import append_line
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 COMMAND_NOT_FOUND = 127
+CANNOT_RUN = 126
 COMMAND_LOG = "SSDLAB_FLEET_COMMAND_LOG"  # names a file that gets every command before it starts
 TIMED_OUT = 124
 # A plain user's PATH lacks the places where wipefs, blkid and losetup live.
@@ -26,7 +27,10 @@ SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 
 
 class Result(NamedTuple):
-    """What a command gave: its argument list, exit code and texts. rc 127: no such command; 124: timed out; -n: ended by signal n."""
+    """What a command gave: its argument list, exit code and texts.
+
+    rc 127: no such command; 126: it cannot be started; 124: timed out; -n: ended by signal n.
+    """
 
     argv: List[str]
     rc: int
@@ -100,7 +104,9 @@ class Host:
                 env=environment,
             )
         except OSError as error:
-            return Result(command, COMMAND_NOT_FOUND, "", "cannot run %s: %s" % (command[0], error.strerror))
+            # A host without memory or pids is not one that lacks a package.
+            rc = COMMAND_NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_RUN
+            return Result(command, rc, "", "cannot run %s: %s" % (command[0], error.strerror))
         if started is not None:
             started(process)
         try:

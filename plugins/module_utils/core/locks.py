@@ -8,7 +8,6 @@ Whoever may open a lock's file may hold it, so folder and files are their owner'
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
@@ -16,7 +15,7 @@ import stat
 import time
 import typing as t
 
-from .files import make_folders, slug
+from .files import make_folders, name_file, slug
 from .trust import others_write
 
 # One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
@@ -81,9 +80,26 @@ class Lock:
             else:
                 # The holder before us removed this file between our open and our lock.
                 os.close(handle)
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, json.dumps(self._owner).encode(), 0)
+        try:
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, json.dumps(self._owner).encode(), 0)
+        except OSError as error:  # a lock that does not say whose it is would keep others away without a word
+            self.release()
+            raise name_file(error, self.path) from None
         return self
+
+    def renew(self) -> None:
+        """Take the lock again where somebody removed its file, so that the next one finds it held. Raises Locked, OSError."""
+        old = self._handle
+        if old is None or self._is_current(old):
+            return
+        self._handle = None
+        try:
+            self._acquire()
+        except BaseException:
+            self._handle = old
+            raise
+        os.close(old)
 
     def _is_current(self, handle: int) -> bool:
         try:
@@ -94,7 +110,8 @@ class Lock:
     def release(self) -> None:
         """Give the lock back; harmless when it is not held."""
         if self._handle is not None:
-            with contextlib.suppress(FileNotFoundError):  # somebody emptied the folder
+            # Somebody may have emptied the folder, and another have taken the lock since: that file is his.
+            if self._is_current(self._handle):
                 os.unlink(self.path)
             # Of all copies of this descriptor: a child that hangs must not go on holding the lock.
             fcntl.flock(self._handle, fcntl.LOCK_UN)

@@ -6,70 +6,28 @@
 from __future__ import annotations
 
 import contextlib
-import filecmp
 import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import typing as t
 
 from ..core import trust
-from ..core.files import make_folders, write_atomic
+from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
-from ..drive.entry import GUARD_OPTIONS
 from ..guard import own_data
 from ..purge.methods import left_behind
 from ..purge.step import goes_on
 from ..run import archive, decision, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
-from ..run.liveness import Process, first_status, is_live, job_of, pid_start, run_state, state_of
+from ..run.liveness import Process, is_live, job_of, pid_start, run_state
 from ..tuning import settings
+from .launch import START_TIMEOUT_S, STOP_TIMEOUT_S, JobError, await_start, changes, decide, install, launch, make_run_folders, write_starting
 from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restore_leftovers, restore_run
 
-START_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 60.0
-# How long a start waits for a job that only tunes, to tell whether that changed anything.
-TUNING_S = 60.0
 UNTRUSTED = "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their own there: {1}"
-# What of a plan may differ when a run goes on: where it runs now, and what says nothing about how it measures.
-UNCOMPARED = {"boot_id", "engine_version", "decision", "look", "leave", "criteria"}
-UNIT_PREFIX = "ssdlab-fleet-"
-
-
-class JobError(Exception):
-    """The host job could not be started or stopped; the message says what to do."""
-
-
-def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
-    """What a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
-    stored = run_dir.read_plan()
-    if stored is None:
-        return "start"
-    if state == "finished":
-        return "nothing"
-    # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the collection.
-    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - UNCOMPARED)
-    if _comparable(stored, keys) != _comparable(plan, keys):
-        raise JobError(
-            "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
-                run_dir.run_id
-            )
-        )
-    return "attach" if state in LIVE_STATES else "resume"
-
-
-def _comparable(plan: t.Mapping[str, t.Any], keys: t.Collection[str]) -> dict[str, t.Any]:
-    # Names below /dev may change between two plays; what is asked for may not.
-    return dict({key: plan.get(key) for key in keys}, drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]])
-
-
-def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """An entry of ssd_drives without what only says whether it may be erased."""
-    return {key: value for key, value in entry.items() if key not in GUARD_OPTIONS}
 
 
 def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
@@ -103,14 +61,14 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
         refuse_unrestored(restored)
     except NotRestored as error:
         raise JobError(str(error)) from None
-    _make_folders(run_dir)
-    installed = _install(engine, run_dir.state_dir)
+    make_run_folders(run_dir)
+    installed = install(engine, run_dir.state_dir)
     # A resumed run gets the identities as seen in this boot; what is asked for is the same.
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
-    _write_starting(host, run_dir, plan)
-    _launch(host, run_dir, installed)
-    state = _await_start(host, run_dir)
-    return {"changed": bool(restored) or _changes(host, run_dir, plan), "action": action, "state": state, "restored": settings.alike(restored)}
+    write_starting(host, run_dir, plan)
+    launch(host, run_dir, installed)
+    state = await_start(host, run_dir)
+    return {"changed": bool(restored) or changes(host, run_dir, plan), "action": action, "state": state, "restored": settings.alike(restored)}
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
@@ -134,86 +92,6 @@ def refuse_foreign(state_dir: str) -> None:
     foreign = trust.problems(state_dir)
     if foreign:
         raise JobError("ssd_state_dir: {0}; give it, and what leads there, to root alone, or name another folder".format("; ".join(foreign)))
-
-
-def _make_folders(run_dir: RunDir) -> None:
-    """The run's folder, readable for everyone whatever the umask is: `watch` needs no privilege."""
-    runs = os.path.dirname(run_dir.path)
-    for path in (run_dir.state_dir, runs, run_dir.path):
-        make_folders(path)
-        os.chmod(path, 0o755)
-
-
-def _install(engine: str, state_dir: str) -> str:
-    """Keep the zipapp in the state folder: Ansible's own copy goes with the task. Its name tells its content."""
-    target = os.path.join(state_dir, os.path.basename(engine))
-    if not os.path.exists(target) or not filecmp.cmp(engine, target, shallow=False):
-        aside = target + ".new"
-        shutil.copyfile(engine, aside)
-        os.chmod(aside, 0o644)
-        os.replace(aside, target)
-    return target
-
-
-def _write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:
-    """A first status, so that nobody finds a run without one. It is ours until the job writes its own."""
-    status = first_status(host, plan, "starting")
-    write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
-
-
-def _launch(host: Host, run_dir: RunDir, engine: str) -> None:
-    """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own."""
-    run = [sys.executable, engine, "run", run_dir.path]
-    if not host.exists("/run/systemd/system"):
-        nowhere = subprocess.DEVNULL
-        # It is to outlive us, so nobody waits for it.
-        subprocess.Popen(run, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True)
-        return
-    unit = UNIT_PREFIX + run_dir.run_id + ".service"
-    restore = [sys.executable, engine, "restore", run_dir.path]
-    properties = {
-        "ExecStopPost": " ".join(_unit_word(word) for word in restore),
-        "KillMode": "mixed",
-        "TimeoutStopSec": "{0:g}".format(STOP_TIMEOUT_S),
-        "Environment": "SSDLAB_FLEET_UNIT=" + unit,
-    }
-    options = ["--property={0}={1}".format(name, value) for name, value in properties.items()]
-    result = host.run(["systemd-run", "--quiet", "--collect", "--unit=" + unit] + options + run)
-    if result.rc:
-        raise JobError("systemd-run could not start {0}: {1}".format(unit, result.stderr.strip()))
-
-
-def _unit_word(word: str) -> str:
-    """A word of a unit file's command line (systemd.service(5), Command lines)."""
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
-
-
-def _await_start(host: Host, run_dir: RunDir) -> str:
-    """Wait until the job itself has written its status; the state then."""
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        status = run_dir.read_status()
-        if status and status["pid"] != os.getpid():
-            state = state_of(host, status)
-            if state == "failed":
-                raise JobError("the host job ended at once: {0}".format(status.get("message")))
-            return state
-        time.sleep(0.05)
-    said = (host.get(run_dir.log) or "nothing")[-500:]
-    raise JobError("the host job did not start within {0:g} s; {1} says: {2}".format(START_TIMEOUT_S, run_dir.log, said))
-
-
-def _changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
-    """Whether a job that was started changes the host or a drive. One that only tunes is done soon, and found perhaps all as it is to be."""
-    if any(entry["tests"] for entry in plan["drives"]):
-        return True
-    deadline = time.monotonic() + TUNING_S
-    while is_live(host, run_dir):
-        if time.monotonic() > deadline:
-            return True
-        time.sleep(0.1)
-    made = [item for record in read_journal(run_dir.journal) if record["event"] == "tuned" for item in record["settings"]]
-    return any(item["before"] != item["effective"] for item in made)
 
 
 def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:

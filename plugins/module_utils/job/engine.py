@@ -39,7 +39,7 @@ from .station import Job
 LOCK_WAIT_S = 10.0
 HEARTBEAT_S = 30.0
 # The files of a run that are replaced as a whole.
-WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "reserve")
+WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "journal.jsonl", "reserve")
 
 
 class HostJob:
@@ -58,6 +58,7 @@ class HostJob:
         self._shown_at = time.monotonic()
         self._history = read_journal(run_dir.journal)
         self._reserve = Reserve(run_dir.path)
+        self._lock = host_lock(owner(host, run_dir))
         self._journal = Journal(run_dir.journal, run_id=plan["run"]["id"], host=plan["host"])
         self._journal.on_full = self._reserve.release
         self._status = Status(run_dir.status, first_status(host, plan, "running", os.environ.get("SSDLAB_FLEET_UNIT")))
@@ -68,7 +69,7 @@ class HostJob:
             signal.signal(number, lambda *_: self._stop.set())
         try:
             # A play that is just putting this host back, or starts this job, has the lock for a moment.
-            with host_lock(owner(self._host, self._run_dir)).acquire(wait_s=LOCK_WAIT_S):
+            with self._lock.acquire(wait_s=LOCK_WAIT_S):
                 remove_asides(self._run_dir.path, WRITTEN_ASIDE)
                 return self._run_locked()
         except Locked as error:
@@ -170,6 +171,9 @@ class HostJob:
             self._shown_at = time.monotonic()
             with contextlib.suppress(OSError):
                 self._status.set()
+            # Whoever empties /run lets no second job in for long.
+            with contextlib.suppress(OSError, Locked):
+                self._lock.renew()
 
     def _restore(self, messages: list[str]) -> bool:
         """Whether the host is back as it was. What does not work is added to `messages`."""

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import selectors
+import signal
 import subprocess
 import threading
 import time
@@ -38,8 +39,16 @@ TERMINATE_GRACE_S = 5.0
 KILL_GRACE_S = 10.0
 
 
+# What fio does not send itself.
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 class FioError(Exception):
     """fio did not do what was asked; the message says what and where its output is."""
+
+
+class Killed(Exception):
+    """Somebody ended fio, or the kernel did: nothing that the drive can be blamed for, so the test is to be done again."""
 
 
 class Interrupted(Exception):
@@ -102,7 +111,7 @@ class Runner:
         deadline_s: float | None = None,
         at_end: t.Callable[[int], None] | None = None,
     ) -> tuple[int, str]:
-        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, and Hangs for a fio that can't be ended.
+        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, Killed, and Hangs for a fio that can't be ended.
 
         deadline_s: fio is ended, and FioError raised, when it takes longer. at_end: called with its pid once it has ended, while the kernel
         still has its counts.
@@ -122,6 +131,9 @@ class Runner:
             end_process(process)
         if self._stop.is_set():
             raise Interrupted()
+        if -process.returncode in FROM_OUTSIDE:
+            text = "fio was ended by signal {0}: by the kernel, where memory ran out (see its log), or by somebody"
+            raise Killed(text.format(-process.returncode))
         return process.returncode, stderr
 
     def _wait(

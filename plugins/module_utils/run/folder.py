@@ -10,10 +10,11 @@ import errno
 import json
 import os
 import re
+import tempfile
 import threading
 import typing as t
 
-from ..core.files import SCHEMA_VERSION, Damaged, append_line, make_folders, name_file, now, read_json, slug, write_atomic
+from ..core.files import SCHEMA_VERSION, Damaged, append_line, make_folders, name_file, now, own_slug, read_json, write_atomic
 from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -53,8 +54,9 @@ class RunDir:
         return cls(os.path.dirname(runs), run_id)
 
     def raw(self, drive: str) -> str:
-        """The folder of a drive's fio jobs and results, made if need be."""
-        path = os.path.join(self.path, "raw", slug(drive))
+        """The folder of a drive's fio jobs and results, made if need be: of no other drive of the plan, though many letters become a _."""
+        planned = [entry["drive"] for entry in (self.read_plan() or {}).get("drives", [])]
+        path = os.path.join(self.path, "raw", own_slug(drive, planned))
         make_folders(path)
         return path
 
@@ -175,7 +177,27 @@ class Journal:
             self._append((json.dumps(record, sort_keys=True) + "\n").encode())
         return record
 
+    def _put_back(self) -> None:
+        """A journal that somebody removed under the job is written anew: what it held is still ours to read."""
+        gone, place = self._handle, 0
+        handle, aside = tempfile.mkstemp(dir=os.path.dirname(self._path), prefix="." + os.path.basename(self._path))
+        try:
+            with os.fdopen(handle, "wb") as out:
+                for part in iter(lambda: os.pread(gone, 1 << 20, place), b""):
+                    out.write(part)
+                    place += len(part)
+                out.flush()
+                os.fchmod(out.fileno(), 0o644)
+                os.fsync(out.fileno())
+            os.link(aside, self._path)  # never over another job's
+        finally:
+            os.unlink(aside)
+        self._handle = os.open(self._path, os.O_RDWR | os.O_APPEND)
+        os.close(gone)
+
     def _append(self, line: bytes) -> None:
+        if os.fstat(self._handle).st_nlink == 0:
+            self._put_back()
         size = os.fstat(self._handle).st_size
         try:
             # What a killed job left, or what could not be cut off below.

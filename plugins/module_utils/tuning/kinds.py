@@ -12,8 +12,7 @@ import errno
 import re
 import typing as t
 
-from ..core import deadline
-from ..core.host import TIMED_OUT, Host
+from ..core.host import Host
 from ..core.sysfs import effective, number
 from ..tools import systemd
 from . import irq, write_cache
@@ -25,6 +24,8 @@ Written = t.Tuple[str, str]
 # What a machine, a container or a virtual drive lacks is no error: there is nothing to set.
 NOT_APPLICABLE_ERRNOS = (errno.ENOENT, errno.EROFS, errno.ENODEV, errno.EOPNOTSUPP)
 DEVICE_TIMEOUT_S = 10.0
+# A large server takes some seconds to switch all its threads off.
+HOST_TIMEOUT_S = 120.0
 # `wanted` may stand for the value of another file in the same folder, as it is once all settings before it are made.
 REFERENCE = re.compile(r"@([a-z_]+)@")
 WRITE_CACHE_PATH = "write cache of /dev/"
@@ -177,20 +178,11 @@ def _base_khz(host: Host, setting: Setting) -> int | None:
     return number(host, setting["path"].rpartition("/")[0] + "/base_frequency")
 
 
-def write_in_time(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:
-    """Write a file of sysfs by a thread with a deadline: one of a drive that hangs blocks its writer. ((outcome, message), whether it hung)."""
-    if setting["kind"] != "sysfs":
-        return KINDS[setting["kind"]].write(host, setting, value), False
-    timeout_s = DEVICE_TIMEOUT_S if setting.get("device") else deadline.STEP_TIMEOUT_S
-    try:
-        return deadline.within(timeout_s, "write " + setting["path"], lambda: _write_file(host, setting, value)), False
-    except deadline.Hangs:
-        return ("failed", "{0} gave no answer in {1:g} s to writing {2}".format(setting["path"], timeout_s, value)), True
+def waits_for(setting: Setting) -> str:
+    """What keeps this and others from being read and written, should it give no answer: its drive, or what is set on the host."""
+    return setting.get("device") or setting["name"]
 
 
-def write_in_child(host: Host, setting: Setting, value: str) -> tuple[Written, bool]:
-    """Write a drive's attribute by a child with a deadline: one of a drive that hangs blocks its writer. ((outcome, message), whether it hung)."""
-    if setting["kind"] != "sysfs" or not setting.get("device"):
-        return KINDS[setting["kind"]].write(host, setting, value), False
-    result = host.run(["tee", host.path(setting["path"])], timeout_s=DEVICE_TIMEOUT_S, stdin=value)
-    return (("failed", result.stderr.strip()) if result.rc else ("", "")), result.rc == TIMED_OUT
+def patience_s(setting: Setting) -> float:
+    """How long its file may take to answer."""
+    return DEVICE_TIMEOUT_S if setting.get("device") else HOST_TIMEOUT_S

@@ -15,8 +15,10 @@ import json
 import os
 import typing as t
 
+from ..core.deadline import Hangs
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
+from ..core.in_time import InTime, in_time
 from ..drive import entry, identity
 from ..run import shapes
 from . import kinds as tuning_kinds
@@ -40,27 +42,58 @@ def current(host: Host, setting: Setting) -> str | None:
 
 
 def apply(
-    host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False, order: int = 1, hung: set[str | None] | None = None
+    host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False, order: int = 1, hung: set[str] | None = None
 ) -> list[Setting]:
     """Record, change and verify. Returns the settings with before, effective, outcome and message.
 
     What a record of this boot already holds is not yet back: its values stay the ones to go back to.
     `keep`: the record is for an explicit restore only. order: among the records of a host that are not yet put back, the newest has the highest.
-    hung: devices that gave no answer, which this adds to; None stands for the host itself.
+    hung: what gave no answer (kinds.waits_for), which this adds to.
     """
-    recorded = [dict(setting, before=current(host, setting)) for setting in settings]
+    with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
+        return _apply(patient, settings, record_path, {"keep": keep, "order": order}, set() if hung is None else hung)
+
+
+def _apply(host: InTime, settings: t.Sequence[Setting], record_path: str, about: t.Mapping[str, t.Any], hung: set[str]) -> list[Setting]:
+    recorded = [_in_time(host, setting, hung, None, _seen) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
     touched = [effect for item in todo for effect in tuning_kinds.side_effects(host, item)]
-    todo += [dict(effect, before=current(host, effect)) for effect in touched]
+    todo += [_in_time(host, effect, hung, None, _seen) for effect in touched]
     old = read_record(record_path) or {}
     if old.get("boot_id") == boot_id(host):
         todo = old["settings"] + todo
     todo = _first_of_each([item for item in todo if item["before"] is not None])
     if todo:
         made = old.get("made") or now()
-        record = {"boot_id": boot_id(host), "keep": keep, "made": made, "order": old.get("order") or order, "settings": todo}
+        record = {"boot_id": boot_id(host), "keep": about["keep"], "made": made, "order": old.get("order") or about["order"], "settings": todo}
         write_atomic(record_path, json.dumps(record, indent=1) + "\n")
-    return [_apply_one(host, item, set() if hung is None else hung) for item in recorded]
+    return [_in_time(host, item, hung, item["before"], _apply_one) if item["before"] is not None else _absent(item) for item in recorded]
+
+
+def _seen(host: InTime, setting: Setting) -> Setting:
+    return dict(setting, before=current(host, setting))
+
+
+def _absent(item: Setting) -> Setting:
+    """One that has no value, or that gave no answer when it was asked for it."""
+    hangs = item.get("outcome") == "failed"
+    return item if hangs else dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
+
+
+def _in_time(host: InTime, item: Setting, hung: set[str], value: str | None, step: t.Callable[[InTime, Setting], Setting]) -> Setting:
+    """The setting as `step` returns it; one that gives no answer, or belongs to what gave none before, failed, and its last known value is `value`.
+
+    hung: see apply; waiting for each setting of a drive would take too long.
+    """
+    owner, message = tuning_kinds.waits_for(item), ""
+    host.patience_s = tuning_kinds.patience_s(item)
+    try:
+        if owner not in hung:
+            return step(host, item)
+    except Hangs as error:
+        hung.add(owner)
+        message = str(error)
+    return dict(item, before=item.get("before"), effective=value, outcome="failed", message=message or HANGS.format(owner))
 
 
 def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
@@ -71,23 +104,13 @@ def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
     return list(found.values())
 
 
-def _apply_one(host: Host, item: Setting, hung: set[str | None] | None = None) -> Setting:
-    """Change and verify one. hung: see apply; without it the caller sees to it that nobody waits for ever."""
-    if item["before"] is None:
-        return dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
-    if hung and item["device"] and item["device"] in hung:
-        return dict(item, effective=item["before"], outcome="failed", message=HANGS.format(item["device"]))
+def _apply_one(host: Host, item: Setting) -> Setting:
+    """Change and verify one. Raises Hangs where the host's files have deadlines; else the caller sees to it that nobody waits for ever."""
     asked, item = item, tuning_kinds.resolve(host, item)
     value = current(host, item)
     if value == item["wanted"]:
         return _made(item, value)
-    if hung is None:
-        (outcome, message), hangs = KINDS[item["kind"]].write(host, item, item["wanted"]), False
-    else:
-        (outcome, message), hangs = tuning_kinds.write_in_time(host, item, item["wanted"])
-        hung.update([item["device"]] if hangs else [])
-    if hangs:
-        return dict(item, effective=item["before"], outcome=outcome, message=message)
+    outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
     value = current(host, item)
     if not outcome and value != item["wanted"]:
         if tuning_kinds.is_held_down(host, asked, value):
@@ -182,12 +205,12 @@ def read_record(record_path: str) -> Record | None:
 
 
 def restore(
-    host: Host, record_path: str, let_go: bool = False, record: Record | None = None, hanging: t.Collection[str | None] = ()
+    host: Host, record_path: str, let_go: bool = False, record: Record | None = None, hanging: t.Collection[str] = ()
 ) -> list[Setting]:
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without one. Raises Damaged.
 
-    record: goes before the file, which may be lost or damaged by now. hanging: devices of which a write still waits, which may be done any time; what
-    belongs to them keeps the record.
+    record: goes before the file, which may be lost or damaged by now. hanging: what gave no answer to a write (kinds.waits_for), which may be done any
+    time; what belongs to it keeps the record.
 
     After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now: what a drive itself keeps
     is put back by the drive's stable name. One that left within this boot is let go of; one that a reboot did not find keeps the record, unless `let_go`.
@@ -196,9 +219,13 @@ def restore(
     if record is None:
         return []
     same_boot = record["boot_id"] == boot_id(host)
-    hung: set[str | None] = set(hanging)
-    done = [_restore_any(host, item, hung, same_boot, let_go) for item in _restore_order(record["settings"])]
-    done = [item if item["outcome"] != "failed" or item.get("device") in hung else _look_again(host, item) for item in done]
+    hung: set[str] = set(hanging)
+    with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
+        done = [
+            _in_time(patient, item, hung, None, lambda each, setting: _restore_any(each, setting, same_boot, let_go))
+            for item in _restore_order(record["settings"])
+        ]
+        done = [_in_time(patient, item, hung, None, _look_again) if _may_be_back(item, hung) else item for item in done]
     if all(item["outcome"] != "failed" for item in done):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(record_path)
@@ -218,33 +245,34 @@ def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
     return [item for _index, item in sorted(enumerate(settings), key=rank)]
 
 
-def _restore_any(host: Host, item: Setting, hung: set[str | None], same_boot: bool, let_go: bool) -> Setting:
+def _restore_any(host: Host, item: Setting, same_boot: bool, let_go: bool) -> Setting:
     if KINDS[item["kind"]].survives_reboot:
         names = identity.find(host, item["selector"])
         if len(names) == 1:
-            return _restore_one(host, dict(item, device=names[0]), hung)
+            return _restore_one(host, dict(item, device=names[0]))
         message = "the drive {0} is not there".format(entry.label(item["selector"]))
         if not (same_boot or let_go):
             return dict(item, effective=None, outcome="failed", message=message)
         name = item["name"].replace("_", " ")
         message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
         return dict(item, effective=None, outcome="not_applicable", message=message)
-    return _restore_one(host, item, hung) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
+    return _restore_one(host, item) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
 
 
-def _restore_one(host: Host, item: Setting, hung: set[str | None]) -> Setting:
-    """Put one back. `hung`: drives that gave no answer, which this adds to; waiting for each of their settings would take too long."""
-    if item.get("device") in hung:
-        return dict(item, effective=None, outcome="failed", message=HANGS.format(item.get("device") or item["path"]))
+def _restore_one(host: Host, item: Setting) -> Setting:
+    """Put one back."""
     value = current(host, item)
     if value is None:
         return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
     message = ""
     if value != item["before"]:
-        (_outcome, message), hangs = tuning_kinds.write_in_child(host, item, item["before"])
-        hung.update([item["device"]] if hangs else [])
+        _outcome, message = KINDS[item["kind"]].write(host, item, item["before"])
         value = current(host, item)
     return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
+
+
+def _may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
+    return item["outcome"] == "failed" and tuning_kinds.waits_for(item) not in hung
 
 
 def _look_again(host: Host, item: Setting) -> Setting:

@@ -27,8 +27,8 @@ class TunedHost:
         self._order = order
         # What there is to put back, should the file be lost while the job works.
         self.record: tuning.Record | None = None
-        # Devices that gave no answer; None: the host itself.
-        self.hung: set[str | None] = set()
+        # What gave no answer (kinds.waits_for).
+        self.hung: set[str] = set()
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
         self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))

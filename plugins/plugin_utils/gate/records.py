@@ -15,6 +15,8 @@ from . import shape, text
 
 KINDS = ("host", "drive", "test")
 SCHEMA = "results"
+# Of a drive that left the inventory since, or a plan that was another one.
+MOST_UNASKED = 200
 NO_TIME = "1970-01-01T00:00:00Z"
 
 Record = t.Dict[str, t.Any]
@@ -28,9 +30,18 @@ class Checked(t.NamedTuple):
     dropped: int
 
 
-def collected(given: t.Iterable[t.Any], run_id: str, host: str, time: str) -> Checked:
-    """The drive and test records that a host has for a run. Whose they are and of which run the controller knows, whatever they say."""
-    records, problems, dropped = [], [], 0
+def asked_of(run: t.Mapping[str, t.Any], host: str) -> set[tuple[str, str]]:
+    """(drive, test), and (drive, ""), of all that a run.json asked of a host."""
+    mine = [entry for entry in run.get("asked") or [] if entry.get("host") == host]
+    return {(str(entry.get("drive")), str(name)) for entry in mine for name in ["", *(entry.get("tests") or run.get("tests") or [])]}
+
+
+def collected(given: t.Iterable[t.Any], run_id: str, host: str, time: str, asked: t.Collection[tuple[str, str]] | None = None) -> Checked:
+    """The drive and test records that a host has for a run. Whose they are and of which run the controller knows, whatever they say.
+
+    asked: see `asked_of`; None where nobody knows. Of other drives and tests only the first MOST_UNASKED are taken: each takes its place in the fleet's report.
+    """
+    records, problems, dropped, unasked = [], [], 0, 0
     for number, record in enumerate(given):
         if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS[1:]:
             problems.append(f"record {number}: it is not of a drive or a test")
@@ -43,8 +54,14 @@ def collected(given: t.Iterable[t.Any], run_id: str, host: str, time: str) -> Ch
                 problems.append(f"record {number}: {refused}")
                 continue
             clean, left_out = error, 0
+        if asked is not None and (clean["drive"], clean.get("test", "")) not in asked:
+            unasked += 1
+            if unasked > MOST_UNASKED:
+                continue
         records.append(clean)
         dropped += left_out
+    if unasked > MOST_UNASKED:
+        problems.append(f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are left out")
     return Checked(records, problems, dropped)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import datetime
 import os
@@ -25,6 +26,8 @@ from . import plan_text as describe
 from .findings import Finding, Run, View
 
 SCHEMA_VERSION = 1
+# A server with two dozen drives that are all refused for several reasons has fewer findings.
+MOST_OF_HOST = 200
 
 
 class Decision(t.NamedTuple):
@@ -102,14 +105,19 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:
-    """The findings in their order; one that several hosts share is told once, with the hosts."""
+    """The findings in their order; one that several hosts share is told once, with the hosts. One host's push nobody else's away."""
     hosts: dict[tuple[str, str], list[str]] = {}
     for finding in found:
         hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
-    return [
-        Finding(message, findings.host_list(names), drive).text() if any(names) else Finding(message, "", drive).text()
-        for (drive, message), names in hosts.items()
-    ]
+    lines: list[str] = []
+    told: collections.Counter[str] = collections.Counter()
+    for (drive, message), names in hosts.items():
+        where = findings.host_list(names) if any(names) else ""
+        told[where] += 1
+        if told[where] <= MOST_OF_HOST or not where:
+            lines.append(Finding(message, where, drive).text())
+    more = {host: count - MOST_OF_HOST for host, count in told.items() if host and count > MOST_OF_HOST}
+    return lines + [Finding(f"and {count} more findings like these", host).text() for host, count in more.items()]
 
 
 def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:

@@ -91,6 +91,11 @@ def _load_run(results_dir: str, run_id: str) -> Mapping:
     return run
 
 
+def hosts(results_dir: str, run_id: str) -> list[str]:
+    """The names of a run's hosts, as they were asked. Raises ReportError."""
+    return sorted({str(entry.get("host")) for entry in _load_run(results_dir, run_id).get("asked") or []})
+
+
 def _known(results_dir: str) -> str:
     try:
         names = sorted(name for name in os.listdir(results_dir) if os.path.exists(os.path.join(results_dir, name, "run.json")))

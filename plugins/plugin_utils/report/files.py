@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import io
 import json
@@ -20,6 +21,7 @@ SCHEMA_VERSION = 1
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
 # A table with more columns is of no use to anybody, and a record from outside could ask for any number.
 MOST_TRACKED = 64
+MOST_METRICS = 1000
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method purge_class purge_verified from_fresh"
@@ -57,7 +59,8 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
     A column's name says its unit, or a column beside it does. `records`: the test records by (host, drive, test).
     """
     # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is there already.
-    metrics = sorted({name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"] if METRIC.fullmatch(name)})
+    counts = collections.Counter(name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"] if METRIC.fullmatch(name))
+    metrics = sorted(name for name, _count in counts.most_common(MOST_METRICS))
     out = io.StringIO()
     most = max([len(test["windows"]) for drive in judgement["drives"] for test in drive["tests"]], default=0)
     tracked = [f"tracked_{place}_{name}" for place in range(1, min(most, MOST_TRACKED) + 1) for name in TRACKED_COLUMNS]

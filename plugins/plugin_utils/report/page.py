@@ -207,7 +207,7 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
     metric = next((name for name in ("bandwidth", "mean_latency_us") if tracked.endswith(name)), "iops")
     unit, divisor = units.unit(metric)
     averages = {entry["cell"]: (entry.get("metrics") or {}).get(metric) for entry in measured.averages}
-    known = [value for value in averages.values() if value]
+    known = [value for value in averages.values() if value and value > 0]
     rows = []
     for size in sizes:
         values = [averages.get(by_place.get((size, mix), "")) for mix in mixes]
@@ -217,7 +217,7 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
 
 
 def _heat(value: float | None, known: list[float]) -> float | None:
-    if not value:
+    if not value or value < 0:
         return None
     low, high = min(known), max(known)
     return round(curves.log_share(value, low, high), 3)

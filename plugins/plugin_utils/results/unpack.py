@@ -21,6 +21,9 @@ from . import manifest
 
 # In each unpacked folder: the checksum of the archive that it came from, then that of each file.
 MARKER = ".collected"
+_ASIDE = re.compile(r"\.(collect-[0-9a-f]+)\.")
+# The file of the locks, beside the temporary folders of all plays of this user.
+LOCKS = "ssdlab-fleet-collect.lock"
 # In the temporary folder of a collect: what becomes the folder, and what it was.
 UNPACKED, BEFORE = "unpacked", "before"
 # What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file like ours.
@@ -100,7 +103,7 @@ def sweep(folder: str) -> None:
     Where the kill came between two renames, the whole one is put back. Raises OSError.
     """
     for aside in left_behind(os.path.dirname(folder), aside_name(folder)):
-        whole = [path for path in (os.path.join(aside, UNPACKED), os.path.join(aside, BEFORE)) if os.path.exists(os.path.join(path, MARKER))]
+        whole = _whole(aside)
         if whole and not os.path.exists(folder):
             os.rename(whole[0], folder)
         shutil.rmtree(aside, ignore_errors=True)
@@ -110,9 +113,34 @@ def sweep(folder: str) -> None:
             shutil.rmtree(aside, ignore_errors=True)
 
 
+def sweep_all(raw: str, hosts: t.Iterable[str], locks: str) -> None:
+    """`sweep` for all hosts of a run: of one that left the inventory no collect comes any more. raw: the run's folder of them; locks: see `locked`.
+
+    What belongs to none of them goes where it holds nothing whole. Raises OSError.
+    """
+    if not any(name.startswith(".collect-") for name in (os.listdir(raw) if os.path.isdir(raw) else ())):
+        return
+    folders = [os.path.join(raw, name) for name in sorted({*hosts, *os.listdir(raw)}) if os.sep not in name and not name.startswith(".")]
+    for folder in folders:
+        if left_behind(raw, aside_name(folder)):
+            with locked(locks, folder):
+                sweep(folder)
+    known = tuple(f".{aside_name(folder)}." for folder in folders)
+    strange = (_ASIDE.match(each) for each in os.listdir(raw) if not each.startswith(known))
+    for name in {match.group(1) for match in strange if match}:
+        for aside in left_behind(raw, name):
+            if not _whole(aside):
+                shutil.rmtree(aside, ignore_errors=True)
+
+
+def _whole(aside: str) -> list[str]:
+    """What a collect had unpacked to its end, and what was there before."""
+    return [path for path in (os.path.join(aside, UNPACKED), os.path.join(aside, BEFORE)) if os.path.exists(os.path.join(path, MARKER))]
+
+
 def aside_name(folder: str) -> str:
     """What names the temporary folders of collects of this folder: a host's name may be as long as a name can be."""
-    return f"collect-{zlib.crc32(os.path.basename(folder).encode()):08x}"
+    return f"collect-{hashlib.sha256(os.path.basename(folder).encode()).hexdigest()[:16]}"
 
 
 class _Content:

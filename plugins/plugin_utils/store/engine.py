@@ -10,7 +10,7 @@ import os
 import typing as t
 
 from . import migrations
-from .packages import StoreError, missing, postgresql, sa, sqlite
+from .packages import StoreError, ValuesRefused, missing, postgresql, sa, sqlite
 
 FILE = "store.sqlite"
 NO_STORE = "none"
@@ -19,6 +19,8 @@ BUSY_S = 120
 CONNECT_S = 10
 # A number that no other program's advisory lock is likely to have.
 _LOCK = 5520813
+# PostgreSQL's classes of errors: data exception, program limit exceeded (a name too long for an index); and a value of another type than its column's.
+_OF_VALUES = ("22", "54", "42804")
 # What users write, and what SQLAlchemy calls it.
 SCHEMES = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
 
@@ -96,8 +98,15 @@ class Store:
         try:
             with self._engine.connect().execution_options(ssd_writes=writes) as connection, connection.begin():
                 yield connection
-        except sa.exc.SQLAlchemyError as error:
-            raise StoreError(f"the store {self.name} cannot be {'written' if writes else 'read'}: {_brief(error)}") from error
+        except (sa.exc.SQLAlchemyError, OverflowError) as error:
+            kind = ValuesRefused if _is_of_values(error) else StoreError
+            raise kind(f"the store {self.name} cannot be {'written' if writes else 'read'}: {_brief(error)}") from error
+
+
+def _is_of_values(error: Exception) -> bool:
+    """Whether it is these values that the store does not take; sqlite3's own OverflowError reaches us as it is."""
+    state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
+    return isinstance(error, (OverflowError, sa.exc.DataError)) or state.startswith(_OF_VALUES)
 
 
 @contextlib.contextmanager

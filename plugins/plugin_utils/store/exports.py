@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 import os
 import typing as t
 
-from ...module_utils.core.files import slug, write_atomic
+from ...module_utils.core.files import own_slug, write_atomic
 from ..common import units
 from ..report import files
 from . import frames, ocptv, records
@@ -97,12 +98,21 @@ def ocp(_url: str, run: Run, folder: str) -> list[str]:
     """ocptv/<host>.<drive>.jsonl: a test run for each drive."""
     folder = os.path.join(folder, "ocptv")
     os.makedirs(folder, exist_ok=True)
-    written = []
-    for drive in run.judgement["drives"]:
+    written: list[str] = []
+    names = _file_names((drive["host"], drive["drive"]) for drive in run.judgement["drives"])
+    for drive, name in zip(run.judgement["drives"], names):
         times = {test["test"]: run.times.get((drive["host"], drive["drive"], test["test"]), (None, None)) for test in drive["tests"]}
         lines = ocptv.lines(run.run, drive, run.hosts.get(drive["host"], (None, None)), times)
-        written += _text(os.path.join(folder, f"{slug(drive['host'])}.{slug(drive['drive'])}.jsonl"), lines)
+        written += _text(os.path.join(folder, name + ".jsonl"), lines)
     return written
+
+
+def _file_names(drives: t.Iterable[tuple[str, str]]) -> list[str]:
+    """A name for the file of each (host, drive), none twice, whatever their own names are."""
+    pairs = list(drives)
+    counts = collections.Counter(".".join(pair) for pair in pairs)
+    texts = [".".join(pair) if counts[".".join(pair)] == 1 else f"{'.'.join(pair)}@{pair[0]}" for pair in pairs]
+    return [own_slug(text, texts) for text in texts]
 
 
 def prometheus(_url: str, run: Run, folder: str) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..results import judge
 from . import rawfiles, records, verdicts
 from .engine import Store, upsert
-from .packages import StoreError, sa
+from .packages import StoreError, ValuesRefused, sa
 from .schema import tables
 
 Record = records.Record
@@ -40,7 +40,11 @@ def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
     known.hosts(folder.hosts)
     hosts = set()
     for host in sorted(folder.hosts):
-        host_changed, problem = _import_host(store, known, run, folder, host, raw)
+        try:
+            host_changed, problem = _import_host(store, known, run, folder, host, raw)
+        except ValuesRefused as error:
+            # Of this host: the others' are taken.
+            host_changed, problem = False, str(error)
         hosts |= {host} if host_changed else set()
         problems += [f"{run_id}: {host}: {problem}"] if problem else []
     hosts |= verdicts.across_hosts(store, run.key, run.record, str(Path(folder.path).parent))

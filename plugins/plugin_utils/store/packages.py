@@ -27,6 +27,10 @@ class StoreError(Exception):
     """The store cannot be used; the message says why and what to do."""
 
 
+class ValuesRefused(StoreError):
+    """The store takes what is written in general, but not these values: too large a number, too long a name."""
+
+
 def missing(url: str = "", tables: bool = False) -> list[str]:
     """What this Python lacks for a store (of this URL; `tables`: to read it as tables), with the command that installs it."""
     wanted = STORE + (TABLES if tables else ()) + (POSTGRESQL if url.startswith("postgres") else ())

@@ -14,6 +14,8 @@ from ..common import units
 
 MOST_HOSTS_IN_FULL = 20
 MOST_LINES = 50
+# A server takes fewer drives.
+MOST_ROWS_OF_HOST = 128
 ENDED_STATES = ("finished", "stopped", "failed", "dead", "absent")
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
@@ -48,7 +50,7 @@ def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:
     """The text of one look at the fleet. clock: the time to show, such as 14:02:11."""
     if len(hosts) > MOST_HOSTS_IN_FULL:
         return _headline(hosts, clock, slowest=True) + _cut(columns(_attention(hosts)))
-    return _headline(hosts, clock) + columns([row for host in hosts for row in _rows(host)])
+    return _headline(hosts, clock) + columns([row for host in hosts for row in _few(host, _rows(host), MOST_ROWS_OF_HOST)])
 
 
 def columns(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
@@ -146,13 +148,18 @@ def _rows(host: HostView) -> list[list[str]]:
 
 
 def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
-    rows = []
+    rows: list[list[list[str]]] = []
     for host in hosts:
         note = "" if _is_unasked(host) else _host_note(host)
-        rows += [[host.host, "", note]] if note else []
         wrong = [drive for drive in host.drives if drive["outcome"] not in (None, "complete")]
-        rows += [[host.host, _name(host, drive), _ending(drive)] for drive in wrong]
-    return rows
+        mine = ([[host.host, "", note]] if note else []) + [[host.host, _name(host, drive), _ending(drive)] for drive in wrong]
+        rows.append(_few(host, mine, MOST_LINES // 5))
+    return [row for mine in rows for row in mine]
+
+
+def _few(host: HostView, rows: list[list[str]], most: int) -> list[list[str]]:
+    """No host's rows push the other hosts' away."""
+    return rows if len(rows) <= most else [*rows[:most], [host.host, "", f"… and {len(rows) - most} more like these"]]
 
 
 def _cut(rows: list[str]) -> list[str]:

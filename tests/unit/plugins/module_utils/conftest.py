@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import openers
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning_settings
 
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
 sys.path.insert(0, EMULATORS)
@@ -189,3 +190,20 @@ def emulated_drive(tmp_path, fake, monkeypatch):
     """Make a SATA or SAS drive of tests/emulators/emulated_drive.py: emulated_drive("ata" | "scsi", **facts)."""
     with contextlib.ExitStack() as made:
         yield lambda kind, **facts: made.enter_context(EmulatedDrive(str(tmp_path), fake, kind, monkeypatch.setenv, **facts))
+
+
+@contextlib.contextmanager
+def _in_this_process(host, _patience_s):
+    yield host
+
+
+@pytest.fixture
+def files_by_a_child():
+    """This test has settings read and written as a real host's are."""
+
+
+@pytest.fixture(autouse=True)
+def files_by_this_process(request, monkeypatch):
+    """What stands for a kernel in these tests works in this process alone, and the real thing reads and writes by a child of its own."""
+    if "files_by_a_child" not in request.fixturenames:
+        monkeypatch.setattr(tuning_settings, "in_time", _in_this_process)

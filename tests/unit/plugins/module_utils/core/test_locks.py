@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -142,3 +143,34 @@ def _locks_as_a_user():
     except BaseException:
         return 2
     return 3
+
+
+def test_a_lock_whose_file_was_removed_is_taken_again_and_never_another_ones(tmp_path):
+    """Somebody empties /run: the living job takes its lock anew, and what another has taken meanwhile stays his."""
+    first, second = (Lock("host", {"run": name}, str(tmp_path)) for name in ("first", "second"))
+    first.acquire()
+    first.renew()
+    os.unlink(first.path)
+    first.renew()
+    with pytest.raises(Locked, match="first"):
+        second.acquire()
+    os.unlink(first.path)
+    second.acquire()
+    with pytest.raises(Locked, match="second"):
+        first.renew()
+    first.release()
+    assert "second" in (tmp_path / "host.lock").read_text()
+    with pytest.raises(Locked, match="second"):
+        first.acquire()
+    second.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_that_can_not_say_whose_it_is_is_not_held(tmp_path, monkeypatch):
+    """/run is full."""
+    monkeypatch.setattr(os, "pwrite", lambda *_args: (_ for _ in ()).throw(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    with pytest.raises(OSError, match="No space left on device: .*host.lock"):
+        Lock("host", {"run": "first"}, str(tmp_path)).acquire()
+    monkeypatch.undo()
+    Lock("host", {"run": "second"}, str(tmp_path)).acquire().release()
+    assert os.listdir(tmp_path) == []

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now, write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
@@ -214,7 +214,7 @@ def test_no_run_starts_on_settings_that_could_not_be_put_back():
 
 
 def test_a_live_run_is_neither_removed_nor_restored(run_dir):
-    control._write_starting(Host(), run_dir, PLAN)
+    launch.write_starting(Host(), run_dir, PLAN)
     with pytest.raises(control.JobError, match="stop.yml"):
         control.remove(Host(), run_dir)
     with pytest.raises(control.JobError, match="restore this host itself"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import unittest.mock
 
 import pytest
@@ -80,3 +81,38 @@ def test_the_commands_of_a_job_are_kept_and_a_full_disk_does_not_stop_it(tmp_pat
     run.note_command(["blkid"])
     (line,) = open(run.commands).read().splitlines()
     assert json.loads(line)["argv"] == ["wipefs", "-n", "/dev/loop9"] and json.loads(line)["time"].endswith("Z")
+
+
+def test_no_two_drives_of_a_plan_share_a_folder_for_their_results(tmp_path):
+    """Two backing files, or serials, may be the same but for letters that no file name has: one drive's fio jobs would be run for the other."""
+    run = folder.RunDir(str(tmp_path), "r")
+    os.makedirs(run.path)
+    names = ["/srv/a/b.img", "/srv/a_b.img", "A1", "/" + "x/" * 1500]
+    with open(run.plan, "w") as out:
+        json.dump({"run": {"id": "r", "name": "r"}, "drives": [{"drive": name, "tests": []} for name in names]}, out)
+    found = [run.raw(name) for name in names]
+    assert len(set(found)) == 4 and found == [run.raw(name) for name in names] and os.path.basename(found[2]) == "A1"
+    assert all(os.path.isdir(path) for path in found)
+
+
+@pytest.mark.parametrize("how", [os.unlink, lambda path: os.rename(path, path + ".moved")])
+def test_a_journal_that_is_removed_under_the_job_loses_nothing(tmp_path, how):
+    path = str(tmp_path / "journal.jsonl")
+    journal = folder.Journal(path, run_id="r", host="h")
+    journal.add("one", text="x" * 3_000_000)
+    how(path)
+    journal.add("two")
+    journal.close()
+    seen = folder.read_journal(path if os.path.exists(path) else path + ".moved")
+    assert [record["event"] for record in seen] == ["one", "two"] and len(os.listdir(tmp_path)) == 1
+
+
+def test_a_journal_whose_folder_is_gone_fails_with_its_name(tmp_path):
+    path = str(tmp_path / "r" / "journal.jsonl")
+    os.mkdir(tmp_path / "r")
+    journal = folder.Journal(path, run_id="r", host="h")
+    journal.add("one")
+    shutil.rmtree(tmp_path / "r")
+    with pytest.raises(OSError, match="No such file or directory"):
+        journal.add("two")
+    journal.close()

@@ -20,6 +20,7 @@ ME = {"pid": os.getpid(), "pid_start": pid_start(HOST, os.getpid()), "boot_id": 
         ({}, "running"),
         ({"state": "starting"}, "starting"),
         ({"state": "finished", "pid": 0}, "finished"),
+        ({"state": "finished", "boot_id": "another"}, "finished"),
         ({"pid": 2**22 + 1}, "dead"),
         ({"pid_start": "1"}, "dead"),
         ({"pid_start": None, "pid": 2**22 + 1}, "dead"),

@@ -12,7 +12,8 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import sysfs
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
@@ -28,7 +29,7 @@ TUNE = {
 }
 
 
-SLOW = "/sys/block/nvme0n1/queue/scheduler gave no answer in 0.2 s to writing none"
+SLOW = "no answer in 0.5 s from writing none to /sys/block/nvme0n1/queue/scheduler"
 
 
 class Sysfs(Host):
@@ -38,18 +39,41 @@ class Sysfs(Host):
     hangs = ()
 
     def write(self, path, text):
+        if path in self.hangs:
+            raise Hangs("no answer from " + path)
         if path in self.refuses:
             return
         if path.endswith("scheduler"):
             text = " ".join("[{0}]".format(name) if name == text else name for name in ("none", "mq-deadline"))
         super().write(path, text)
 
-    def run(self, argv, timeout_s=60, stdin=None):
-        """tee, by which a drive's attribute is put back, writes through this tree too."""
-        if argv[0] in self.hangs:
-            return Result(argv, 124, "", "%s gave no answer in %g s" % (argv[0], timeout_s))
-        self.write(argv[1][len(self.root) :], stdin)
-        return Result(argv, 0, "", "")
+
+@pytest.fixture
+def blocked(host, files_by_a_child, monkeypatch):
+    """Makes a file one that blocks who writes to it, as the kernel does while a queue is frozen for I/O that never ends: it is a pipe, which lets some read."""
+    monkeypatch.setattr(kinds, "DEVICE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(kinds, "HOST_TIMEOUT_S", 0.5)
+
+    def block(path, value, reads):
+        os.unlink(host.root + path)
+        os.mkfifo(host.root + path)
+        threading.Thread(target=serve, args=(host.root + path, value, reads), daemon=True).start()
+
+    return block
+
+
+def serve(pipe, value, reads):
+    for _time in range(reads):
+        with open(pipe, "w") as out:
+            out.write(value)
+        # The reader sees the end before the next one's value.
+        time.sleep(0.1)
+
+
+def unblock(host, path, value):
+    os.unlink(host.root + path)
+    with open(host.root + path, "w") as out:
+        out.write(value)
 
 
 @pytest.fixture
@@ -142,23 +166,55 @@ def test_what_cannot_be_put_back_keeps_its_record(host, tmp_path):
     assert os.path.exists(record)
 
 
-def test_a_drive_that_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp_path):
+GOVERNOR, SCHEDULER = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "/sys/block/nvme0n1/queue/scheduler"
+
+
+@pytest.mark.parametrize(
+    "path, shown, reads, outcomes, said",
+    [
+        (SCHEDULER, "none", 1, ["restored", "failed", "failed"], "no answer in 0.5 s from writing mq-deadline to " + SCHEDULER),
+        (SCHEDULER, "none", 0, ["restored", "failed", "failed"], "no answer in 0.5 s from reading " + SCHEDULER),
+        (GOVERNOR, "performance", 1, ["failed", "restored", "restored"], "no answer in 0.5 s from writing powersave to " + GOVERNOR),
+        (GOVERNOR, "performance", 0, ["failed", "restored", "restored"], "no answer in 0.5 s from reading " + GOVERNOR),
+    ],
+)
+def test_what_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp_path, blocked, path, shown, reads, outcomes, said):
+    """A setting of a drive, or of the whole host, that blocks who reads or writes it: the job must end, and another play restore it."""
     record = str(tmp_path / "tuning.json")
     tuning.apply(host, expand(host), record)
-    host.hangs = ("tee",)
+    blocked(path, shown, reads)
+    began = time.monotonic()
     done = tuning.restore(host, record)
-    assert [(item["name"], item["outcome"]) for item in done] == [("governor", "restored"), ("scheduler", "failed"), ("nomerges", "failed")]
+    assert time.monotonic() - began < 10
+    assert [(item["name"], item["outcome"]) for item in done] == list(zip(("governor", "scheduler", "nomerges"), outcomes))
     # One wait for the drive, not one for each of its settings.
-    assert "no answer" in done[1]["message"] and done[2]["message"] == "nvme0n1 hangs" and os.path.exists(record)
+    failed = [item["message"] for item in done if item["outcome"] == "failed"]
+    assert failed == [said, "nvme0n1 hangs"][:len(failed)] and os.path.exists(record)
+    unblock(host, path, shown)
+    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
 
 
-def test_a_write_that_blocks_is_given_up_and_the_rest_is_tuned(host, tmp_path, monkeypatch):
+def test_one_kind_of_setting_that_hangs_is_waited_for_once(host, tmp_path, blocked):
+    """A server has as many governors as CPUs."""
+    record = str(tmp_path / "tuning.json")
+    other = GOVERNOR.replace("cpu0", "cpu1")
+    os.makedirs(os.path.dirname(host.root + other))
+    with open(host.root + other, "w") as out:
+        out.write("powersave")
+    tuning.apply(host, expand(host), record)
+    for path in (GOVERNOR, other):
+        blocked(path, "performance", 1)
+    done = tuning.restore(host, record)
+    assert sorted(item["message"] for item in done if item["outcome"] == "failed") == [
+        "governor hangs", "no answer in 0.5 s from writing powersave to " + GOVERNOR,
+    ]
+
+
+def test_a_write_that_blocks_is_given_up_and_the_rest_is_tuned(host, tmp_path, blocked):
     """As the kernel does while a queue is frozen for I/O that never ends; once the drive answers, the write is done."""
-    monkeypatch.setattr(kinds, "DEVICE_TIMEOUT_S", 0.2)
-    answers, write = threading.Event(), host.write
-    monkeypatch.setattr(host, "write", lambda path, text: (answers.wait(20) if path.startswith("/sys/block") else None, write(path, text)))
     record, hung = str(tmp_path / "tuning.json"), set()
     before, began = values(host), time.monotonic()
+    blocked(SCHEDULER, "mq-deadline", 2)
     done = tuning.apply(host, expand(host), record, hung=hung)
     assert time.monotonic() - began < 10 and hung == {"nvme0n1"}
     assert [(item["name"], item["outcome"]) for item in done if item["outcome"] in ("changed", "failed")] == [
@@ -168,10 +224,7 @@ def test_a_write_that_blocks_is_given_up_and_the_rest_is_tuned(host, tmp_path, m
     assert [item["message"] for item in done if item["outcome"] == "failed"] == [SLOW, "nvme0n1 hangs"]
     # What still waits may yet be done: the record stays, and the next restore finds it.
     assert {item["outcome"] for item in tuning.restore(host, record, hanging=hung)} == {"restored", "failed"} and os.path.exists(record)
-    answers.set()
-    deadline = time.monotonic() + 60
-    while "[none]" not in values(host)["/sys/block/nvme0n1/queue/scheduler"] and time.monotonic() < deadline:
-        time.sleep(0.02)
+    unblock(host, SCHEDULER, "none")
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
     assert {path: sysfs.effective(text) for path, text in values(host).items()} == {path: sysfs.effective(text) for path, text in before.items()}
 
@@ -181,7 +234,7 @@ def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
     record, before = str(tmp_path / "tuning.json"), values(host)
     settings = expand(host)
     tuning.apply(host, settings, record)
-    host.hangs = ("tee",)
+    host.hangs = (SCHEDULER,)
     tuning.restore(host, record)
     host.hangs = ()
     tuning.apply(host, settings, record)

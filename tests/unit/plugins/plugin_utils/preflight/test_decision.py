@@ -320,3 +320,11 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     assert "  left out by ssd_time_budget (10min a drive): long (up to 1 h)" in decided.plan_text
     (found,) = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="1min")).findings
     assert found.startswith("h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 0.1 h")
+
+
+def test_one_host_with_thousands_of_findings_pushes_nobody_elses_away(fleet):
+    """It calls ten thousand runs live, and two thousand tools missing."""
+    live = [{"run_id": f"r{number}", "run_name": "other", "state": "running"} for number in range(3000)]
+    told = decide(fleet("flood", runs=live), fleet("h2", drives=("S2",), refusals=("mounted",))).findings
+    assert any(line.startswith("h2: drive S2: mounted") for line in told)
+    assert len(told) < 210 and told[-1] == f"flood: and {3000 - decision.MOST_OF_HOST} more findings like these"

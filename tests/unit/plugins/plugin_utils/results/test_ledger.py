@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
 
 import pytest
 
@@ -95,3 +97,35 @@ def test_the_same_result_is_new_after_somebody_else_noted_that_the_host_began_an
 
 def test_a_message_of_any_length_is_kept_short():
     assert len(host_record("h1", "failed", "x" * 5000)["message"]) == 1000
+
+
+@contextlib.contextmanager
+def room_for(size_bytes):
+    """No file of this process grows beyond this, as on a disk that is full; Python leaves the signal alone."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["the same play goes on", "the next collect"])
+def test_a_disk_that_is_full_at_any_byte_loses_nothing(tmp_path, again):
+    told = [record(drive) for drive in ("A1", "B2", "C3")]
+    line = len(json.dumps(told[0])) + 1
+    for place in range(0, 3 * line, 7):
+        (tmp_path / str(place) / "r1").mkdir(parents=True)
+        found = Ledger()
+        found.open(str(tmp_path / str(place)), "r1")
+        found.add([record("Z9")])
+        with room_for(line + place), pytest.raises(OSError):
+            found.add(told)
+        if again:
+            found = Ledger()
+            found.open(str(tmp_path / str(place)), "r1")
+            found.add(told)
+        else:
+            found.flush()
+        assert [item["drive"] for item in module.store.load(found.path)] == ["Z9", "A1", "B2", "C3"], place
+        assert module.store.load_all(found.path).damaged_lines in ([], [2], [3], [4]), place

@@ -137,3 +137,11 @@ def test_what_is_not_there_is_told(run, tmp_path):
         exports.write(run[0], "20990101T000000Z-x", str(tmp_path), ["junit"])
     with pytest.raises(StoreError, match="xlsx: not a format"):
         exports.write(run[0], run[1].name, str(tmp_path), ["xlsx"])
+
+
+def test_the_files_of_no_two_drives_have_the_same_name():
+    """Nor one that no file system takes: a host may name a drive by some thousand letters."""
+    drives = [("a.b", "c"), ("a", "b.c"), ("a", "b/c"), ("a", "b_c"), ("A", "B_C"), ("h", "x" * 4096), ("h", "x" * 4095)]
+    names = exports._file_names(drives)
+    assert len({name.lower() for name in names}) == len(drives) and max(map(len, names)) < 230
+    assert exports._file_names([("server-1", "SIM0001")]) == ["server-1.SIM0001"]

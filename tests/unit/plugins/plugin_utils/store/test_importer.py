@@ -286,3 +286,35 @@ def test_figures_that_are_no_numbers_are_not_there(url, run_dir):
     table = frames.long(url, metrics=["iops"])
     assert table[table["cell"].isna()].empty and not table.empty
     assert all(math.isfinite(value) for value in table["value"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [("test", "attempt", 2**63), ("test", "rounds", 2**64), ("drive", "identity", {"size_bytes": 2**64}), ("drive", "identity", {"transport": True})],
+)
+def test_a_figure_that_no_column_holds_is_that_hosts_error_and_the_others_are_taken(run_dir, url, kind, field, value):
+    change(run_dir, lambda record: {**record, field: {**record[field], **value} if isinstance(value, dict) else value}, "server-2", kind)
+    put(url, run_dir)
+    told = verdicts(url)
+    assert told["SIM0001"] == "pass" and told["SIM0003"] == "fail" and (told["SIM0002"] == "error" or kind == "drive")
+
+
+def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_dir, url, monkeypatch):
+    """Behind the gate a column may still be too small, PostgreSQL's index for a name of some thousand letters: the others' parts are written."""
+    measurement = importer._Part._measurement
+
+    def too_large(self, key, judged, record):
+        found = measurement(self, key, judged, record)
+        return found and {**found, "attempt": 2**63 if record["host"] == "server-2" else 1}
+
+    monkeypatch.setattr(importer._Part, "_measurement", too_large)
+    done = put(url, run_dir)
+    assert [problem for problem in done.problems if "server-2" in problem and "too large" in problem] and len(done.problems) == 1
+    assert set(verdicts(url)) >= {"SIM0001", "SIM0003", "SIM0004"} and "SIM0002" not in verdicts(url)
+
+
+def change(run_dir, how, host, kind):
+    path = run_dir / "results.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    changed = [how(record) if (record["host"], record["kind"]) == (host, kind) else record for record in records]
+    path.write_text("".join(json.dumps(record) + "\n" for record in changed))

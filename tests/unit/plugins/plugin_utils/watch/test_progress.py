@@ -159,3 +159,13 @@ def test_a_drive_that_says_nothing_for_too_long_is_told_by_the_hosts_own_clock(s
     assert ("no news for 5 min 0 s" in text) is shown
     broken = HostView("a", "running", {"drives": [dict(drive, updated="yesterday")], "updated": heard})
     assert "no news" not in "\n".join(lines([broken], "14:02:11"))
+
+
+@pytest.mark.parametrize("more", [1, 30])
+def test_one_host_with_a_thousand_drives_pushes_nobody_away(more):
+    """In a small fleet, where every drive is shown, and in a large one, where what needs attention is."""
+    flood = host("flood", drives=[dict(queued(f"X{number}"), phase="done", outcome="error", message="no") for number in range(1000)])
+    honest = [host(f"honest{number}", drives=[dict(queued("A1"), phase="done", outcome="error", message="worn")]) for number in range(more)]
+    text = lines([flood, *honest], "12:00:00")
+    assert all(any(line.split()[0] == one.host for line in text) for one in honest) and len(text) < 140
+    assert sum("flood" in line for line in text) <= 129 and any("more like these" in line for line in text)
