@@ -5,25 +5,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import typing as t
 
-import jinja2
-from markupsafe import Markup
-
 from ...module_utils.run import folder as rundir
-from ..common import units
 from ...module_utils.core.files import read_json, write_atomic
 from ..fleet import judging
 from ..results import store
+from . import drives as drive_views
 from . import files as report_files
-from . import page
+from . import page, render
 from . import raw as report_raw
+from .sources import Sources
 
 Mapping = t.Dict[str, t.Any]
 
-TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 SCHEMA_VERSION = 1
 
 
@@ -98,7 +94,7 @@ def _known(results_dir: str) -> str:
     return ", ".join(names[-10:]) or "none"
 
 
-def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
+def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> Sources:
     of_kind: dict[str, list[Mapping]] = {"host": [], "drive": [], "test": []}
     for record in loaded.records:
         of_kind.setdefault(record["kind"], []).append(record)
@@ -108,7 +104,7 @@ def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
         measured = raw[record["host"]].measurements.get((record["drive"], record["test"], record.get("attempt", 1)))
         record["cells"] = measured.averages if measured else []
     judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records)
-    return page.Sources(
+    return Sources(
         run=run,
         judgement=judged.judgement,
         fleet=judged.fleet,
@@ -120,43 +116,15 @@ def _sources(run_dir: str, run: Mapping, loaded: store.Loaded) -> page.Sources:
     )
 
 
-def _files(sources: page.Sources) -> dict[str, str]:
+def _files(sources: Sources) -> dict[str, str]:
     """The report's files by name; index.html last, so that whoever sees it finds the others."""
     return {
         "plotly.min.js": _plotly_js(),
         "results.csv": report_files.csv_text(sources.run, sources.judgement, sources.records),
-        "summary.json": report_files.summary(sources.run, sources.judgement, sources.fleet, page.derived_of(sources)),
+        "summary.json": report_files.summary(sources.run, sources.judgement, sources.fleet, drive_views.derived_of(sources)),
         "junit.xml": report_files.junit(sources.run, sources.judgement),
-        "index.html": _html(page.view(sources)),
+        "index.html": render.html("index.html.j2", page.view(sources)),
     }
-
-
-def _html(view: Mapping) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.ChainableUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        figure=lambda value, metric: units.show(metric, value),
-        rounded=units.rounded,
-        percent=lambda ratio: units.rounded(100 * ratio, 3) + " %",
-        data_size=units.data_size,
-        duration=units.duration,
-        script_data=script_data,
-    )
-    return environment.get_template("index.html.j2").render(view)
-
-
-def script_data(content: t.Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or start markup."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    # Escaped above, for a script element rather than for HTML text.
-    return Markup(text)
 
 
 def _read(path: str) -> str | None:
