@@ -239,9 +239,10 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine}
+        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine, **rack}
         for view in views
         if view.asked is not None
+        for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for selector in view.asked["ssd_drives"]
     ]
