@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -14,6 +15,15 @@ from ansible.plugins.action import ActionBase
 from ..plugin_utils.gate.host_action import refuse_injected_facts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import build
+from ..plugin_utils.store import history
+
+ARGUMENTS = {
+    "results_dir": {"type": "path", "required": True},
+    "run_id": {"type": "str", "required": True},
+    "drives": {"type": "list", "elements": "str", "default": []},
+    "supplier_model": {"type": "str", "default": ""},
+    "store_url": {"type": "str", "default": ""},
+}
 
 
 class ActionModule(ActionBase):
@@ -30,12 +40,12 @@ class ActionModule(ActionBase):
         missing = controller.missing_packages()
         if missing:
             raise AnsibleActionFail("; ".join(missing))
-        spec = {"results_dir": {"type": "path", "required": True}, "run_id": {"type": "str", "required": True}}
-        _result, arguments = self.validate_argument_spec(argument_spec=spec)
+        _result, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(arguments["results_dir"])
         try:
-            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode)
+            asked = build.Asked(arguments["drives"], arguments["supplier_model"], functools.partial(history.of_drives, results_dir, arguments["store_url"]))
+            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode, asked=asked)
         except build.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import typing as t
@@ -21,6 +22,21 @@ TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates"
 
 def html(template: str, view: Mapping) -> str:
     """A page from its template."""
+    return _environment().get_template(template).render(view)
+
+
+def css() -> str:
+    """The style of the pages that share it as a file."""
+    return _environment().get_template("report.css.j2").render() + "\n"
+
+
+def script(*parts: str) -> str:
+    """Scripts of pages that share them as a file, by their names."""
+    return "\n".join(_environment().get_template(f"{part}.js.j2").render() for part in parts) + "\n"
+
+
+@functools.lru_cache(maxsize=None)
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -36,13 +52,13 @@ def html(template: str, view: Mapping) -> str:
         duration=units.duration,
         script_data=script_data,
     )
-    return environment.get_template(template).render(view)
+    return environment
 
 
 def script_data(content: t.Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or start markup."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
+    """JSON that may stand inside a script element: nothing in it can end the element, start markup or, as a line break that JSON does not know, a line."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    # Escaped above, for a script element rather than for HTML text.
-    return Markup(text)
+    # A lone surrogate is no character that a file could hold. Escaped above, for a script element rather than for HTML text.
+    return Markup(text.encode("utf-8", "backslashreplace").decode("utf-8"))

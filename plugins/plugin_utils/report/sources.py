@@ -10,17 +10,29 @@ import typing as t
 from .raw import HostRaw
 
 Mapping = t.Dict[str, t.Any]
-Records = t.Dict[t.Tuple[str, str, str], Mapping]
+Key = t.Tuple[str, str]
+NO_RAW = HostRaw({}, [], {}, {})
 
 
 class Sources(t.NamedTuple):
-    """All that a view is made from. `records`: test records by (host, drive, test); `drives`: drive records by (host, drive)."""
+    """All that the pages are made from; a Key is (host, drive).
+
+    `tests`: a drive's test records by name, with `cells`. `drives`, `hosts`: their records. `raw`: reads what a host left (raw.read), as often as it is
+    asked. `outlines`: {test: series.outline} of each drive. `derived`: derived.of_drive of each drive.
+    """
 
     run: Mapping
     judgement: Mapping
-    records: Records
-    drives: dict[tuple[str, str], Mapping]
+    fleet: Mapping
+    tests: dict[Key, dict[str, Mapping]]
+    drives: dict[Key, Mapping]
     hosts: dict[str, Mapping]
-    raw: dict[str, HostRaw]
+    raw: t.Callable[[str], HostRaw]
+    outlines: dict[Key, dict[str, Mapping]]
+    derived: dict[Key, Mapping]
     damaged_lines: list[int]
-    fleet: Mapping = {}
+
+
+def racks(run: Mapping) -> dict[str, str]:
+    """The rack of each host that has one (ssd_rack), as preflight noted it."""
+    return {entry["host"]: str(entry["rack"]) for entry in run.get("asked") or [] if entry.get("rack")}
