@@ -10,8 +10,8 @@
   scripts/test --list       the names of the checks
 
 It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at the end the ten slowest
-tests, each failure once more in short, and a table. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up,
-and starts no further one.
+tests, each failure once more in short, and a table. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or
+SIGTERM lets the running checks clean up, and starts no further one.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import typing as t
 
@@ -19,12 +20,16 @@ from ..plugin_utils.gate.host_action import refuse_injected_facts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import build
 from ..plugin_utils.results import unpack
+from ..plugin_utils.store import drive_history
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
     "run_id": {"type": "str", "required": True},
     "baseline": {"type": "str", "default": ""},
     "nights": {"type": "int", "default": judging.EARLIER_RUNS},
+    "drives": {"type": "list", "elements": "str", "default": []},
+    "supplier_model": {"type": "str", "default": ""},
+    "store_url": {"type": "str", "default": ""},
 }
 MOST_NIGHTS = 1000
 
@@ -54,7 +59,9 @@ class ActionModule(ActionBase):
         try:
             if not self._task.check_mode:
                 _sweep(results_dir, arguments["run_id"])
-            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode, against=against)
+            past = functools.partial(drive_history.of_drives, results_dir, arguments["store_url"])
+            asked = build.Asked(arguments["drives"], arguments["supplier_model"], past)
+            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked)
         except build.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:

@@ -11,7 +11,7 @@ short_description: Judge a run and write its report
 version_added: 0.1.0
 description:
   - Reads the folder of a run on the controller, judges every drive that was asked for against the run's criteria, and writes
-    C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml).
+    C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml), with pages of its drives and hosts.
   - A drive without a record is C(not_tested), never a pass.
   - It does not fail for a bad verdict, so that the play can say more first. Fail on RV(all_passed) being false, as the role
     P(ssdlab.fleet.report#role) does.
@@ -35,6 +35,23 @@ options:
     description: With how many of the runs of its name before it the run is compared, at most.
     type: int
     default: 10
+  drives:
+    description:
+      - Drives of a large fleet that get a page too, by host, drive or serial number, as shell patterns. V(*) is all of them.
+      - Up to 200 drives every one has a page. Of more, up to 200 that need attention have one.
+    type: list
+    elements: str
+    default: []
+  supplier_model:
+    description:
+      - A shell pattern of models. Their drives get a page of their own, C(report/supplier-*.html), to print or to send as it is, with nothing about
+        other models.
+    type: str
+    default: ""
+  store_url:
+    description: The store in which earlier runs are looked up, as C(ssd_store_url). Nothing is written to it.
+    type: str
+    default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -64,6 +81,15 @@ EXAMPLES = r"""
     run_id: 20261121T130000Z-qualify
     baseline: 20261001T130000Z-acceptance
     nights: 30
+  delegate_to: localhost
+  run_once: true
+
+- name: Make a page for the supplier of one model, and the pages of two hosts of a large fleet
+  ssdlab.fleet.report:
+    results_dir: "{{ playbook_dir }}/ssd-results"
+    run_id: 20261121T130000Z-qualify
+    supplier_model: "MTFDDAK960TDS*"
+    drives: [rack1-07, rack1-08]
   delegate_to: localhost
   run_once: true
 

@@ -63,7 +63,8 @@ def scaled(cell):
 
 
 def problems_of(cell, drive, log):
-    values = {"device": drive.path, "seed": 1, "size_bytes": SIZE, "max_queue_depth": 32, "numa_node": None, "cpus_allowed": None, "threads": 2, "queue_depth": 4}
+    values = {"device": drive.path, "seed": 1, "size_bytes": SIZE, "max_queue_depth": 32, "numa_node": None, "cpus_allowed": None}
+    values.update(threads=2, queue_depth=4)
     job = fio.fill(cell["job"], values)
     file, out = log / (drive.name + cell["id"] + ".fio"), log / (drive.name + cell["id"] + ".json")
     file.write_text(job)

@@ -76,7 +76,8 @@ class Cause(t.NamedTuple):
 
 def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
     """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is unknown spoils too."""
-    found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits) + _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
+    found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
+    found += _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
     return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
 
 

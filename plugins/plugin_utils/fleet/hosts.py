@@ -9,6 +9,7 @@ import math
 import typing as t
 
 from . import robust
+from .differences import flat, told
 from .frame import FIGURE
 from .libraries import numpy as np
 from .libraries import pandas
@@ -88,36 +89,8 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
 
 def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterable[str]) -> list[str]:
     """What a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of 8 others have 2.6"."""
-    mine = _flat(snapshots.get(host) or {})
-    rest = [_flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
-    found = []
-    for key in sorted({key for each in (mine, *rest) for key in each}) if mine and rest else ():
-        values = [each.get(key) for each in rest]
-        most = max(dict.fromkeys(values), key=values.count)
-        if mine.get(key) != most and 2 * values.count(most) > len(values):
-            found.append(f"{key}: {_said(mine.get(key))} where {values.count(most)} of {len(values)} others have {_said(most)}")
-    return found
-
-
-def _flat(snapshot: Mapping) -> dict[str, str]:
-    """Texts by name; of the kernel's command line each argument that is not of this machine alone."""
-    flat = {}
-    for key, value in snapshot.items():
-        if key == "tools" and isinstance(value, t.Mapping):
-            flat.update({f"tool {name}": str(version) for name, version in value.items() if version})
-        elif key == "command_line" and value:
-            words = [word for word in str(value).split() if not word.startswith(("root=", "BOOT_IMAGE=", "initrd=", "resume=")) and "UUID" not in word]
-            flat.update({f"kernel argument {word.partition('=')[0]}": word.partition("=")[2] or "set" for word in words})
-        elif key == "memory_bytes" and isinstance(value, (int, float)):
-            # The kernel keeps a little of it, more or less.
-            flat["memory"] = f"{float(f'{value / 2**30:.2g}'):g} GiB"
-        elif isinstance(value, (str, int, float)) and value != "":
-            flat[key] = str(value)
-    return flat
-
-
-def _said(value: str | None) -> str:
-    return "none" if value is None else value
+    rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
+    return told(flat(snapshots.get(host) or {}), rest)
 
 
 def swapped(sightings: t.Iterable[Mapping]) -> dict[str, list[str]]:

@@ -20,3 +20,8 @@ def is_latency(metric: str) -> bool:
 def is_tail(metric: str) -> bool:
     """A percentile from the 90th on, or the maximum: its spread is even on a log scale only."""
     return bool(_TAIL.search(metric))
+
+
+def is_rate(metric: str) -> bool:
+    """I/Os or bytes in a time: what people know a drive by."""
+    return metric.removesuffix(FITTED_END).endswith(("iops", "bandwidth"))

@@ -92,10 +92,10 @@ def reason(metric: str, value: float, median: float, by: float, peers: int) -> s
 
 
 def _low_hosts(low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]) -> list[dict[str, t.Any]]:
-    """One entry a host, told by its rate that is lowest, else by the latency that is highest."""
+    """One entry a host, told by its rate that is lowest, else by the figure that is worst."""
     told = []
     for host, rows in low.groupby("host", sort=False):
-        rates = rows[~rows["metric"].map(robust.metrics.is_latency).astype(bool)]
+        rates = rows[rows["metric"].map(robust.metrics.is_rate).astype(bool)]
         worst = (rates if len(rates) else rows).sort_values("by", ascending=False).iloc[0]
         others = judged[(judged["model"] == worst["model"]) & (judged["host"] != host)]["host"].unique()
         drives = judged[(judged["host"] == host) & judged["serial"].isin(worst["serials"])]["drive"].unique().tolist()

@@ -248,9 +248,10 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine, "validity_limits": limits}
+        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine, "validity_limits": limits, **rack}
         for view in views
         if view.asked is not None
+        for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for selector in view.asked["ssd_drives"]

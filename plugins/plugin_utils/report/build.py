@@ -1,34 +1,39 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge a run's folder and write its report: index.html, plotly.min.js, results.csv, summary.json, junit.xml."""
+"""Judge a run's folder and write its report: pages for people, summary.json, results.csv, junit.xml."""
 
 from __future__ import annotations
 
-import json
 import os
 import typing as t
 
-import jinja2
-from markupsafe import Markup
-
-from ...module_utils.run import folder as rundir
-from ..common import units
 from ...module_utils.core.files import read_json, write_atomic
+from ...module_utils.run import folder as rundir
 from ..fleet import judging
-from ..results import proof, store
+from ..results import runs, store
+from . import assets, gather, names, page, pages, render, supplier
 from . import files as report_files
-from . import page
-from . import raw as report_raw
+from . import rows as drive_rows
+from .sources import Sources
 
 Mapping = t.Dict[str, t.Any]
 
-TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 SCHEMA_VERSION = 1
 
 
 class ReportError(Exception):
     """The run's folder cannot be judged; the message says what to do."""
+
+
+class Asked(t.NamedTuple):
+    """What a report has beyond what it always has. drives: shell patterns of the drives of a large fleet that get a page. supplier_model: shell pattern of
+    the models of a supplier's page, "" for none. history: what drives did in earlier
+    runs."""
+
+    drives: t.Sequence[str] = ()
+    supplier_model: str = ""
+    history: pages.History | None = None
 
 
 class Report(t.NamedTuple):
@@ -39,14 +44,7 @@ class Report(t.NamedTuple):
     judgement: Mapping
 
 
-def _plotly_js() -> str:
-    """Plotly's own script; imported late, since only a report needs the package."""
-    from plotly.offline import get_plotlyjs
-
-    return get_plotlyjs()
-
-
-def make(results_dir: str, run_id: str, write: bool = True, against: judging.Against = judging.Against()) -> Report:
+def make(results_dir: str, run_id: str, write: bool = True, against: judging.Against = judging.Against(), asked: Asked = Asked()) -> Report:
     """Judge <results_dir>/<run_id> and bring its report/ up to date; with `write` false only say whether it is.
     against: what the fleet is compared with.
 
@@ -59,15 +57,19 @@ def make(results_dir: str, run_id: str, write: bool = True, against: judging.Aga
         loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
     except ValueError as error:
         raise ReportError(str(error)) from error
-    sources = _sources(run_dir, run, loaded, against)
-    files = _files(sources)
+    sources = gather.sources(run_dir, run, loaded, against)
     folder = os.path.join(run_dir, "report")
-    stale = {name: text for name, text in files.items() if _read(os.path.join(folder, name)) != text}
-    if write and stale:
+    if write:
         os.makedirs(folder, exist_ok=True)
-        for name, text in stale.items():
-            write_atomic(os.path.join(folder, name), text)
-    return Report(os.path.join(folder, "index.html"), bool(stale), sources.judgement)
+    changed = assets.put(results_dir, folder, write)
+    for name, text in files(sources, run_dir, asked):
+        path = os.path.join(folder, name)
+        if _read(path) != text:
+            changed = True
+            if write:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                write_atomic(path, text)
+    return Report(os.path.join(folder, "index.html"), changed, sources.judgement)
 
 
 def _load_run(results_dir: str, run_id: str) -> Mapping:
@@ -104,66 +106,26 @@ def _known(results_dir: str) -> str:
     return ", ".join(names[-10:]) or "none"
 
 
-def _sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.Against) -> page.Sources:
-    of_kind: dict[str, list[Mapping]] = {"host": [], "drive": [], "test": []}
-    for record in loaded.records:
-        of_kind.setdefault(record["kind"], []).append(record)
-    names = {record["host"] for kind in ("host", "drive", "test") for record in of_kind[kind]}
-    raw = {name: report_raw.read(run_dir, name, run) for name in sorted(names)}
-    for record in of_kind["test"]:
-        measured = raw[record["host"]].measurements.get((record["drive"], record["test"], record.get("attempt", 1)))
-        record["cells"] = measured.averages if measured else []
-        record["proof"] = measured.proof if measured else proof.Proof({}, {}, None)
-    judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records, against)
-    return page.Sources(
-        run=run,
-        judgement=judged.judgement,
-        fleet=judged.fleet,
-        records={(record["host"], record["drive"], record["test"]): record for record in of_kind["test"]},
-        drives={(record["host"], record["drive"]): record for record in of_kind["drive"]},
-        hosts={record["host"]: record for record in of_kind["host"]},
-        raw=raw,
-        damaged_lines=loaded.damaged_lines,
-    )
-
-
-def _files(sources: page.Sources) -> dict[str, str]:
-    """The report's files by name; index.html last, so that whoever sees it finds the others."""
-    return {
-        "plotly.min.js": _plotly_js(),
-        "results.csv": report_files.csv_text(sources.run, sources.judgement, sources.records),
-        "summary.json": report_files.summary(sources.run, sources.judgement, sources.fleet, page.derived_of(sources)),
-        "junit.xml": report_files.junit(sources.run, sources.judgement),
-        "index.html": _html(page.view(sources)),
-    }
-
-
-def _html(view: Mapping) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.ChainableUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        figure=lambda value, metric: units.show(metric, value),
-        rounded=units.rounded,
-        percent=lambda ratio: units.rounded(100 * ratio, 3) + " %",
-        data_size=units.data_size,
-        duration=units.duration,
-        script_data=script_data,
-    )
-    return environment.get_template("index.html.j2").render(view)
-
-
-def script_data(content: t.Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or start markup."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    # Escaped above, for a script element rather than for HTML text.
-    return Markup(text)
+def files(sources: Sources, run_dir: str, against: judging.Against = judging.Against(), asked: Asked = Asked()) -> t.Iterator[tuple[str, str]]:
+    """The report's files, (name, text); index.html last, so that whoever sees it finds the others."""
+    rows = drive_rows.rows(sources)
+    shown = pages.chosen(rows, asked.drives, os.path.join(run_dir, "report"))
+    yield "pages.css", render.css()
+    yield "pages.js", render.script("tables", "charts")
+    yield "results.csv", report_files.csv_text(sources.run, sources.judgement, sources.tests)
+    yield "summary.json", report_files.summary(sources.run, sources.judgement, sources.fleet, sources.derived)
+    yield "junit.xml", report_files.junit(sources.run, sources.judgement)
+    if asked.supplier_model:
+        try:
+            yield names.supplier_page(asked.supplier_model), supplier.text(sources, rows, asked.supplier_model)
+        except LookupError as error:
+            raise ReportError(str(error)) from error
+    yield from pages.texts(sources, rows, shown, run_dir, asked.history)
+    made = pages.of(shown)
+    earlier = {own.id for own in runs.on_controller(os.path.dirname(run_dir))}
+    # The page of a run of one drive shows it in full.
+    only = pages.drive(sources, rows[0], sources.judgement["drives"][0], run_dir, {}) if len(rows) == 1 else None
+    yield "index.html", render.html("index.html.j2", {**page.view(sources, rows, made, earlier), "up": "", "only": only, "drive": only})
 
 
 def _read(path: str) -> str | None:

@@ -25,7 +25,8 @@ MOST_METRICS = 1000
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method purge_class purge_verified from_fresh"
-    " active_range_pct precondition_passes precondition_bytes_written precondition_block_size_bytes precondition_data precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
+    " active_range_pct precondition_passes precondition_bytes_written precondition_block_size_bytes precondition_data"
+    " precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
     " started finished reasons remarks"
 ).split()
 # Of each tracked variable, after tracked_1_, tracked_2_ …; `unit` is that of average and fitted_end.
@@ -35,7 +36,7 @@ JUNIT_ELEMENT = {"fail": "failure", "error": "error", "invalid": "error", "not_t
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Mapping = t.Dict[str, t.Any]
-Records = t.Dict[t.Tuple[str, str, str], Mapping]
+Records = t.Mapping[t.Tuple[str, str], t.Mapping[str, Mapping]]
 
 
 def summary(run: Mapping, judgement: Mapping, fleet: Mapping, derived: t.Mapping[tuple[str, str], Mapping] | None = None) -> str:
@@ -56,7 +57,7 @@ def _with_derived(drive: Mapping, found: Mapping) -> Mapping:
 def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
     """results.csv: one row for each drive and test; the window of each tracked variable, then a column for each metric that any test has.
 
-    A column's name says its unit, or a column beside it does. `records`: the test records by (host, drive, test).
+    A column's name says its unit, or a column beside it does. `records`: each drive's test records by name, by (host, drive).
     """
     # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is there already.
     counts = collections.Counter(name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"] if METRIC.fullmatch(name))
@@ -69,7 +70,7 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
     writer.writeheader()
     for drive in judgement["drives"]:
         for test in drive["tests"] or [{"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}, "windows": []}]:
-            record = records.get((drive["host"], drive["drive"], test["test"]), {})
+            record = records.get((drive["host"], drive["drive"]), {}).get(test["test"], {})
             row = {**{units.column(name): value for name, value in test["metrics"].items()}, **_row(run, drive, test, record)}
             writer.writerow({name: spreadsheet_cell(value) for name, value in row.items()})
     return out.getvalue()

@@ -1,345 +1,240 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of the page and the whole view that the templates get. Pure, except that nothing is escaped here: the templates do."""
+"""The view of the fleet's page: what is wrong first, then where all drives lie. Pure; nothing is escaped here, the templates do that."""
 
 from __future__ import annotations
 
-import datetime
-import os
+import collections
 import typing as t
-from urllib.parse import quote
 
-from ...module_utils.measure import histogram
 from ..common import units
 from ..results.judge import VERDICTS
-from . import conditions, curves, derived
-from . import series as report_series
-from .raw import HostRaw, Measurement
+from . import curves, distributions, names, svg
+from .sources import Sources, racks
 
 Mapping = t.Dict[str, t.Any]
-Records = t.Dict[t.Tuple[str, str, str], Mapping]
 
-SHOWN_DRIVES = 24  # in a larger fleet the first table shows those that passed only when asked
-CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
-
-
-class Sources(t.NamedTuple):
-    """All that a view is made from. `records`: test records by (host, drive, test); `drives`: drive records by (host, drive)."""
-
-    run: Mapping
-    judgement: Mapping
-    records: Records
-    drives: dict[tuple[str, str], Mapping]
-    hosts: dict[str, Mapping]
-    raw: dict[str, HostRaw]
-    damaged_lines: list[int]
-    fleet: Mapping = {}
+# What is told in full above the tables; the rest is counted, and found in them.
+MOST_TOLD = 20
+MOST_CHANGES = 100
+# Curves over each other say nothing beyond so many.
+MOST_CURVES = 150
+MOST_SPARKS = 1000
+SPARK_POINTS = 24
+LONGEST_TEXT = 240
 
 
-def view(sources: Sources) -> Mapping:
-    """The view: {run, verdicts, headline, drives (worst first), fleet, hosts, damaged_lines}."""
-    # Worst first: what needs attention is never below the fold.
-    ordered = sorted(sources.judgement["drives"], key=lambda drive: VERDICTS.index(drive["verdict"]))
-    drives = [_drive(sources, index, judged) for index, judged in enumerate(ordered)]
-    _shorten(drives)
-    several_hosts = len({drive["host"] for drive in drives}) > 1
-    entries = [
-        {
-            "label": f"{drive['host']} {drive['short']}" if several_hosts else drive["short"],
-            "drive": drive["index"],
-            "verdict": drive["verdict"],
-            "model": drive["model"] or "",
-            "title": test["title"],
-            "limits": test["limits"],
-            "series": test["series"],
-        }
-        for drive in drives
-        for test in drive["tests"]
-        if test["series"]
-    ]
-    report_series.medians(entries)
-    _sparklines(drives)
-    _bars(drives)
+def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier: t.Container[str] = ()) -> Mapping:
+    """What index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose reports lie beside this one."""
+    fleet = sources.fleet
+    frame = distributions.figures(sources) if len(rows) > 1 else None
+    attention = [row for row in rows if row["verdict"] != "pass" or row["outliers"]]
     return {
-        "run": sources.run["run"],
-        "started": sources.run.get("started"),
-        "finished": max((record.get("finished") or "" for record in sources.records.values()), default="") or None,
-        "versions": sources.run.get("versions") or {},
-        "criteria": sources.run.get("criteria") or [],
-        "tests": sources.run.get("tests") or {},
-        "verdicts": sources.judgement["verdicts"],
-        "total": len(drives),
-        "collapse_passed": len(drives) > SHOWN_DRIVES and sources.judgement["verdicts"]["pass"] > 0,
-        "headline": _headline(drives),
-        "drives": drives,
-        "fleet": report_series.fleet_charts(entries),
-        "hosts": [_host(sources, name) for name in sorted({drive["host"] for drive in drives} | set(sources.hosts))],
+        **about(sources, rows),
+        "headline": headline(rows, fleet),
+        "attention": attention[:MOST_TOLD],
+        "attention_more": max(0, len(attention) - MOST_TOLD),
+        "low_hosts": [{**entry, "page": _made(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []][:MOST_TOLD],
+        "fleet": fleet,
+        "groups": distributions.groups(fleet, frame),
+        "since": _since(fleet.get("since"), earlier),
+        "overlays": _overlays(sources, rows, made),
+        "pages": sum(row["page"] in made for row in rows),
+        "made": made,
+        "hosts": len({row["host"] for row in rows} | set(sources.hosts)),
+        "silent": [record for record in sources.hosts.values() if record.get("state") not in ("ok", None)][:MOST_TOLD],
+        "data": _data(sources, rows, made, frame),
         "damaged_lines": sources.damaged_lines,
     }
 
 
-def _shorten(drives: list[Mapping]) -> None:
-    """Give each drive a name for tables and charts: a path without the folder that it shares with the others."""
-    paths = [drive["drive"] for drive in drives if "/" in drive["drive"]]
-    shared = os.path.commonprefix(paths) if len(paths) > 1 else paths[0] if paths else ""
-    folder = shared[: shared.rfind("/") + 1]
-    for drive in drives:
-        drive["short"] = drive["drive"][len(folder) :] if "/" in drive["drive"] else drive["drive"]
+def about(sources: Sources, rows: list[Mapping]) -> Mapping:
+    """What every page of a run says of it."""
+    finished = [record.get("finished") or "" for tests in sources.tests.values() for record in tests.values()]
+    return {
+        "run": sources.run["run"],
+        "started": sources.run.get("started"),
+        "finished": max(finished, default="") or None,
+        "versions": sources.run.get("versions") or {},
+        "criteria": sources.run.get("criteria") or [],
+        "verdicts": sources.judgement["verdicts"],
+        "total": len(rows),
+    }
 
 
-def _headline(drives: list[Mapping]) -> str:
-    if not drives:
+def headline(rows: list[Mapping], fleet: Mapping) -> str:
+    """The run in one or two sentences."""
+    if not rows:
         return "No drive was asked for."
-    if all(drive["verdict"] == "pass" for drive in drives):
-        return "The drive passed." if len(drives) == 1 else f"All {len(drives)} drives passed."
-    words = {"fail": "failed", "error": "ended in error", "invalid": "not validly measured", "not_tested": "not tested", "pass": "passed"}
-    counts = [(sum(drive["verdict"] == verdict for drive in drives), words[verdict]) for verdict in VERDICTS]
-    said = [f"{count} {word}" for count, word in counts if count]
-    return f"Of {len(drives)} drive{'s' if len(drives) > 1 else ''}, " + ", ".join(said) + "."
+    if all(row["verdict"] == "pass" for row in rows):
+        said = "The drive passed." if len(rows) == 1 else f"All {len(rows):,} drives passed."
+    else:
+        words = {"fail": "failed", "error": "ended in error", "invalid": "not validly measured", "not_tested": "not tested", "pass": "passed"}
+        counts = [(sum(row["verdict"] == verdict for row in rows), words[verdict]) for verdict in VERDICTS]
+        said = f"Of {len(rows):,} drive{'s' if len(rows) > 1 else ''}, " + ", ".join(f"{count:,} {word}" for count, word in counts if count) + "."
+    low = [entry["host"] for entry in fleet.get("low_hosts") or []]
+    apart = len({(found["host"], found["drive"]) for found in fleet.get("outliers") or []})
+    more = []
+    if low:
+        more.append(f"host {low[0]} is slow as a whole" if len(low) == 1 else f"{len(low)} hosts are slow as a whole")
+    if apart:
+        more.append(f"{apart} drive{' stands' if apart == 1 else 's stand'} out from {'its' if apart == 1 else 'their'} peers")
+    return said + (f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else "")
 
 
-def _drive(sources: Sources, index: int, judged: Mapping) -> Mapping:
-    host, drive = judged["host"], judged["drive"]
-    record = sources.drives.get((host, drive), {})
-    identity = record.get("identity") or {}
-    raw = sources.raw.get(host) or HostRaw({}, [], {}, {})
-    found = _derived(sources, judged)
-    tests = [{**_test(sources, raw, judged, test, identity), **derived.lines(found.get(test["test"], {}))} for test in judged["tests"]]
+def _made(page: str, made: t.Container[str]) -> str:
+    return page if page in made else ""
+
+
+def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
+    if not since:
+        return None
+    shown = [change for change in since.get("changes") or [] if change["verdict"] in ("worse", "better")]
+    rest: dict[str, int] = {}
+    for change in since.get("changes") or []:
+        if change not in shown:
+            rest[change["verdict"]] = rest.get(change["verdict"], 0) + 1
+    href = f"../../{since['run']}/report/index.html" if since["run"] in earlier else ""
+    verdicts = sorted(since.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
+    told = {"verdicts": verdicts[:MOST_CHANGES], "verdicts_more": max(0, len(verdicts) - MOST_CHANGES), "changes": shown[:MOST_CHANGES]}
+    return {**since, **told, "href": href, "rest": rest}
+
+
+def _overlays(sources: Sources, rows: list[Mapping], made: t.Container[str]) -> list[Mapping]:
+    """A chart for each test: the tracked curves of the drives, those that need attention on top."""
+    charts: dict[str, list[tuple[Mapping, Mapping]]] = {}
+    for row in rows:
+        for outline in row["outlines"]:
+            if outline["curves"] and len(outline["rounds"]) > 1 and len(charts.setdefault(outline["test"], [])) < MOST_CURVES:
+                charts[outline["test"]].append((row, outline))
+    titles = {test["test"]: test["title"] for drive in sources.judgement["drives"] for test in drive["tests"]}
+    counts = collections.Counter(outline["test"] for row in rows for outline in row["outlines"])
+    return [_overlay(titles.get(test, test), drawn, counts[test], made) for test, drawn in charts.items() if drawn]
+
+
+def _overlay(title: str, drawn: list[tuple[Mapping, Mapping]], of: int, made: t.Container[str]) -> Mapping:
+    first = drawn[0][1]
+    metric, unit = first["curves"][0]["metric"], first["curves"][0]["unit"]
+    by_capacity = first["saturating"] and bool(first["multiples"])
+    along = "multiples" if by_capacity else "rounds"
+    lines = []
+    for row, outline in drawn:
+        if outline["curves"][0]["metric"] == metric and outline[along]:
+            xs, ys = curves.thin(outline[along], outline["curves"][0]["values"], 120)
+            points = [(float(x), float(y)) for x, y in zip(xs, ys) if x is not None and y is not None]
+            css = f"{row['verdict']}{' apart' if row['outliers'] or row['low'] else ''}"
+            lines.append(svg.Line(points, f"{row['host']} {row['short']}: {row['verdict'].replace('_', ' ')}", css, _made(row["page"], made)))
+    x_title = "Written, multiples of the capacity" if by_capacity else "Round"
+    y_title = metric.replace("_", " ").replace("iops", "IOPS") + (f" ({unit})" if unit not in ("", "IOPS") else "")
+    about_it = f"{metric} of {len(lines)} drives over {'the capacity written' if by_capacity else 'the rounds'}; the figures are in the table of drives"
+    # What must be seen is drawn last, on top.
+    chart = svg.lines(lines[::-1], x_title, y_title, _limits(drawn, metric), about_it)
+    return {"test": first["test"], "title": title, "metric": metric, "svg": chart, "drawn": len(lines), "of": of}
+
+
+def _limits(drawn: list[tuple[Mapping, Mapping]], metric: str) -> list[tuple[float, str]]:
+    found: dict[float, str] = {}
+    for row, outline in drawn:
+        figure = row["figure"]
+        if figure and figure["test"] == outline["test"] and figure["metric"] == metric:
+            for end, word in (("min", "at least"), ("max", "at most")):
+                if figure[end] is not None:
+                    found[figure[end] / units.unit(metric)[1]] = f"{word} {units.show(metric, figure[end])}"
+    # Limits that differ from drive to drive are no line of the chart.
+    return list(found.items()) if len(found) <= 3 else []
+
+
+def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: t.Any) -> Mapping:
+    """What the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2 names the fields)."""
+    of_host = racks(sources.run)
+    hosts = list(dict.fromkeys(row["host"] for row in rows))
+    lists = {name: sorted({row[name] or "" for row in rows}) for name in ("model", "firmware", "rack")}
+    places = {name: {text: place for place, text in enumerate(texts)} for name, texts in lists.items()}
+    host_places = {name: place for place, name in enumerate(hosts)}
+    texts: dict[str, int] = {}
+    most = _most(rows)
+    found = []
+    for number, row in enumerate(rows):
+        figure = row["figure"]
+        why = _why(row)
+        found.append(
+            [
+                VERDICTS.index(row["verdict"]),
+                host_places[row["host"]],
+                row["short"],
+                _made(row["page"], made),
+                places["model"][row["model"] or ""],
+                places["firmware"][row["firmware"] or ""],
+                row["serial"] if row["serial"] != row["drive"] else "",
+                [units.show(figure["metric"], figure["value"]), figure["value"], figure["share_pct"], figure["limit_pct"], _met(figure), _off(figure)]
+                + [texts.setdefault(_said(figure), len(texts))] if figure else 0,
+                texts.setdefault(why, len(texts)),
+                _spark(row, most) if number < MOST_SPARKS else "",
+                1 if row["outliers"] else 2 if row["low"] else 0,
+            ]
+        )
+    keys = [(row["host"], row["drive"]) for row in rows]
+    tracked = [(g["test"], g["cell"], g["metric"]) for g in sources.fleet.get("groups") or [] if _is_tracked(g, sources.run)]
     return {
-        **{name: judged[name] for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")},
-        "own_reasons": _own_reasons(judged),
-        "index": index,
-        "path": record.get("path"),
-        "size_bytes": identity.get("size_bytes"),
-        "identity": [(name, value) for name, value in sorted(identity.items()) if isinstance(value, (str, int, float)) and value != ""],
-        "figure": _figure(judged, tests),
-        "warnings": conditions.warnings(sources.run, host, drive),
-        "tests": tests,
+        "verdicts": list(VERDICTS),
+        "models": lists["model"],
+        "firmwares": lists["firmware"],
+        "racks": lists["rack"],
+        "hosts": [[name, _made(names.host_page(name), made), places["rack"].get(of_host.get(name, ""), 0)] for name in hosts],
+        "texts": list(texts),
+        "drives": found,
+        "heat": distributions.heat(sources.fleet, frame, keys, tracked),
+        "heat_steps": distributions.HEAT_STEPS,
+        "heat_step_pct": 100 * distributions.HEAT_STEP,
     }
 
 
-def derived_of(sources: Sources) -> dict[tuple[str, str], Mapping]:
-    """What follows from the figures of several cells or tests (derived.of_drive), by (host, drive)."""
-    return {(judged["host"], judged["drive"]): _derived(sources, judged) for judged in sources.judgement["drives"]}
+def _why(row: Mapping) -> str:
+    if row["verdict"] == "pass" and row["outliers"]:
+        return row["outliers"][0]["reason"]
+    if row["verdict"] == "pass" and row["low"]:
+        return f"its host {row['host']} is slow as a whole"
+    text = row["reasons"][0] if row["reasons"] else ""
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
-def _derived(sources: Sources, judged: Mapping) -> Mapping:
-    host, drive = judged["host"], judged["drive"]
-    records = {test: record for (of_host, of_drive, test), record in sources.records.items() if (of_host, of_drive) == (host, drive)}
-    raw = sources.raw.get(host)
-    return derived.of_drive(judged, records, raw.tests.get(drive, {}) if raw else {}, sources.run.get("tests") or {})
+def _met(figure: Mapping) -> int:
+    """0: held to nothing, or not valid; 1: met; 2: missed."""
+    return 0 if figure["met"] is None else 1 if figure["met"] else 2
 
 
-def _own_reasons(judged: Mapping) -> list[str]:
-    """The reasons that no test of the drive says itself."""
-    said = {f"{test['test']}: {reason}" for test in judged["tests"] for reason in test["reasons"]}
-    return [reason for reason in judged["reasons"] if reason not in said]
+def _off(figure: Mapping) -> float | None:
+    return None if figure["off_median"] is None else round(100 * figure["off_median"], 1)
 
 
-def _figure(judged: Mapping, tests: list[Mapping]) -> Mapping | None:
-    """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was tracked."""
-    checks = [(check["met"], test, check) for test in judged["tests"] for check in test["criteria"]]
-    for met, test, check in sorted(checks, key=lambda item: (item[0] is None, item[0] or False)):
-        valid = test["verdict"] in ("pass", "fail")
-        return {
-            **{key: check[key] for key in ("metric", "value", "min", "max")},
-            "test": test["test"],
-            "met": met if valid else None,
-            "valid": valid,
-        }
-    for test in tests:
-        for window in test["windows"]:
-            if window.get("average") is not None:
-                return {
-                    "test": test["test"],
-                    "metric": window["metric"],
-                    "value": window["average"],
-                    "min": None,
-                    "max": None,
-                    "met": None,
-                    "valid": test["verdict"] in ("pass", "fail"),
-                }
-    return None
+def _said(figure: Mapping) -> str:
+    ends = [f"{word} {units.show(figure['metric'], figure[end])}" for end, word in (("min", "at least"), ("max", "at most")) if figure[end] is not None]
+    return ", ".join([f"{'' if figure['valid'] else 'not valid · '}{figure['test']} {figure['metric']}", *ends])
 
 
-def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identity: Mapping) -> Mapping:
-    record = sources.records.get((judged["host"], judged["drive"], test["test"]))
-    spec = raw.tests.get(judged["drive"], {}).get(test["test"], {})
-    about = (sources.run.get("tests") or {}).get(test["test"]) or {}
-    result = {**test, "series": None, "windows": [], "record": record or {}, "source": spec.get("source") or about.get("source")}
-    result["description"] = about.get("description")
-    result["limits"] = [_limit(check) for check in test["criteria"]]
-    if record is None:
-        return dict(result, matrix=None, cells=[], latency=None, not_applicable=[], gap_s=None)
-    measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))
-    active_bytes = (identity.get("size_bytes") or 0) * (spec.get("active_range_pct") or 100) // 100
-    return dict(
-        result,
-        series=report_series.test_series(record, spec, about, measured, active_bytes or None),
-        windows=record.get("steady_state") or [],
-        matrix=matrix(spec.get("cells") or [], measured, about),
-        cells=_cells(spec.get("cells") or [], measured),
-        latency=_latency_table(test["metrics"]),
-        not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
-        gap_s=measured.largest_gap_s if measured else None,
-        samples=conditions.samples(measured.samples) if measured else None,
-        duration_s=duration_s(record.get("started"), record.get("finished")),
-    )
+def _first(row: Mapping) -> Mapping | None:
+    return next((outline for outline in row["outlines"] if outline["curves"]), None)
 
 
-def _limit(check: Mapping) -> Mapping:
-    divisor = units.unit(check["metric"])[1]
-    scaled = {name: check[name] / divisor if check[name] is not None else None for name in ("min", "max")}
-    return {"metric": check["metric"], "cell": check["cell"], **scaled}
-
-
-def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -> Mapping | None:
-    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, averaged over the window; None when it is no matrix.
-
-    Returns {metric, unit, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}]}.
-    """
-    by_place = {(cell["block_size_bytes"], cell["read_pct"]): cell["id"] for cell in cells}
-    sizes, mixes = sorted({size for size, _mix in by_place}, reverse=True), sorted({mix for _size, mix in by_place}, reverse=True)
-    if not measured or len(by_place) < len(cells) or len(sizes) < 2 or len(mixes) < 2:
-        return None
-    tracked = (about.get("tracked") or [{}])[0].get("metric") or "iops"
-    metric = next((name for name in ("bandwidth", "mean_latency_us") if tracked.endswith(name)), "iops")
-    unit, divisor = units.unit(metric)
-    averages = {entry["cell"]: (entry.get("metrics") or {}).get(metric) for entry in measured.averages}
-    known = [value for value in averages.values() if value and value > 0]
-    rows = []
-    for size in sizes:
-        values = [averages.get(by_place.get((size, mix), "")) for mix in mixes]
-        shown = [{"text": units.rounded(v / divisor) if v else "–", "heat": _heat(v, known)} for v in values]
-        rows.append({"block_size": report_series.block_size(size), "values": shown})
-    return {"metric": metric, "unit": unit, "mixes": [f"{mix}/{100 - mix}" for mix in mixes], "rows": rows} if known else None
-
-
-def _heat(value: float | None, known: list[float]) -> float | None:
-    if not value or value < 0:
-        return None
-    low, high = min(known), max(known)
-    return round(curves.log_share(value, low, high), 3)
-
-
-def _cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
-    """[{cell, figures: [texts of CELL_METRICS], steady: text}] averaged over the window."""
-    if not measured or len(measured.averages) < 2:
-        return []
-    order = {cell["id"]: position for position, cell in enumerate(specs)}
-    averages = sorted(measured.averages, key=lambda entry: order.get(entry["cell"], len(order)))
-    return [
-        {"cell": entry["cell"], "figures": [_shown(entry.get("metrics") or {}, name) for name in CELL_METRICS], "steady": _own_steadiness(entry)}
-        for entry in averages
-    ]
-
-
-def _own_steadiness(entry: Mapping) -> str:
-    """Whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where the test has no rule."""
-    found = entry.get("steady") or {}
-    if not found or found.get("steady"):
-        return "steady" if found else "–"
-    ratios = [f"{name} {found[key]:.0%}" for name, key in (("range", "range_ratio"), ("slope", "slope_ratio")) if found.get(key) is not None]
-    return " ".join(["not steady:", ", ".join(ratios)]) if ratios else "not steady"
-
-
-def _shown(metrics: Mapping, name: str) -> str:
-    value = metrics.get(name)
-    return units.rounded(value / units.unit(name)[1]) if isinstance(value, (int, float)) else "–"
-
-
-def _latency_table(metrics: Mapping) -> Mapping | None:
-    """{labels, shares, rows: [(direction, texts in µs, then in %)]} of the tracked cell."""
-    directions = [side for side in ("read", "write") if f"{side}_mean_latency_us" in metrics]
-    if not directions:
-        return None
-    names = ["mean", *report_series.percentile_names(metrics), "max"]
-    shares = report_series.share_names(metrics)
-    rows = [
-        (side, [_tail(metrics, f"{side}_{name}_latency_us") for name in names] + [_shown(metrics, f"{side}_{name}") for name in shares])
-        for side in directions
-    ]
-    labels = [name if name in ("mean", "max") else name[1:].replace("_", ".") + " %" for name in names]
-    return {"labels": labels, "shares": [report_series.share_label(name) for name in shares], "rows": rows}
-
-
-def _tail(metrics: Mapping, name: str) -> str:
-    """A latency as a text; of a percentile that cannot be known, why."""
-    short = histogram.too_few(name, metrics)
-    return f"too few: {short[0]:,} of {short[1]:,} I/Os" if short else _shown(metrics, name)
-
-
-def _host(sources: Sources, name: str) -> Mapping:
-    raw = sources.raw.get(name) or HostRaw({}, [], {}, {})
-    record = sources.hosts.get(name) or {}
-    outcomes = [setting.get("outcome") for setting in raw.settings]
-    left = [setting for setting in raw.settings if (setting.get("restored") or {}).get("outcome") == "failed"]
-    return {
-        "name": name,
-        "state": record.get("state") or "nothing collected",
-        "message": "; ".join(part for part in (record.get("message"), raw.problem) if part),
-        "facts": raw.facts,
-        "settings": raw.settings,
-        "changed": outcomes.count("changed"),
-        "not_restored": len(left),
-        "warnings": conditions.warnings(sources.run, name, None),
-        "journal": f"../raw/{quote(name, safe='')}/journal.jsonl" if raw.facts else None,
-    }
-
-
-def _sparklines(drives: list[Mapping]) -> None:
-    """Give each drive the small curve of its first test, all drawn to the same scale, so that a low one shows."""
-    series = {
-        drive["index"]: next((test["series"] for test in drive["tests"] if test["series"] and test["series"]["curves"]), None)
-        for drive in drives
-    }
-    drawn = [entry for entry in series.values() if entry]
+def _most(rows: list[Mapping]) -> dict[str, float]:
+    """The highest value of the small curves of each test: all are drawn to one scale, so that a low one shows."""
     most: dict[str, float] = {}
-    for entry in drawn:
-        values = [value for value in entry["curves"][0]["values"] if value is not None]
-        most[entry["test"]] = max([most.get(entry["test"], 0.0), *values])
-    for drive in drives:
-        entry = series[drive["index"]]
-        drive["sparkline"] = ""
-        if entry:
-            values = entry["curves"][0]["values"]
-            drive["sparkline"] = curves.sparkline(range(len(values)), values, len(values) - 1, most[entry["test"]])
+    for outline in filter(None, map(_first, rows)):
+        most[outline["test"]] = max([most.get(outline["test"], 0.0), *(value for value in outline["curves"][0]["values"] if value is not None)])
+    return most
 
 
-def _bars(drives: list[Mapping]) -> None:
-    """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the median of the others."""
-    most: dict[tuple[str, str], float] = {}
-    for drive in drives:
-        figure = drive["figure"]
-        if figure:
-            place = (figure["test"], figure["metric"])
-            most[place] = max(most.get(place, 0), figure["value"], figure["min"] or 0, figure["max"] or 0)
-    peers: dict[tuple[str, str, str], list[float]] = {}
-    for drive in drives:
-        if drive["figure"] and drive["figure"]["valid"]:
-            peers.setdefault(_peers(drive), []).append(drive["figure"]["value"])
-    for drive in drives:
-        figure = drive["figure"]
-        if figure:
-            known = sorted(peers.get(_peers(drive), []))
-            own = figure["value"] if figure["valid"] else None
-            middle = curves.median_without(known, own) if len(known) >= report_series.FEWEST_FOR_MEDIAN else 0
-            figure["off_median"] = figure["value"] / middle - 1 if middle else None
-            longest = most[(figure["test"], figure["metric"])] or 1
-            limit = figure["min"] if figure["min"] is not None else figure["max"]
-            figure["share_pct"] = round(100 * figure["value"] / longest, 1)
-            figure["limit_pct"] = round(100 * limit / longest, 1) if limit is not None else None
+def _spark(row: Mapping, most: t.Mapping[str, float]) -> str:
+    outline = _first(row)
+    values = outline["curves"][0]["values"] if outline else []
+    xs, ys = curves.thin(list(range(len(values))), values, SPARK_POINTS)
+    points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
+    if outline is None or len(points) < 2 or most[outline["test"]] <= 0:
+        return ""
+    return " ".join(f"{x / (len(values) - 1) * 96:.0f},{2 + 24 * (1 - y / most[outline['test']]):.0f}" for x, y in points)
 
 
-def _peers(drive: Mapping) -> tuple[str, str, str]:
-    return drive["figure"]["test"], drive["figure"]["metric"], drive["model"] or ""
-
-
-def duration_s(started: str | None, finished: str | None) -> float | None:
-    """Seconds between two times of records, or None."""
-    try:
-        begin, end = (datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")) for text in (started, finished))
-    except ValueError:
-        return None
-    return (end - begin).total_seconds()
+def _is_tracked(group: Mapping, run: Mapping) -> bool:
+    about_test = (run.get("tests") or {}).get(group["test"]) or {}
+    return any(group["metric"] == item.get("metric") for item in about_test.get("tracked") or [])

@@ -11,12 +11,11 @@ import typing as t
 from ...module_utils.measure import histogram
 from ..common import units
 from ..results import freshness
-from .curves import medians_without, phases, significant, thin
+from .curves import medians_without, phases, significant
 from .raw import CELL_SERIES, Measurement
 
 Mapping = t.Dict[str, t.Any]
 
-FLEET_POINTS = 40_000  # in one overlay chart, over all drives: more makes a browser slow
 MEDIAN_POINTS = 300
 FEWEST_FOR_MEDIAN = 3
 # Of fio's 64 bins for each power of two, so many make a bar: 16 bars, 4 % wide, are as fine as a screen shows.
@@ -25,35 +24,51 @@ _SHARE = re.compile(r"(?:read|write)_(within_\d+(?:us|ms)_pct)")
 _PERCENTILE = re.compile(r"(?:(read|write)_)?p(\d+(?:_\d+)?)_latency_us")
 
 
-def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None) -> Mapping:
-    """The drawable part of one test of one drive.
+def active_bytes(spec: Mapping, size_bytes: int | None) -> int | None:
+    """The ActiveRange of a test on a drive of so many bytes; None when the size is unknown."""
+    return (size_bytes or 0) * (spec.get("active_range_pct") or 100) // 100 or None
 
-    `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json.
-    Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds,
-    elapsed_s, multiples, curves, phases, latency, windows, percentiles, histogram, fill, convergence}.
+
+def outline(record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None) -> Mapping:
+    """What every drive of a fleet keeps of a test: the tracked curves.
+
+    `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json; `size_bytes`: of the
+    ActiveRange. Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds,
+    elapsed_s, multiples, curves}.
     """
-    windows = record.get("steady_state") or []
-    tracked = [(window["cell"], window["metric"]) for window in windows]
+    tracked = _tracked(record, measured)
     rounds = measured.rounds if measured else []
-    if not tracked and rounds:
-        tracked = list(rounds[0]["tracked"])
-    curves = [_curve(cell, metric, rounds, len({cell for cell, _metric in tracked}) > 1) for cell, metric in tracked]
-    numbers = [entry["round"] for entry in rounds]
-    first = windows[0] if windows else {}
-    inside = [numbers.index(number) for number in first.get("window_rounds") or [] if number in numbers]
-    steady = inside if first.get("steady") else []
-    cells = measured.cells if measured else {}
-    values = curves[0]["values"] if curves else []
     return {
         "test": record["test"],
         "from_fresh": not spec.get("precondition") and not freshness.why_not(record),
         "saturating": bool(spec or "precondition" in record) and not (spec.get("precondition") or record.get("precondition")),
         "median": None,
-        "rounds": numbers,
+        "rounds": [entry["round"] for entry in rounds],
         "elapsed_s": [significant(entry["elapsed_s"]) for entry in rounds],
         "multiples": [significant((entry["bytes_written"] or 0) / size_bytes) for entry in rounds] if size_bytes else [],
-        "curves": curves,
-        "phases": phases(values, steady),
+        "curves": [_curve(cell, metric, rounds, len({cell for cell, _metric in tracked}) > 1) for cell, metric in tracked],
+    }
+
+
+def _tracked(record: Mapping, measured: Measurement | None) -> list[tuple[str, str]]:
+    windows = record.get("steady_state") or []
+    rounds = measured.rounds if measured else []
+    tracked = [(window["cell"], window["metric"]) for window in windows]
+    return list(rounds[0]["tracked"]) if rounds and not tracked else tracked
+
+
+def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None) -> Mapping:
+    """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows, percentiles, histogram, fill, convergence."""
+    drawn = outline(record, spec, about, measured, size_bytes)
+    tracked, numbers = _tracked(record, measured), drawn["rounds"]
+    windows = record.get("steady_state") or []
+    first = windows[0] if windows else {}
+    inside = [numbers.index(number) for number in first.get("window_rounds") or [] if number in numbers]
+    cells = measured.cells if measured else {}
+    values = drawn["curves"][0]["values"] if drawn["curves"] else []
+    return {
+        **drawn,
+        "phases": phases(values, inside if first.get("steady") else []),
         "latency": _latency(cells, tracked, numbers),
         "windows": [_window(window, spec, about) for window in windows if window.get("window_values")],
         "percentiles": percentiles(record.get("metrics") or {}),
@@ -202,44 +217,6 @@ def _convergence(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, 
 def block_size(size_bytes: int) -> str:
     """As the PTS writes it: 0.5 KiB, 4 KiB, 1024 KiB."""
     return f"{size_bytes / 1024:g} KiB"
-
-
-def fleet_charts(entries: list[Mapping]) -> list[Mapping]:
-    """One overlay for each test: every drive's tracked curve, thinned so that the chart stays quick.
-
-    `entries`: [{label, verdict, model, limit: {min, max}, title, series: test_series(…)}]. Returns [{test, title, metric, unit,
-    limits, saturating, thinned, curves: [{label, verdict, elapsed_s, multiples, rounds, values}]}].
-    """
-    charts: dict[str, Mapping] = {}
-    drawn = [entry for entry in entries if entry["series"]["curves"]]
-    for entry in drawn:
-        series = entry["series"]
-        first = series["curves"][0]
-        chart = charts.setdefault(
-            series["test"],
-            {
-                "test": series["test"],
-                "title": entry["title"],
-                "metric": first["metric"],
-                "unit": first["unit"],
-                "saturating": series["saturating"],
-                "limits": [],
-                "thinned": False,
-                "curves": [],
-            },
-        )
-        if first["metric"] != chart["metric"]:
-            continue
-        chart["limits"] += [limit for limit in entry["limits"] if limit not in chart["limits"]]
-        most = max(60, FLEET_POINTS // len(drawn))
-        chart["thinned"] = chart["thinned"] or len(first["values"]) > most
-        indexes, values = thin(list(range(len(first["values"]))), first["values"], most)
-        curve = {name: [series[name][int(i or 0)] for i in indexes] for name in ("elapsed_s", "multiples", "rounds") if series[name]}
-        chart["curves"].append(dict(curve, label=entry["label"], verdict=entry["verdict"], drive=entry["drive"], values=values))
-    # What must be seen is drawn last, on top.
-    for chart in charts.values():
-        chart["curves"].sort(key=lambda curve: curve["verdict"] != "pass")
-    return list(charts.values())
 
 
 def medians(entries: list[Mapping]) -> None:

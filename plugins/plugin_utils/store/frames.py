@@ -37,12 +37,13 @@ def long(
     rounds: bool = True,
     valid: bool = False,
     columns: t.Sequence[str] = LONG,
+    serials: t.Sequence[str] | None = None,
 ) -> pandas.DataFrame:
     """Every figure of the store, one a row, in the columns LONG.
 
-    url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; None takes all. rounds: with what was tracked
-    round by round; without, only what counts: a test's figures and its cells', averaged over the steady window. valid: only of measurements that count (pass, fail). columns: those of LONG to read;
-    of many runs each costs two to eight bytes a row.
+    url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of drives; None takes all.
+    rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged over the steady window.
+    valid: only of measurements that count (pass, fail). columns: those of LONG to read; of many runs each costs two to eight bytes a row.
     Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit that `unit` names
     (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place. Raises StoreError.
     """
@@ -51,7 +52,13 @@ def long(
         raise StoreError(lacks[0])
     with opened(url) as store:
         layouts = _layouts(store, metrics, rounds)
-        return _Long(layouts, columns).read(store, _measurements(runs, tests, valid))
+        return _Long(layouts, columns).read(store, _measurements(runs, tests, serials, valid))
+
+
+def started(url: str) -> dict[str, str]:
+    """When each run of the store began, by its id; "" where nobody knows. Raises StoreError."""
+    with opened(url) as store, store.reading() as connection:
+        return {run_id: at or "" for run_id, at in connection.execute(sa.select(tables().run.c.run_id, tables().run.c.started))}
 
 
 def wide(table: pandas.DataFrame) -> pandas.DataFrame:
@@ -107,7 +114,7 @@ def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _La
     return _Layouts(by_key, list(cells), list(names))
 
 
-def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, valid: bool) -> t.Any:
+def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool) -> t.Any:
     """The query: a row for each measurement."""
     run, host, drive, test, part, campaign, measurement = (
         getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
@@ -115,13 +122,15 @@ def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, v
     joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(part, campaign.c.part_id == part.c.id)
     joined = joined.join(run, part.c.run_id == run.c.id).join(host, part.c.host_id == host.c.id).join(test, measurement.c.test_id == test.c.id)
     joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
+    serial = sa.func.coalesce(drive.c.serial, campaign.c.label)
     query = sa.select(
-        measurement.c.layout_id, measurement.c.figures, run.c.run_id, host.c.name, sa.func.coalesce(drive.c.serial, campaign.c.label), drive.c.model,
+        measurement.c.layout_id, measurement.c.figures, run.c.run_id, host.c.name, serial, drive.c.model,
         campaign.c.firmware, campaign.c.link, test.c.name, campaign.c.capacity_bytes,
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
     query = query.where(measurement.c.verdict.in_(COUNTING)) if valid else query
+    query = query if serials is None else query.where(serial.in_(list(serials)))
     return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
 
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import curves as report_curves
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import names, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import series as report_series
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
@@ -48,6 +49,18 @@ def made(run_dir, **options):
 
 def page(run_dir):
     return (run_dir / "report" / "index.html").read_text()
+
+
+def drive_page(run_dir, host, drive):
+    return (run_dir / "report" / names.drive_page(host, drive)).read_text()
+
+
+def host_page(run_dir, host):
+    return (run_dir / "report" / names.host_page(host)).read_text()
+
+
+def all_pages(run_dir):
+    return [path.read_text() for path in sorted((run_dir / "report").rglob("*.html"))]
 
 
 def embedded(html, name):
@@ -139,6 +152,7 @@ def test_only_a_verified_purge_of_the_pts_is_called_write_saturation(tmp_path, p
             record["purge"] = None if purge is None else {**record["purge"], **purge}
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     made(run_dir)
+    assert ("Write saturation" in drive_page(run_dir, "server-1", "SIM0001")) == fresh
     assert ("Write saturation" in page(run_dir)) == fresh
     tests = [test for drive in json.loads((run_dir / "report" / "summary.json").read_text())["drives"] for test in drive["tests"]]
     assert {(test["from_fresh"], "Write saturation" in test["title"]) for test in tests} == {(fresh, fresh)}
@@ -214,17 +228,45 @@ def test_a_damaged_line_is_said_on_the_page(mixed):
     assert "1 unreadable line of results.jsonl" in page(mixed)
 
 
-def test_what_hosts_say_is_text_only(tmp_path):
-    drive = generator.Drive("server-4", "=cmd|'/c calc'!A0", EVIL, 90_000, 40_000, "steady")
-    run_dir = generator.make(tmp_path, [*generator.DEMO, drive], unreachable=[(EVIL, EVIL)])
-    made(run_dir)
-    html = page(run_dir)
-    assert "<img src=x" not in html and "</script><script>throw" not in html
-    scripts = re.findall(r"<script[^>]*>", html)
-    assert len(scripts) == html.count("</script>") == 3 + 5
-    assert embedded(html, "data-0")["model"] in (EVIL, generator.MODEL, "")
+@pytest.mark.parametrize("evil", [EVIL, "\u2028throw 3\u2029", "{{ 7 * 7 }}", "'\"><svg onload=throw(4)>", "-->]]><!--", "</style>", "javascript:throw(5)"])
+def test_what_hosts_say_is_text_only(tmp_path, evil):
+    drive = generator.Drive("server-4", "=cmd|'/c calc'!A0", evil, 90_000, 40_000, "steady")
+    run_dir = generator.make(tmp_path, [*generator.DEMO, drive], unreachable=[(evil, evil)])
+    build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="*"))
+    pages = all_pages(run_dir)
+    assert len(pages) == 1 + 5 + 5 + 1
+    for html in pages:
+        for tag in ("<img", "<svg onload", "<!--"):
+            assert tag not in html
+        assert not any(separator in script for script in re.findall(r"<script.*?</script>", html, re.DOTALL) for separator in "\u2028\u2029")
+        # Every script is one of ours, and every one ends where it was meant to.
+        opened = re.findall(r"<script([^>]*)>", html)
+        assert len(opened) == html.count("</script>") <= 3 and html.count("</style>") <= 1
+        assert set(opened) <= {"", *(f' type="application/json" id="{name}-data"' for name in ("drive", "fleet")), *SCRIPTS}
+        assert not re.search(r'(?:href|src)="javascript', html)
+    data = embedded(page(run_dir), "fleet-data")
+    # The gate shows separators of lines as what they are.
+    shown = evil.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    assert shown in data["models"] and evil in [host[0] for host in data["hosts"]] and "49" not in data["models"]
+    assert embedded(drive_page(run_dir, drive.host, drive.serial), "drive-data")["model"] == shown
     rows = list(csv.DictReader((run_dir / "report" / "results.csv").open(newline="")))
     assert rows[3]["drive"] == "'" + drive.serial
+
+
+SCRIPTS = {f' src="{up}{name}" defer' for up in ("", "../") for name in ("plotly.min.js", "pages.js")}
+
+
+@pytest.mark.parametrize("text", ["</script>", "\u2028", "\u2029", "<!--", "&amp;", "\ud800", "é", '"', "\\"])
+def test_data_for_scripts_holds_every_text_and_ends_no_script(text):
+    shown = render.script_data({"key": text})
+    assert not re.search("[<>&\u2028\u2029\ud800]", shown) and json.loads(shown) == {"key": text}
+
+
+def test_pages_have_path_safe_names_that_differ(tmp_path):
+    given = ["a/b", "a_b", "A_b", "..", "../../etc/passwd", "x" * 255, "", "a\0b", "é", ".hidden"]
+    found = [names.host_page(name) for name in given] + [names.drive_page("h", name) for name in given] + [names.supplier_page(name) for name in given]
+    assert len({name.lower() for name in found}) == len(found)
+    assert all(re.fullmatch(r"(?:hosts/|drives/|supplier-)[A-Za-z0-9_-][A-Za-z0-9._-]{0,180}\.html", name) for name in found)
 
 
 def test_characters_that_xml_cannot_hold(tmp_path):
@@ -243,8 +285,7 @@ def test_a_host_name_does_not_lead_out_of_the_run(tmp_path):
 def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     run_dir = generator.make(tmp_path)
     made(run_dir)
-    html = page(run_dir)
-    worn = embedded(html, "data-0")
+    worn = embedded(drive_page(run_dir, "server-3", "SIM0003"), "drive-data")
     series = worn["tests"][0]
     assert worn["verdict"] == "fail" and worn["limits"][0][0]["min"] == 35_000
     assert len(series["rounds"]) == len(series["multiples"]) == len(series["curves"][0]["values"]) == 60
@@ -253,22 +294,23 @@ def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     window = series["windows"][0]
     assert (window["range_limit"], window["slope_limit"], len(window["values"])) == (0.2, 0.1, 5)
     assert [point[0] for point in series["percentiles"][0]["points"]] == ["50", "99", "99.9", "99.99", "99.999", "max"]
-    fleet = embedded(html, "fleet-data")
-    assert [curve["verdict"] for curve in fleet["charts"][0]["curves"]] == ["pass", "pass", "fail"]
-    assert set(fleet) == {"charts"} and series["median"]["count"] == 2
-    healthy = embedded(html, "data-1")["tests"][0], embedded(html, "data-2")["tests"][0]
+    assert series["median"]["count"] == 2
+    # On the fleet's page one line a drive, the worst last and so on top.
+    assert re.findall(r'<polyline class="(\w+)', page(run_dir)) == ["pass", "pass", "fail"]
+    healthy = [embedded(drive_page(run_dir, f"server-{n}", f"SIM000{n}"), "drive-data")["tests"][0] for n in (1, 2)]
     # Of two others the median lies half way between them; the worn drive is not among its own.
     middle = sum(test["curves"][0]["values"][59] for test in healthy) / 2
     assert series["median"]["values"][-1] == pytest.approx(middle, rel=1e-3)
 
 
-def test_the_page_has_the_matrix_and_the_cells_that_do_not_apply(mixed):
+def test_the_pages_have_the_matrix_and_the_cells_that_do_not_apply(mixed):
     made(mixed)
-    html = page(mixed)
-    assert html.count('class="matrix"') == 4
+    html = drive_page(mixed, "server-1", "SIM0001")
+    assert html.count('class="matrix"') == 1
     assert "0.5 KiB is below the logical block" in html
     assert "class not_pts" in html and "remainder of 90,112 B" in html
-    assert "connection timed out" in html and "scaling_governor" in html
+    assert "connection timed out" in page(mixed) and "connection timed out" in host_page(mixed, "server-9")
+    assert "scaling_governor" in host_page(mixed, "server-1")
 
 
 def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
@@ -280,7 +322,8 @@ def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
     broken["metrics"]["write_p99_latency_us"] = float("nan")
     store.append(str(mixed / "results.jsonl"), [broken])
     made(mixed)
-    embedded_texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page(mixed), re.DOTALL)
+    embedded_texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', "".join(all_pages(mixed)), re.DOTALL)
+    assert len(embedded_texts) == 1 + 5
     for text in [*embedded_texts, (mixed / "report" / "summary.json").read_text()]:
         json.loads(text, parse_constant=pytest.fail)
 
@@ -338,7 +381,7 @@ def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
     drives = [generator.Drive("h", f"S{n}", generator.MODEL, 90_000, iops, "steady") for n, iops in enumerate((40_000, 20_000, 10_000))]
     run_dir = generator.make(tmp_path, drives)
     made(run_dir)
-    said = re.findall(r"([0-9.]+) % (above|below) the median of the others of its model", page(run_dir))
+    said = re.findall(r"([0-9.]+) % (above|below) the median of the others of its model", "".join(all_pages(run_dir)))
     # Against 15,000, 25,000 and 30,000, within noise.
     assert sorted((round(float(figure), -1), side) for figure, side in said) == [(20, "below"), (70, "below"), (160, "above")]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, conditions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, conditions, names
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 EVIL = "</script><script>throw 1</script>"
@@ -60,7 +60,8 @@ def test_the_page_shows_the_warnings_of_host_and_drive_and_the_samples(tmp_path)
         for second in (1, 2):
             out.write(json.dumps({**measured, **sample(second), "event": "sample"}) + "\n")
     build.make(str(folder.parent), folder.name)
-    page = (folder / "report" / "index.html").read_text()
+    of_host = (folder / "report" / names.host_page("server-1")).read_text()
+    page = of_host + (folder / "report" / names.drive_page("server-1", "SIM0001")).read_text()
     assert EVIL not in page and "<code>cpufreq</code> no driver &lt;/script&gt;" in page and "To put it right: do it" in page
     assert page.count("<code>health</code> <code>wear</code> unreadable <span>To put it right: do it</span></li>") == 1 and "let pass" not in page
     assert "<dt>Samples</dt><dd>2: 35 to 36 °C" in page and page.count("<dt>Samples</dt>") == 1

@@ -180,7 +180,11 @@ def test_verdict_and_its_reason(records, verdict, reason):
             "error",
             "criterion write_p99_latency_us max 0.8: max: 0.8 µs is less than any drive takes; latencies are in µs (2 ms: 2000)",
         ),
-        ({"metric": "write_p99_latency_ms", "max": 2}, "error", "criterion write_p99_latency_ms max 2 has no figure to be held against: wsat gave no write_p99_latency_ms"),
+        (
+            {"metric": "write_p99_latency_ms", "max": 2},
+            "error",
+            "criterion write_p99_latency_ms max 2 has no figure to be held against: wsat gave no write_p99_latency_ms",
+        ),
         ({"metric": "write_iops", "min": 800}, "pass", None),
         ({"metric": "write_iops", "max": 800}, "pass", None),
         ({"metric": "write_iops", "min": 800.0000001}, "fail", None),

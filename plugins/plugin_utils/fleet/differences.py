@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host has otherwise than its peers, from their snapshots. Pure, standard library only."""
+
+from __future__ import annotations
+
+import typing as t
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def told(mine: t.Mapping[str, str], rest: t.Sequence[t.Mapping[str, str]]) -> list[str]:
+    """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". All of them as `flat` makes them."""
+    found = []
+    for key in sorted({key for each in (mine, *rest) for key in each}) if mine and rest else ():
+        counts: dict[str | None, int] = {}
+        for each in rest:
+            counts[each.get(key)] = counts.get(each.get(key), 0) + 1
+        most = max(counts, key=lambda value: counts[value])
+        if mine.get(key) != most and 2 * counts[most] > len(rest):
+            found.append(f"{key}: {_said(mine.get(key))} where {counts[most]} of {len(rest)} others have {_said(most)}")
+    return found
+
+
+def flat(snapshot: Mapping) -> dict[str, str]:
+    """A snapshot (run/summary.py brief) as texts by name; of the kernel's command line each argument that is not of this machine alone."""
+    flat = {}
+    for key, value in snapshot.items():
+        if key == "tools" and isinstance(value, t.Mapping):
+            flat.update({f"tool {name}": str(version) for name, version in value.items() if version})
+        elif key == "command_line" and value:
+            words = [word for word in str(value).split() if not word.startswith(("root=", "BOOT_IMAGE=", "initrd=", "resume=")) and "UUID" not in word]
+            flat.update({f"kernel argument {word.partition('=')[0]}": word.partition("=")[2] or "set" for word in words})
+        elif key == "memory_bytes" and isinstance(value, (int, float)):
+            # The kernel keeps a little of it, more or less.
+            flat["memory"] = f"{float(f'{value / 2**30:.2g}'):g} GiB"
+        elif isinstance(value, (str, int, float)) and value != "":
+            flat[key] = str(value)
+    return flat
+
+
+def _said(value: str | None) -> str:
+    return "none" if value is None else value

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The view of one drive's page: its tests, figures, reasons, conditions, files. Pure; nothing is escaped here, the templates do that."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ..common import units
+from . import conditions, derived, tables
+from . import series as report_series
+from .raw import HostRaw
+from .sources import Sources
+
+Mapping = t.Dict[str, t.Any]
+
+
+def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
+    """A row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path, size_bytes, identity, warnings, tests."""
+    key = (judged["host"], judged["drive"])
+    record = sources.drives.get(key, {})
+    identity = record.get("identity") or {}
+    raw = sources.raw(judged["host"])
+    found = sources.derived.get(key, {})
+    tests = [{**_test(sources, raw, judged, test, identity), **derived.lines(found.get(test["test"], {}))} for test in judged["tests"]]
+    for test in tests:
+        if test["series"]:
+            test["series"]["median"] = sources.outlines.get(key, {}).get(test["test"], {}).get("median")
+    return {
+        **row,
+        "path": record.get("path"),
+        "size_bytes": identity.get("size_bytes"),
+        "identity": [(name, value) for name, value in sorted(identity.items()) if isinstance(value, (str, int, float)) and value != ""],
+        "warnings": conditions.warnings(sources.run, *key),
+        "tests": tests,
+    }
+
+
+def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identity: Mapping) -> Mapping:
+    record = sources.tests.get((judged["host"], judged["drive"]), {}).get(test["test"])
+    spec = raw.tests.get(judged["drive"], {}).get(test["test"], {})
+    about = (sources.run.get("tests") or {}).get(test["test"]) or {}
+    result = {**test, "series": None, "windows": [], "record": record or {}, "source": spec.get("source") or about.get("source")}
+    result["description"] = about.get("description")
+    result["limits"] = [_limit(check) for check in test["criteria"]]
+    if record is None:
+        return dict(result, matrix=None, cells=[], latency=None, not_applicable=[], gap_s=None)
+    measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))
+    active_bytes = report_series.active_bytes(spec, identity.get("size_bytes"))
+    return dict(
+        result,
+        series=report_series.test_series(record, spec, about, measured, active_bytes),
+        windows=record.get("steady_state") or [],
+        matrix=tables.matrix(spec.get("cells") or [], measured, about),
+        cells=tables.cells(spec.get("cells") or [], measured),
+        latency=tables.latency_table(test["metrics"]),
+        not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
+        gap_s=measured.largest_gap_s if measured else None,
+        samples=conditions.samples(measured.samples) if measured else None,
+        duration_s=duration_s(record.get("started"), record.get("finished")),
+    )
+
+
+def _limit(check: Mapping) -> Mapping:
+    divisor = units.unit(check["metric"])[1]
+    scaled = {name: check[name] / divisor if check[name] is not None else None for name in ("min", "max")}
+    return {"metric": check["metric"], "cell": check["cell"], **scaled}
+
+
+def duration_s(started: str | None, finished: str | None) -> float | None:
+    """Seconds between two times of records, or None."""
+    try:
+        begin, end = (datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")) for text in (started, finished))
+    except ValueError:
+        return None
+    return (end - begin).total_seconds()

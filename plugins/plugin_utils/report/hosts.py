@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The view of one host's page: what it is, what it has otherwise than its peers, its drives, settings and warnings.
+
+Pure; nothing is escaped here, the templates do that.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from urllib.parse import quote
+
+from ..fleet import differences
+from . import conditions, names
+from .sources import NO_RAW, Sources, racks
+
+Mapping = t.Dict[str, t.Any]
+
+
+class Peers:
+    """The snapshots of all hosts, to tell what one has otherwise than most of the others that have drives of its models."""
+
+    def __init__(self, sources: Sources, rows: list[Mapping]) -> None:
+        self._models: dict[str, set[str]] = {}
+        for row in rows:
+            self._models.setdefault(row["host"], set()).add(row["model"] or "")
+        self._snapshots = {name: differences.flat(record.get("snapshot") or {}) for name, record in sources.hosts.items()}
+
+    def differs(self, host: str) -> list[str]:
+        """As fleet/differences.py says it; nothing where the host has no snapshot, or no peer."""
+        mine = self._models.get(host, set())
+        others = [name for name, models in self._models.items() if name != host and models & mine]
+        return differences.told(self._snapshots.get(host, {}), [self._snapshots[name] for name in others if self._snapshots.get(name)])
+
+
+def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t.Container[str]) -> Mapping:
+    """{name, rack, state, message, facts, settings, changed, not_restored, warnings, journal, differs, low, drives: rows of its own}."""
+    raw = sources.raw(name) or NO_RAW
+    record = sources.hosts.get(name) or {}
+    outcomes = [setting.get("outcome") for setting in raw.settings]
+    left = [setting for setting in raw.settings if (setting.get("restored") or {}).get("outcome") == "failed"]
+    return {
+        "name": name,
+        "rack": racks(sources.run).get(name, ""),
+        "state": record.get("state") or "nothing collected",
+        "message": "; ".join(part for part in (record.get("message"), raw.problem) if part),
+        "facts": raw.facts,
+        "settings": raw.settings,
+        "changed": outcomes.count("changed"),
+        "not_restored": len(left),
+        "warnings": conditions.warnings(sources.run, name, None),
+        "journal": f"../../raw/{quote(name, safe='')}/journal.jsonl" if raw.facts else None,
+        "differs": peers.differs(name),
+        "low": next((entry for entry in sources.fleet.get("low_hosts") or [] if entry["host"] == name), None),
+        "drives": [{**row, "href": f"../{row['page']}" if row["page"] in made else ""} for row in rows if row["host"] == name],
+        "page": names.host_page(name),
+    }

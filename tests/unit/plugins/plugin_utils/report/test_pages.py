@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet's page, the pages that a report has, a supplier's page, and the one copy of plotly, from constructed fleets."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import assets, build, distributions, names, pages
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import drive_history
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
+
+
+@pytest.fixture(name="index", scope="module")
+def fixture_index(tmp_path_factory):
+    """Six hosts of four drives: S1-2 is bad, h4 is slow as a whole and has another BIOS."""
+    return fleets.page(tmp_path_factory.mktemp("fleet"))
+
+
+def data_of(index):
+    return json.loads(re.search(r'id="fleet-data">(.*?)</script>', index.read_text(), re.DOTALL).group(1))
+
+
+def test_what_is_wrong_comes_first(index):
+    html = index.read_text()
+    assert "Of 24 drives, 1 failed, 23 passed. Host h4 is slow as a whole, 1 drive stands out from its peers." in html
+    assert "bios: AMI 2.4 where 5 of 5 others have AMI 2.6" in html and "It is the drive, not the host." in html
+    drives = data_of(index)["drives"]
+    assert [drive[2] for drive in drives[:5]][0] == "S1-2" and {drive[2][:2] for drive in drives[1:5]} == {"S4"}
+    assert "plotly" not in html
+
+
+def test_the_map_has_a_level_for_each_drive(index):
+    data = data_of(index)
+    (figure,) = [each for each in data["heat"] if each["metric"] == "write_iops"]
+    middle = ord("A") + distributions.HEAT_STEPS
+    levels = [ord(level) - middle for level in figure["levels"]]
+    assert len(levels) == len(data["drives"]) == 24
+    # 40 % worse is beyond the scale, 20 % is 8 steps of 2.5 %.
+    assert levels[0] == distributions.HEAT_STEPS and all(7 <= level <= 9 for level in levels[1:5]) and all(abs(level) <= 1 for level in levels[5:])
+
+
+def test_every_figure_of_a_group_has_its_distribution_and_names_who_stands_out(index):
+    html = index.read_text()
+    assert html.count('<svg class="strip"') == 4
+    assert html.count('<circle class="outlier"') >= 1 and "h1 S1-2: " in html
+    assert re.search(r'aria-label="write_iops of 24 drives, [0-9,]+ IOPS to [0-9,]+ IOPS; 1 outlier"', html)
+
+
+def test_racks_come_from_the_inventory(index):
+    data = data_of(index)
+    assert data["racks"] == ["A", "B", "C"] and [data["racks"][host[2]] for host in data["hosts"]][:1] == ["A"]
+
+
+def test_the_page_of_a_drive_and_of_its_host_lead_to_each_other(index):
+    drive = (index.parent / names.drive_page("h1", "S1-2")).read_text()
+    host = (index.parent / names.host_page("h4")).read_text()
+    assert f'href="../{names.host_page("h1")}"' in drive and "It is the drive, not the host" in drive
+    assert f'href="../{names.drive_page("h4", "S4-0")}"' in host and "Slow as a whole" in host and "AMI 2.4 where 5 of 5" in host
+
+
+def test_every_link_leads_somewhere(tmp_path):
+    run_dir = generator.make(tmp_path, tests=("wsat", "iops"), unreachable=[("no such/host?#", "d%41")])
+    raw = run_dir / "raw" / "server-1" / "raw" / "SIM0001"
+    raw.mkdir(parents=True)
+    (raw / "wsat-1-0001-rand.json.gz").write_bytes(b"")
+    build.make(str(tmp_path), run_dir.name)
+    from urllib.parse import unquote
+
+    seen = 0
+    for page in (run_dir / "report").rglob("*.html"):
+        for href in re.findall(r'(?:href|src)="([^"#]+)"', page.read_text()):
+            if not href.startswith("data:"):
+                seen += 1
+                assert (page.parent / unquote(href)).resolve().exists(), (page.name, href)
+    assert seen > 40 and "wsat-1-0001-rand.json.gz" in (run_dir / "report" / names.drive_page("server-1", "SIM0001")).read_text()
+
+
+@pytest.mark.parametrize(
+    "count, asked, before, expected",
+    [
+        (3, [], set(), ["bad", "d1", "d2"]),
+        (300, [], set(), ["bad"]),
+        (300, ["d7", "h29*"], set(), ["bad", "d7", "d29", *[f"d{n}" for n in range(290, 300)]]),
+        (300, [], {"d9"}, ["bad", "d9"]),
+    ],
+)
+def test_which_drives_of_a_large_fleet_have_a_page(tmp_path, count, asked, before, expected):
+    given = [{"host": f"h{n}", "drive": f"d{n}", "serial": f"S{n}", "verdict": "pass", "outliers": [], "low": None} for n in range(1, count)]
+    given = [{"host": "h0", "drive": "bad", "serial": None, "verdict": "fail", "outliers": [], "low": None}, *given]
+    rows = [{**row, "page": names.drive_page(row["host"], row["drive"])} for row in given]
+    for drive in before:
+        path = tmp_path / next(row["page"] for row in rows if row["drive"] == drive)
+        path.parent.mkdir()
+        path.write_text("")
+    assert [row["drive"] for row in pages.chosen(rows, asked, str(tmp_path))] == expected
+
+
+def test_a_suppliers_page_tells_nothing_of_other_models(tmp_path):
+    drives = [*generator.DEMO, generator.Drive("other-1", "OTHER1", "RIVAL 9000", 80_000, 20_000, "steady")]
+    criteria = [{"test": "wsat", "metric": "write_iops", "min": least, "model": model} for least, model in ((35_000, "SIM*"), (12_345, "RIVAL*"))]
+    run_dir = generator.make(tmp_path, drives, ("wsat", "iops"), criteria=criteria)
+    build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="SIM*"))
+    html = (run_dir / "report" / names.supplier_page("SIM*")).read_text()
+    assert not re.search("RIVAL|other-1|OTHER1|12,?345", html)
+    assert "Of 3 drives, 1 failed, 2 passed." in html and "SIM0003" in html and "class not_pts" in html
+    # Printed as it is: pictures, no script.
+    assert html.count('<svg class="lines"') >= 3 * 2 and "<script" not in html
+    with pytest.raises(build.ReportError, match="no drive of the run is of a model like 'NONE'; there are: RIVAL 9000, SIM SSD 5300"):
+        build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="NONE"))
+
+
+def test_plotly_is_there_once_for_all_runs(tmp_path):
+    first, second = (generator.make(tmp_path / name) for name in "ab")
+    runs = tmp_path / "runs"
+    for number, run_dir in enumerate((first, second)):
+        shutil.move(run_dir, runs / str(number))
+        (runs / str(number) / "report").mkdir()
+        assert assets.put(str(runs), str(runs / str(number) / "report")) is True
+        assert assets.put(str(runs), str(runs / str(number) / "report")) is False
+    assert len({os.stat(path).st_ino for path in runs.rglob("plotly*.js")}) == 1 and len(list(runs.rglob("plotly*.js"))) == 3
+    assert [path.name for path in (runs / "0" / "report").iterdir()] == [assets.NAME]
+
+
+def test_without_hard_links_every_run_has_a_copy(tmp_path, monkeypatch):
+    def refused(*_names):
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refused)
+    assert assets.put(str(tmp_path), str(tmp_path)) is True and assets.put(str(tmp_path), str(tmp_path)) is False
+    assert (tmp_path / assets.NAME).read_text() == assets.script()
+
+
+def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
+    """From the reports of earlier runs; from the store: tests/unit/plugins/plugin_utils/store/test_drive_history.py."""
+    for day, speed in ((20, 1.0), (21, 0.5), (22, 0.25)):
+        run, records = fleets.fleet(1, 2, noise=0, low={0: speed}, run_id=f"202611{day}T010000Z-qualify")
+        folder = fleets.write(tmp_path, {**run, "started": f"2026-11-{day}T01:00:00Z"}, records)
+        past = functools.partial(drive_history.of_drives, str(tmp_path), "none")
+        build.make(str(tmp_path), folder.name, asked=build.Asked(history=past))
+    html = (folder / "report" / names.drive_page("h0", "S0-0")).read_text()
+    rows = re.findall(r'<tr><th scope="row">.*?(202611\d\d).*?</th>.*?<td data-v="[^"]*">([^<]*)</td><td data-v="[^"]*">([^<]*)</td></tr>', html)
+    assert rows == [("20261122", "25,000 IOPS", "−50 %"), ("20261121", "50,000 IOPS", "−50 %"), ("20261120", "100,000 IOPS", "–")]
+    # An earlier run's page does not learn of later ones.
+    first = pathlib.Path(tmp_path / "20261120T010000Z-qualify")
+    build.make(str(tmp_path), first.name, asked=build.Asked(history=past))
+    assert "Over the runs" not in (first / "report" / names.drive_page("h0", "S0-0")).read_text()
