@@ -27,9 +27,11 @@ class ReportError(Exception):
 
 
 class Asked(t.NamedTuple):
-    """What a report has beyond what it always has. drives: shell patterns of the drives of a large fleet that get a page. supplier_model: shell pattern of
-    the models of a supplier's page, "" for none. history: what drives did in earlier
-    runs."""
+    """What a report has beyond what it always has.
+
+    drives: shell patterns of the drives of a large fleet that get a page. supplier_model: shell pattern of the models of a supplier's page, ""
+    for none. history: what drives did in earlier runs.
+    """
 
     drives: t.Sequence[str] = ()
     supplier_model: str = ""
@@ -106,7 +108,7 @@ def _known(results_dir: str) -> str:
     return ", ".join(names[-10:]) or "none"
 
 
-def files(sources: Sources, run_dir: str, against: judging.Against = judging.Against(), asked: Asked = Asked()) -> t.Iterator[tuple[str, str]]:
+def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[tuple[str, str]]:
     """The report's files, (name, text); index.html last, so that whoever sees it finds the others."""
     rows = drive_rows.rows(sources)
     shown = pages.chosen(rows, asked.drives, os.path.join(run_dir, "report"))

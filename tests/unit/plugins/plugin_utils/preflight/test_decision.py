@@ -273,7 +273,7 @@ def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path
     assert [entry["engine"] for entry in decision.record["asked"]] == ["libaio"]
     path.write_text("model: M*")
     found = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")])).findings
-    assert any("m.yml: criteria: is missing" in text for text in found) and any("m.yml: source: is missing" in text for text in found)
+    assert any("m.yml (model M*): criteria: is missing" in text for text in found) and any("m.yml (model M*): source: is missing" in text for text in found)
 
 
 def test_a_relative_criterion_needs_packages_that_preflight_asks_for(fleet, monkeypatch):
