@@ -61,7 +61,7 @@ def _measured(run: Mapping, tests: Mapping, drives: Mapping, read: t.Callable[[s
         for name, record in records.items():
             measured = host.measurements.get((key[1], name, record.get("attempt", 1)))
             record["cells"] = measured.averages if measured else []
-            record["proof"] = measured.proof if measured else proof.Proof({}, {}, None)
+            record["proof"] = proof.of(record, measured.proof if measured else None)
             spec = host.tests.get(key[1], {}).get(name, {})
             # Most hosts have the same plan: it is kept once.
             specs.setdefault(key, {})[name] = alike.setdefault(json.dumps(spec, sort_keys=True), spec)

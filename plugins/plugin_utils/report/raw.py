@@ -12,7 +12,6 @@ import typing as t
 from ..common import units
 from ..gate import journal
 from ..results import proof
-from ...module_utils.measure import causes
 from ...module_utils.run import summary
 
 Mapping = t.Dict[str, t.Any]
@@ -95,7 +94,7 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
     settings: dict[tuple[t.Any, t.Any], Mapping] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
-    tests = _tests(journal.plan(os.path.join(folder, "plan.json"), problems))
+    tests = tests_of(journal.plan(os.path.join(folder, "plan.json"), problems))
     for event in journal.events(os.path.join(folder, "journal.jsonl"), problems):
         kind = event["event"]
         if kind == "job_started":
@@ -107,20 +106,9 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
         else:
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements:
-                measurements[place].proof = _proof(run or {}, host, tests.get(event["drive"], {}).get(event["test"]) or {}, *place[:2])
+                measurements[place].proof = proof.begin(run or {}, host, *place[:2], tests.get(place[0], {}).get(place[1]) or {})
             measurements[place].take(event)
     return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
-
-
-def _proof(run: Mapping, host: str, spec: Mapping, drive: str, test: str) -> proof.Proof:
-    """spec: the test as the host had it; what it is held to is the controller's own."""
-    asked = next((entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)), {})
-    limits = asked.get("validity_limits")
-    cells = {cell["id"]: cell for cell in spec.get("cells") or []}
-    about = (run.get("tests") or {}).get(test) or {}
-    set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in causes.Limits._fields}
-    known = None if limits is None else causes.Limits(**set_here)
-    return proof.Proof(cells, about, known, run.get("unknown_causes") == "spoil")
 
 
 def _host_facts(short: Mapping) -> Mapping:
@@ -144,7 +132,8 @@ def _grouped(settings: list[Mapping]) -> list[Mapping]:
     ]
 
 
-def _tests(plan: Mapping) -> dict[str, dict[str, Mapping]]:
+def tests_of(plan: Mapping) -> dict[str, dict[str, Mapping]]:
+    """The rendered tests of a plan.json, by drive and name."""
     return {entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []}
 
 

@@ -197,27 +197,38 @@ class Proof:
         self.wrong.append(f"{cell}: {name} is said to be {told}, what the host kept gives {again}")
 
 
+def begin(run: Mapping, host: str, drive: str, test: str, spec: Mapping) -> Proof:
+    """For one attempt at a test of a run (run.json). spec: the test as the host had it; what it is held to is the controller's own."""
+    asked = next((entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)), {})
+    limits = asked.get("validity_limits")
+    cells = {cell["id"]: cell for cell in spec.get("cells") or []}
+    about = (run.get("tests") or {}).get(test) or {}
+    set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in causes.Limits._fields}
+    known = None if limits is None else causes.Limits(**set_here)
+    return Proof(cells, about, known, run.get("unknown_causes") == "spoil")
+
+
+def of(record: Mapping, seen: Proof | None) -> dict[str, list[str]]:
+    """A record's `proof`, {wrong, unproved}: sentences. seen: of its attempt's journal; None where none was collected."""
+    wrong = list(seen.wrong) if seen else []
+    if seen is None or seen.told is None:
+        return {"wrong": wrong, "unproved": [NOT_AGAIN.format("its journal was not collected")]}
+    other = [key for key in TOLD_TWICE if _text(record.get(key)) != _text(seen.told.get(key))]
+    return {"wrong": [f"its journal tells another {', '.join(other)}"] * bool(other) + wrong, "unproved": list(seen.unproved)}
+
+
 def problem(record: Mapping, strict: bool = False) -> str:
     """Why a steady or complete record can't count by its journal; "" when it may, or where no journal was looked at.
 
-    record: with `proof`, of a Proof. strict: what could not be computed again does not count (ssd_unknown_causes).
+    record: with its `proof`. strict: what could not be computed again does not count (ssd_unknown_causes).
     """
-    proof = record.get("proof")
-    if proof is None:
-        return ""
-    told = proof.told or {}
-    other = [key for key in TOLD_TWICE if proof.told is not None and _text(record.get(key)) != _text(told.get(key))]
-    said = [f"its journal tells another {', '.join(other)}"] if other else []
-    said += proof.wrong + (lacking(record) if strict else [])
+    said = (record.get("proof") or {}).get("wrong", []) + (lacking(record) if strict else [])
     return "; ".join(said[:MOST_SAID])
 
 
 def lacking(record: Mapping) -> list[str]:
     """What could not be computed again of a record that counts, as sentences."""
-    proof = record.get("proof")
-    if proof is None or record.get("outcome") not in COUNTED:
-        return []
-    return list(proof.unproved) if proof.told else [NOT_AGAIN.format("its journal was not collected")]
+    return (record.get("proof") or {}).get("unproved", []) if record.get("outcome") in COUNTED else []
 
 
 def _end(values: t.Sequence[float]) -> float | None:

@@ -16,16 +16,18 @@ from ...module_utils.machine.pcie import link_text
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common.values import number
 from ..gate import journal
-from ..report.raw import folder_of
-from ..results import run_record
+from ..report.raw import folder_of, tests_of
+from ..results import proof, run_record
 from ..results import store as results
 from .packages import StoreError
 
 # Raise it when records are made into something else here: then a folder that is known is read again.
-VERSION = 1
+VERSION = 2
 RUN_SCHEMA_VERSION = 1
 # Of a figure that is no cell's and no round's: the test's own, over its window.
 NO_CELL, NO_ROUND = "", 0
+# Events of a journal that tell of a test.
+OF_TESTS = ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 
 Record = t.Dict[str, t.Any]
 # (kind, drive, test); "" for what a kind has not
@@ -66,7 +68,7 @@ def read(run_dir: str) -> Folder:
 def source(folder: Folder, host: str, raw: bool) -> str:
     """A checksum of all that a host's part of the store is made from; the same again means that there is nothing to do."""
     run = folder.run
-    about = {name: run.get(name) for name in ("criteria", "tests")}
+    about = {name: run.get(name) for name in ("criteria", "tests", "unknown_causes")}
     asked = [entry for entry in run["asked"] if entry["host"] == host]
     found = hashlib.sha256(checksum([VERSION, raw, about, asked, folder.hosts[host]]).encode())
     place = folder_of(folder.path, host)
@@ -81,17 +83,27 @@ def source(folder: Folder, host: str, raw: bool) -> str:
 
 
 def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
-    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]) and `link` of its journal; what was left out of that."""
+    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]), `link` and `proof` of its journal; what was left out."""
     place = folder_of(folder.path, host)
     problems = journal.Problems()
     found: dict[tuple[str, str, int], Record] = {}
+    proofs: dict[tuple[str, str, int], proof.Proof] = {}
+    specs = tests_of(journal.plan(os.path.join(place, "plan.json"), problems)) if place else {}
     for event in journal.events(os.path.join(place, "journal.jsonl"), problems) if place else ():
-        if event["event"] in ("round", "sample", "test_finished"):
-            _take(found.setdefault((event["drive"], event["test"], event["attempt"]), {"cells": [], "tracked": [], "link": None}), event)
+        if event["event"] not in OF_TESTS:
+            continue
+        attempt = (event["drive"], event["test"], event["attempt"])
+        if attempt not in found:
+            found[attempt] = {"cells": [], "tracked": [], "link": None}
+            proofs[attempt] = proof.begin(folder.run, host, *attempt[:2], specs.get(attempt[0], {}).get(attempt[1]) or {})
+        _take(found[attempt], event)
+        proofs[attempt].take(event)
     records = []
     for record in folder.hosts[host]:
-        added = found.get((record["drive"], record["test"], record["attempt"])) if record["kind"] == "test" else None
-        records.append({**record, **added} if added else record)
+        if record["kind"] == "test":
+            attempt = (record["drive"], record["test"], record["attempt"])
+            record = {**record, **found.get(attempt, {}), "proof": proof.of(record, proofs.get(attempt))}
+        records.append(record)
     return records, problems.text()
 
 

@@ -67,6 +67,26 @@ def test_the_store_says_what_the_report_says(url, run_dir):
     assert sorted(set(verdicts(url).values())) == ["fail", "invalid", "not_tested", "pass"]
 
 
+@pytest.mark.parametrize("relative", [False, True])
+def test_what_the_journal_contradicts_is_invalid_in_the_store_too(url, run_dir, relative):
+    """Also where a relative criterion has it judged again, from what the store kept."""
+    host, path = generator.DEMO[0].host, run_dir / "run.json"
+    if relative:
+        run = json.loads(path.read_text())
+        run["criteria"] = [*(run.get("criteria") or []), {"metric": "write_iops", "min_of_median": 0.1}]
+        path.write_text(json.dumps(run))
+    journal = run_dir / "raw" / host / "journal.jsonl"
+    events = [json.loads(line) for line in journal.read_text().splitlines()]
+    for event in events:
+        if event["event"] == "test_finished":
+            event["metrics"] = {**event["metrics"], "write_iops": event["metrics"].get("write_iops", 1.0) * 2}
+    journal.write_text("".join(json.dumps(event) + "\n" for event in events))
+    put(url, run_dir)
+    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    told = {drive["host"]: drive["verdict"] for drive in judged["drives"]}
+    assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]} and told[host] == "invalid"
+
+
 def test_a_second_import_changes_nothing(url, run_dir):
     put(url, run_dir)
     before = everything(url)
