@@ -96,11 +96,11 @@ class InTime(Host):
             except OSError:
                 return self._without_child(path, text)
             self._answer(self._child, "starting a process", _START_S)
-        assert self._child.stdin is not None
+        sent = t.cast("t.IO[bytes]", self._child.stdin)
         what = "reading {0}".format(path) if text is None else "writing {0} to {1}".format(text, path)
         with contextlib.suppress(BrokenPipeError):  # told by the answer, which does not come
-            self._child.stdin.write(json.dumps([self.path(path), text]).encode() + b"\n")
-            self._child.stdin.flush()
+            sent.write(json.dumps([self.path(path), text]).encode() + b"\n")
+            sent.flush()
         number, data = json.loads(self._answer(self._child, what, self.patience_s))
         if number:
             raise OSError(number, os.strerror(number), path)
@@ -115,8 +115,7 @@ class InTime(Host):
 
     def _answer(self, child: subprocess.Popen[bytes], what: str, timeout_s: float) -> bytes:
         """A line of the child's. It ends only where somebody ended it."""
-        assert child.stdout is not None
-        pipe, until_s, line = child.stdout.fileno(), time.monotonic() + timeout_s, b""
+        pipe, until_s, line = t.cast("t.IO[bytes]", child.stdout).fileno(), time.monotonic() + timeout_s, b""
         while not line.endswith(b"\n"):
             if not select.select([pipe], [], [], max(0.0, until_s - time.monotonic()))[0]:
                 self._leave()
