@@ -56,7 +56,7 @@ def sectors_written(drive):
 def fill(drive, spec, seed=1):
     for part, length in (("job", SIZE - REMAINDER), ("remainder_job", REMAINDER)):
         done, text = run(drive, spec[part], seed)
-        problems = fio.problems(done.returncode, fio.parse(text), drive.path, ["write"], None, length * spec["passes"])
+        problems = fio.problems(done.returncode, fio.parse(text), drive.path, {"write": 1.0}, None, length * spec["passes"])
         assert problems == [] and done.stderr == ""
 
 
@@ -84,7 +84,7 @@ def test_another_seed_gives_other_data(drive):
 
 def test_every_cell_of_the_demo_is_accepted(drive):
     for cell in plan_of(drive)["cells"]:
-        directions = [name for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
+        directions = {name: share / 100 for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share}
         done, text = run(drive, cell["job"])
         result = fio.parse(text)
         assert fio.problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == [] and done.stderr == ""
@@ -100,7 +100,7 @@ def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
     began = time.monotonic()
     done, text = run(drive, made["job"])
     result = fio.parse(text)
-    assert time.monotonic() - began >= 3 and fio.problems(done.returncode, result, drive.path, ["read"], 2) == [] and done.stderr == ""
+    assert time.monotonic() - began >= 3 and fio.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == [] and done.stderr == ""
     (job,) = result["jobs"]
     assert job["read"]["runtime"] < 2500 and job["iodepth_submit"]["16"] > 90
 

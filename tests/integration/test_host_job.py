@@ -359,10 +359,22 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(bench, loo
         ("exec sleep 600", "did not end within"),
         ("echo '{\"jobs\": [{\"write\": 5}]}' > \"$out\"", "unknown form"),
         ("echo garbage > \"$out\"", "no JSON result"),
-        ("kill -9 $$", "exit code -9"),
     ],
 )
 def test_an_odd_fio_is_an_error_with_its_reason(bench, loop_drive, tmp_path, monkeypatch, behaviour, words):
+    end, status = run_with_a_fio_that(bench, loop_drive, tmp_path, monkeypatch, behaviour)
+    assert end["outcome"] == "error" and words in end["reasons"][0], end
+    assert status["drives"][0]["outcome"] == "error"
+
+
+def test_a_killed_fio_is_no_fault_of_the_drives(bench, loop_drive, tmp_path, monkeypatch):
+    end, status = run_with_a_fio_that(bench, loop_drive, tmp_path, monkeypatch, "kill -9 $$")
+    assert end["outcome"] == "interrupted" and "signal 9" in end["reasons"][0], end
+    assert status["state"] == "failed", "the run goes on with the next play"
+
+
+def run_with_a_fio_that(bench, loop_drive, tmp_path, monkeypatch, behaviour):
+    """The test_finished record and the status of a run whose fio ends like this."""
     monkeypatch.setattr(workbench, "CELL_GRACE_S", 2.0)
     plan = bench.plan([loop_drive()], planning.load_plan([QUICK]))
     fake = tmp_path / "fio"
@@ -374,5 +386,4 @@ def test_an_odd_fio_is_an_error_with_its_reason(bench, loop_drive, tmp_path, mon
     plan["fio"]["path"] = str(fake)
     journal, status = bench.run(plan)
     (end,) = events(journal, "test_finished")
-    assert end["outcome"] == "error" and words in end["reasons"][0], end
-    assert status["drives"][0]["outcome"] == "error"
+    return end, status

@@ -4,6 +4,7 @@
 """Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host job."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -44,8 +45,9 @@ def until_it_reads(process, drive):
     """Wait until the look has gone on to what lies on the drive."""
     for _attempt in range(600):
         assert process.poll() is None
-        if any(os.path.realpath(link) == drive.path for link in Path(f"/proc/{process.pid}/fd").glob("*")):
-            return
+        with contextlib.suppress(FileNotFoundError):  # closed just now
+            if any(os.readlink(link) == drive.path for link in Path(f"/proc/{process.pid}/fd").glob("*")):
+                return
         time.sleep(0.02)
     raise AssertionError("the look never opened the drive")
 

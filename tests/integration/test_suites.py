@@ -70,7 +70,7 @@ def problems_of(cell, drive, log):
     file.write_text(job)
     done = subprocess.run(["fio", f"--output={out}", "--output-format=json+", str(file)], capture_output=True, text=True, timeout=120, check=False)
     result = fio.parse(out.read_text())
-    directions = [name for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share]
+    directions = {name: share / 100 for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share}
     found = fio.problems(done.returncode, result, drive.path, directions, 1) or plausible.contradictions(result, job)
     return [f"{cell['id']}: {line}" for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]]
 

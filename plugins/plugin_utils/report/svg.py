@@ -40,7 +40,7 @@ def lines(drawn: t.Sequence[Line], x_title: str, y_title: str, limits: t.Sequenc
     if all(float(x).is_integer() for x in xs):
         x_ticks = [x for x in x_ticks if abs(x - round(x)) < 1e-9]  # rounds and runs are counted
     y_ticks = _ticks(0, max(ys) * 1.05 or 1, 5)
-    x_high, y_high = max(max(xs), x_low + 1e-9), max(y_ticks[-1], max(ys) * 1.05)
+    x_high, y_high = max(*xs, x_low + 1e-9), max(y_ticks[-1], max(ys) * 1.05)
 
     def across(x: float) -> float:
         return _LEFT + (x - x_low) / (x_high - x_low) * (WIDTH - _LEFT - _RIGHT)

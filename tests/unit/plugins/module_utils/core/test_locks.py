@@ -168,7 +168,10 @@ def test_a_lock_whose_file_was_removed_is_taken_again_and_never_another_ones(tmp
 
 def test_a_lock_that_can_not_say_whose_it_is_is_not_held(tmp_path, monkeypatch):
     """/run is full."""
-    monkeypatch.setattr(os, "pwrite", lambda *_args: (_ for _ in ()).throw(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    def full(*_args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(OSError, match="No space left on device: .*host.lock"):
         Lock("host", {"run": "first"}, str(tmp_path)).acquire()
     monkeypatch.undo()

@@ -38,8 +38,9 @@ def side(number):
     }
 
 
-def journal(test=TEST, spoilt=()):
+def journal(test=None, spoilt=()):
     """The events of an honest host. spoilt: rounds that another user of the drive spoiled."""
+    test = test or TEST
     rounds, events, written = Rounds({"after_steady_rounds": 0, **test}, SIZE), [], 0
     while not rounds.finished():
         number = rounds.count + 1
@@ -58,8 +59,8 @@ def journal(test=TEST, spoilt=()):
     return copy.deepcopy(events + kept + [end])
 
 
-def proved(events, limits=causes.Limits(), test=TEST):
-    made = proof.Proof({"c": CELL}, test, limits)
+def proved(events, limits=causes.Limits(), test=None):
+    made = proof.Proof({"c": CELL}, test or TEST, limits)
     for event in events:
         made.take(event)
     return made
