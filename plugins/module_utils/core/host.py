@@ -7,6 +7,7 @@ Nothing else probes a host, so a test replaces `root` by a tree of fixture files
 """
 from __future__ import annotations
 
+import fnmatch
 import glob as globbing
 import json
 import os
@@ -43,6 +44,33 @@ def _text(data: object) -> str:
     if data is None:
         return ""
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(data)
+
+
+def _unseen(path: str, flags: int) -> int:
+    """Open without noting the time of access: a look writes nothing, not even that to a file system on a drive. It takes the owner or root."""
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:
+        return os.open(path, flags)
+
+
+def _names(folder: str) -> List[str]:
+    """The names in a folder, sorted; empty where there is no such folder."""
+    try:
+        descriptor = _unseen(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        return sorted(os.listdir(descriptor))
+    except OSError:
+        return []
+    finally:
+        os.close(descriptor)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """As a shell has it: what begins with a dot is meant only by name."""
+    return fnmatch.fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
 
 
 def _abandon(process: subprocess.Popen) -> None:
@@ -131,12 +159,11 @@ class Host:
 
     def read(self, path: str) -> str:
         """A file's text without the white space around it. Raises OSError."""
-        with open(self.path(path), "rb") as file:
-            return file.read().decode("utf-8", "replace").strip("\0 \t\r\n")
+        return self.read_bytes(path).decode("utf-8", "replace").strip("\0 \t\r\n")
 
     def read_bytes(self, path: str) -> bytes:
         """A file's bytes, for the binary pages of sysfs. Raises OSError."""
-        with open(self.path(path), "rb") as file:
+        with open(self.path(path), "rb", opener=_unseen) as file:
             return file.read()
 
     def get(self, path: str) -> Optional[str]:
@@ -160,7 +187,15 @@ class Host:
 
     def glob(self, pattern: str) -> List[str]:
         """The host's paths that match a shell pattern, sorted; ** matches any number of folders."""
-        return sorted(self._strip(path) for path in globbing.glob(self.path(pattern), recursive=True))
+        if "**" in pattern:
+            return sorted(self._strip(path) for path in globbing.glob(self.path(pattern), recursive=True))
+        found = [self.path("/")]
+        for part in pattern.strip("/").split("/"):
+            if globbing.has_magic(part):
+                found = [os.path.join(folder, name) for folder in found for name in _names(folder) if _matches(name, part)]
+            else:
+                found = [os.path.join(folder, part) for folder in found]
+        return sorted(self._strip(path) for path in found if os.path.lexists(path))
 
     def realpath(self, path: str) -> str:
         """The path with its links resolved. Links of a fixture tree must be relative."""
@@ -175,10 +210,7 @@ class Host:
 
     def listdir(self, path: str) -> List[str]:
         """The names in a folder, sorted; empty where there is no such folder."""
-        try:
-            return sorted(os.listdir(self.path(path)))
-        except OSError:
-            return []
+        return _names(self.path(path))
 
     def _strip(self, path: str) -> str:
         if self.root == "/":
