@@ -40,7 +40,7 @@ def put(results_dir: str, folder: str, write: bool = True) -> bool:
         return False
     if write:
         text = script()
-        if _read(shared) != text:
+        if text_of(shared) != text:
             os.makedirs(os.path.dirname(shared), exist_ok=True)
             write_atomic(shared, text)
         _link(shared, own, text)
@@ -73,7 +73,8 @@ def _link(shared: str, own: str, text: str) -> None:
             os.unlink(aside)
 
 
-def _read(path: str) -> str | None:
+def text_of(path: str) -> str | None:
+    """What a file holds; None where it is missing or no text."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()

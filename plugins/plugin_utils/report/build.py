@@ -66,7 +66,7 @@ def make(results_dir: str, run_id: str, write: bool = True, against: judging.Aga
     changed = assets.put(results_dir, folder, write)
     for name, text in files(sources, run_dir, asked):
         path = os.path.join(folder, name)
-        if _read(path) != text:
+        if assets.text_of(path) != text:
             changed = True
             if write:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -128,14 +128,6 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
     # The page of a run of one drive shows it in full.
     only = pages.drive(sources, rows[0], sources.judgement["drives"][0], run_dir, {}) if len(rows) == 1 else None
     yield "index.html", render.html("index.html.j2", {**page.view(sources, rows, made, earlier), "up": "", "only": only, "drive": only})
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def outcome(made: Report) -> Mapping:
