@@ -10,7 +10,8 @@
   scripts/test --list       the names of the checks
 
 It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at the end the ten slowest
-tests, each failure once more in short, and a table. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or
+tests, each failure once more in short, and a table. Where few tests failed beside other checks, they run once more when all checks have ended,
+with the machine to themselves: a fault fails again, and a test that only missed its time passes; the table and the failures show both. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or
 SIGTERM lets the running checks clean up, and starts no further one.
 """
 
@@ -33,6 +34,8 @@ SLOWEST = 10
 # Of each failure once more: enough to know it by where only the end of a log is kept.
 FAILED_TESTS, FAILED_LINES, OUTPUT_LINES = 40, 12, 30
 POLL_S = 0.2
+# More failures than these are no matter of a busy machine.
+RETRIED_TESTS = 5
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
 SERVERS, GUEST, SOURCE = "servers", "guest", "source"
@@ -96,6 +99,7 @@ class Running:
     log: BinaryIO | None
     started_s: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
+    passed_alone: bool = False
 
     def has_ended(self) -> bool:
         """Also takes the time, once."""
@@ -132,8 +136,21 @@ class Running:
 
     def row(self) -> str:
         """Its line of the table."""
-        outcome = f"FAILED ({self.process.returncode})" if self.process.returncode else "passed"
-        return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s"
+        outcome = f"FAILED ({self.process.returncode})" if self.has_failed() else "passed"
+        remark = f"  ({len(failed_tests(self.results))} only on a quiet machine)" if self.passed_alone else ""
+        return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s{remark}"
+
+    def has_failed(self) -> bool:
+        return bool(self.process.returncode) and not self.passed_alone
+
+    def retry(self) -> None:
+        """Run the few tests that failed once more. Call it when nothing else runs."""
+        tests = [node for node in map(node_id, failed_cases(self.results)) if node]
+        # pytest ends with 1 when tests failed, and with others when it was interrupted or could not collect.
+        if self.process.returncode != 1 or not 0 < len(tests) <= RETRIED_TESTS or len(tests) != len(failed_cases(self.results)):
+            return
+        print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
+        self.passed_alone = not subprocess.run([sys.executable, "-m", "pytest", *tests], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
 
 
 def start(check: Check, alone: bool, every: bool) -> Running:
@@ -190,15 +207,30 @@ def run(checks: list[Check], every: bool) -> tuple[list[Running], bool]:
     return ended, stopped
 
 
+def failed_cases(results: Path) -> list[ElementTree.Element]:
+    """The tests that failed, from pytest's own files in a check's folder."""
+    cases = [case for path in sorted(results.glob("*.xml")) for case in ElementTree.parse(path).iter("testcase")]
+    return [case for case in cases if case.findall("failure") or case.findall("error")]
+
+
 def failed_tests(results: Path) -> list[tuple[str, list[str]]]:
-    """Name and last lines of each test that failed, from pytest's own files in a check's folder."""
+    """Name and last lines of each test that failed."""
     found = []
-    for path in sorted(results.glob("*.xml")):
-        for case in ElementTree.parse(path).iter("testcase"):
-            for problem in [*case.findall("failure"), *case.findall("error")]:
-                said = (problem.text or problem.get("message") or "").strip().splitlines()
-                found.append((f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}", said[-FAILED_LINES:]))
+    for case in failed_cases(results):
+        for problem in [*case.findall("failure"), *case.findall("error")]:
+            said = (problem.text or problem.get("message") or "").strip().splitlines()
+            found.append((f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}", said[-FAILED_LINES:]))
     return found
+
+
+def node_id(case: ElementTree.Element) -> str:
+    """What pytest calls a test of its results file, as `tests/unit/test_x.py::TestX::test_y[z]`; "" where no such file is found."""
+    parts = case.get("classname", "").split(".")
+    for length in range(len(parts), 0, -1):
+        path = "/".join(parts[:length]) + ".py"
+        if (ROOT / path).is_file():
+            return "::".join([path, *parts[length:], case.get("name", "")])
+    return ""
 
 
 def slowest_tests() -> list[tuple[float, str]]:
@@ -235,6 +267,9 @@ def main(arguments: list[str]) -> int:
     checks = chosen(arguments)
     shutil.rmtree(OUTPUT, ignore_errors=True)
     ended, stopped = run(checks, every=not arguments)
+    if not stopped and len(ended) > 1:
+        for each in ended:
+            each.retry()
     slowest = slowest_tests()
     if slowest:
         print("\nThe slowest tests:")
@@ -243,7 +278,7 @@ def main(arguments: list[str]) -> int:
     if failures:
         print("\nThe failures:", *failures, sep="\n")
     print("", *(each.row() for each in ended), sep="\n")
-    failed = sum(1 for each in ended if each.process.returncode)
+    failed = sum(1 for each in ended if each.has_failed())
     if stopped:
         print("scripts/test: stopped before the end", file=sys.stderr)
     print(f"{len(ended) - failed} passed, {failed} failed")

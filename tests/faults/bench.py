@@ -184,6 +184,9 @@ class Bench:
             if time.monotonic() > deadline:
                 raise TimeoutError("the host job did not end within {0:g} s".format(timeout_s))
             time.sleep(0.05)
+        # A killed job gives up its lock a moment after it has lost its command line.
+        while self.state_now() == "running" and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def processes(self, hung: bool = False) -> list[int]:
         """Those of the run. `hung`: also those in an uninterruptible sleep that are told to end."""

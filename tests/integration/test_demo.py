@@ -147,6 +147,6 @@ def test_two_pass_and_the_worn_one_fails(folder):
         ("good-1", "pass"), ("good-2", "pass"), ("worn", "fail")]
     records = map(json.loads, (report.parent / "raw/demo/journal.jsonl").read_text().splitlines())
     rates = [record["write"]["iops"] for record in records if record["event"] == "cell" and record["test"] == "wsat" and "good-1" in record["drive"]]
-    # Fresh, transition, steady: as the simulated drive is made. A busy machine may hold the fresh rate down.
-    assert max(rates[:2]) > 2500 and rates[-1] == pytest.approx(700, rel=0.05)
+    # Fresh, transition, steady: as the simulated drive is made. A busy machine may hold each rate down, but lifts none.
+    assert max(rates[:2]) > 2500 and 600 < rates[-1] < 735
     assert any(900 < rate < 2000 for rate in rates)

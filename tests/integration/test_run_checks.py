@@ -80,3 +80,37 @@ def test_a_failed_check_without_test_results_shows_the_end_of_its_output(start):
     output, _none = process.communicate(timeout=60)
     assert process.returncode == 1 and "\nThe failures:\nplain: the end of its output\n    line 11\n" in output, output
     assert output.count("    line 40\n") == 1 and "guest:" not in output
+
+
+# Beside another check the first fails; the second fails always.
+MISSES_ITS_TIME = """
+from pathlib import Path
+import pytest
+class TestClock:
+    @pytest.mark.parametrize("value", ["a b"])
+    def test_in_time(self, value, mark=Path(__file__).with_name("ran")):
+        assert mark.exists() or mark.touch()
+"""
+FAILS = "def test_always(): assert 1 == 2\n"
+
+
+@pytest.mark.parametrize("source, code, row", [(MISSES_ITS_TIME, 0, "passed"), (MISSES_ITS_TIME + FAILS, 1, "FAILED"), (FAILS, 1, "FAILED")])
+def test_a_test_that_failed_beside_other_checks_runs_once_more_alone(tmp_path, source, code, row):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_x.py").write_text(source)
+    runner = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(SCRIPTS)!r})
+import run_checks
+from run_checks import SERVERS, SOURCE, Check
+run_checks.ROOT = Path({str(tmp_path)!r})
+run_checks.OUTPUT = run_checks.ROOT / "checks"
+run_checks.CHECKS = (Check("tests", SERVERS, "{sys.executable} -m pytest tests --junitxml=$RESULTS/x.xml"), Check("beside", SOURCE, "true"))
+sys.exit(run_checks.main([]))
+"""
+    done = subprocess.run([sys.executable, "-c", runner], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    said = done.stdout
+    assert done.returncode == code and "=== tests, once more with the machine to itself: tests/test_x.py::" in said, said + done.stderr
+    assert [line.split()[1] for line in said.splitlines() if line.startswith("tests ")] == [row]
+    assert "\nThe failures:\ntests: " in said and ("only on a quiet machine" in said) == (row == "passed")
