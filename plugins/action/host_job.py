@@ -82,7 +82,7 @@ class ActionModule(HostAction):
                 engine_version=collection_version(),
             )
         except PlanError as error:
-            raise AnsibleActionFail("{0}: {1}".format(host, error)) from error
+            raise AnsibleActionFail(f"{host}: {error}") from error
 
     def _run_folder(self, run_id: str, variables: dict[str, t.Any]) -> str:
         """The run's folder on the controller."""

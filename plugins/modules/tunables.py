@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
@@ -105,8 +104,8 @@ places:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.drive.entry import label, selector_problem
 from ..module_utils.core.host import Host
+from ..module_utils.drive.entry import label, selector_problem
 from ..module_utils.tuning import settings as tuning
 from ..module_utils.tuning import tuned_host
 
@@ -136,7 +135,7 @@ def main() -> None:
     settings, places = tuned_host.preview(Host(), plan, given["placement"])
     settings = tuning.alike(settings)
     differing = [item for item in settings if item["outcome"] == "changed"]
-    before, after = ("".join("{0}: {1}\n".format(tuning.paths_of(item), item[key]) for item in differing) for key in ("before", "wanted"))
+    before, after = ("".join(f"{tuning.paths_of(item)}: {item[key]}\n" for item in differing) for key in ("before", "wanted"))
     module.exit_json(
         changed=module.check_mode and bool(differing),
         settings=settings,

@@ -29,6 +29,7 @@ sys.path[:0] = [os.path.join(ROOT, "playbooks", "collections"), os.path.join(ROO
 # pylint: disable=wrong-import-position,import-error
 import shares  # noqa: E402
 import simulated_ssd as simulator  # noqa: E402
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402

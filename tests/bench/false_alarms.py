@@ -27,8 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration", "tests/bench")]
 
-import shares  # noqa: E402  # pylint: disable=wrong-import-position
 import measuring  # noqa: E402  # pylint: disable=wrong-import-position
+import shares  # noqa: E402  # pylint: disable=wrong-import-position
 import simulated_ssd  # noqa: E402  # pylint: disable=wrong-import-position
 
 FIGURES = {"size_bytes": 64 << 20, "fresh_iops": 2200, "steady_iops": 350, "read_iops": 3000}
@@ -97,7 +97,7 @@ def counted(results):
 
 def work(folder, seconds, lane, numbers, tell):
     """Cells of these numbers on a drive of its own."""
-    ends, kinds, place = time.monotonic() + seconds, list(KINDS), folder / "lane{0}".format(lane)
+    ends, kinds, place = time.monotonic() + seconds, list(KINDS), folder / f"lane{lane}"
     plugin = simulated_ssd.model_plugin(**{**FIGURES, "seed": lane + 1})
     with simulated_ssd.simulated_ssd(place / "drives", "bench", plugin) as drive, probed(drive["device"]):
         measuring_it = measuring.Measuring(drive["device"], place)
@@ -132,9 +132,9 @@ def main():
     alarms, _messages = counted(done.values())
     spoilt = sum(number for (_kind, level, _cause), number in alarms.items() if level in ("spoils", "refused"))
     for (kind, level, cause), number in sorted(alarms.items()):
-        print("{0:28} {1:8} {2:18} {3}".format(kind, level, cause, number))
+        print(f"{kind:28} {level:8} {cause:18} {number}")
     loads = [result["load"] for result in done.values()] or [0.0]
-    print("{0} cells, {1} false alarms; load average {2:.1f} to {3:.1f}".format(len(done), spoilt, min(loads), max(loads)))
+    print(f"{len(done)} cells, {spoilt} false alarms; load average {min(loads):.1f} to {max(loads):.1f}")
     return 1 if spoilt else 0
 
 

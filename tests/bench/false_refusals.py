@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Iterator, List, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
@@ -53,10 +53,10 @@ class Drive:
 class Lab(NamedTuple):
     """Drives, and the folder with our ledger of them."""
 
-    drives: List[Drive]
+    drives: list[Drive]
     state_dir: str
 
-    def seen(self, seconds: float = 0.2) -> List[dict]:
+    def seen(self, seconds: float = 0.2) -> list[dict]:
         """A look at all drives."""
         selectors = [{"backing_file": str(drive.file)} for drive in self.drives]
         return inspection.inspect(Host(), selectors, None, self.state_dir, None, look.Terms(seconds))
@@ -108,7 +108,7 @@ def with_live_readers(lab: Lab) -> Iterator[None]:
     # exec: the shell itself has no drive open.
     readers = []
     for each in loops:
-        script = "while :; do %s; sleep %g; done >/dev/null 2>&1" % (each, READ_EVERY_S)
+        script = f"while :; do {each}; sleep {READ_EVERY_S:g}; done >/dev/null 2>&1"
         readers.append(subprocess.Popen(["sh", "-c", script]))  # pylint: disable=consider-using-with
     try:
         yield
@@ -150,7 +150,7 @@ STATES = {
 }
 
 
-def refused(name: str, looks: int, seconds: float, drives: int) -> List[list]:
+def refused(name: str, looks: int, seconds: float, drives: int) -> list[list]:
     """The refusals of every look, of at least so many, that refused a drive in this state."""
     with contextlib.ExitStack() as made:
         folder = Path(made.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-")))
@@ -174,7 +174,7 @@ def main() -> None:
     print("| state | refused |\n|---|---|", flush=True)
     for name in filter(lambda name: name.startswith(given.only), STATES):
         found = refused(name, given.looks, given.seconds, given.drives)
-        print("| %s | %d of %d %s|" % (name.strip(), len(found), given.looks, "%s " % found[0] if found else ""), flush=True)
+        print("| %s | %d of %d %s|" % (name.strip(), len(found), given.looks, f"{found[0]} " if found else ""), flush=True)
 
 
 if __name__ == "__main__":

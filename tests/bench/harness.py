@@ -70,7 +70,7 @@ def harness(folder, number, backing, options, variables):
     path = os.path.join(folder, engine.name)
     with open(path, "wb") as out:
         out.write(engine.data)
-    run = rundir.RunDir(folder, "bench{0}".format(number))
+    run = rundir.RunDir(folder, f"bench{number}")
     os.makedirs(run.path)
     files.write_atomic(run.plan, json.dumps(make_plan(run.run_id, backing, options.cells, options.seconds, variables)))
     began = time.monotonic()
@@ -124,9 +124,8 @@ def main():
             plain = bare(jobs, folder)
             ratios.append(wall / plain)
             gaps.append(gap)
-            print("harness {0:.2f} s, bare {1:.2f} s, ratio {2:.4f}, largest gap {3:.3f} s".format(wall, plain, ratios[-1], gap))
-    print("median ratio {0:.4f} (limit {1}), largest gap {2:.3f} s (limit {3})".format(
-        statistics.median(ratios), RATIO_LIMIT, max(gaps), GAP_LIMIT_S))
+            print(f"harness {wall:.2f} s, bare {plain:.2f} s, ratio {ratios[-1]:.4f}, largest gap {gap:.3f} s")
+    print(f"median ratio {statistics.median(ratios):.4f} (limit {RATIO_LIMIT}), largest gap {max(gaps):.3f} s (limit {GAP_LIMIT_S})")
     return 0 if statistics.median(ratios) <= RATIO_LIMIT and max(gaps) <= GAP_LIMIT_S else 1
 
 

@@ -30,7 +30,7 @@ FIGURES = {
 def latencies(folder, number, backing, options, interval_s):
     """Mean over the cells of each figure in microseconds, and how many samples were taken."""
     harness.harness(folder, number, backing, options, {"ssd_sample_interval_s": interval_s})
-    journal = rundir.read_journal(rundir.RunDir(folder, "bench{0}".format(number)).journal)
+    journal = rundir.read_journal(rundir.RunDir(folder, f"bench{number}").journal)
     cells = [record["read"] for record in journal if record["event"] == "cell" and record["read"]]
     samples = sum(record["event"] == "sample" for record in journal)
     return {figure: statistics.mean(map(of, cells)) for figure, of in FIGURES.items()}, samples
@@ -48,13 +48,12 @@ def main():
             without, none = latencies(folder, 2 * number, backing, options, 0)
             sampled, some = latencies(folder, 2 * number + 1, backing, options, 1)
             if none or some < options.cells * options.seconds / 2:
-                sys.exit("{0} samples without sampling, {1} with it: this measures nothing".format(none, some))
+                sys.exit(f"{none} samples without sampling, {some} with it: this measures nothing")
             for figure in FIGURES:
                 ratios[figure].append(sampled[figure] / without[figure])
-                print("{0}: {1:.1f} us without, {2:.1f} us with {3} samples, ratio {4:.3f}".format(
-                    figure, without[figure], sampled[figure], some, ratios[figure][-1]))
+                print(f"{figure}: {without[figure]:.1f} us without, {sampled[figure]:.1f} us with {some} samples, ratio {ratios[figure][-1]:.3f}")
     for figure in FIGURES:
-        print("median ratio of {0}: {1:.3f}".format(figure, statistics.median(ratios[figure])))
+        print(f"median ratio of {figure}: {statistics.median(ratios[figure]):.3f}")
 
 
 if __name__ == "__main__":

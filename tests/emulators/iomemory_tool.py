@@ -21,7 +21,7 @@ def find(machine, path):
     for card in machine["iomemory"]["cards"]:
         if path == "/dev/fct%d" % card["number"]:
             return card
-    return fail("Error: '%s' is not a valid ioMemory device." % path)
+    return fail(f"Error: '{path}' is not a valid ioMemory device.")
 
 
 def split(words, with_value):
@@ -42,16 +42,16 @@ def sector_bytes(text):
     """512, 512B, 4K, 4096."""
     match = re.fullmatch(r"([0-9]+)(B|K|k)?", text)
     size = int(match.group(1)) * (1024 if match.group(2) in ("K", "k") else 1) if match else 0
-    return size if size in (512, 1024, 2048, 4096) else fail("Error: invalid sector size '%s'." % text)
+    return size if size in (512, 1024, 2048, 4096) else fail(f"Error: invalid sector size '{text}'.")
 
 
 def capacity(text, factory_bytes):
     """<size M|G|T|%> of fio-format -s."""
     match = re.fullmatch(r"([0-9.]+)([MGT%])", text)
     if not match:
-        fail("Error: invalid size '%s'." % text)
+        fail(f"Error: invalid size '{text}'.")
     size = factory_bytes * float(match.group(1)) / 100 if match.group(2) == "%" else float(match.group(1)) * UNITS[match.group(2)]
-    return int(size) if 0 < size <= factory_bytes else fail("Error: size '%s' is out of range." % text)
+    return int(size) if 0 < size <= factory_bytes else fail(f"Error: size '{text}' is out of range.")
 
 
 def confirmed(options, question):

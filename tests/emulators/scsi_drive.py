@@ -36,7 +36,7 @@ class Tool:
     def __init__(self, name, flags=(), values=()):
         self.name, self.given, devices = name, {}, []
         if sys.argv[1:] == ["--version"]:
-            fail("%s: version: 1.46 of this emulator" % name, 0)
+            fail(f"{name}: version: 1.46 of this emulator", 0)
         for word in sys.argv[1:]:
             option, _equal, value = word.partition("=")
             if not word.startswith("-"):
@@ -44,7 +44,7 @@ class Tool:
             elif option in flags or (option in values and value):
                 self.given[option] = value or True
             else:
-                fail("%s: unrecognized option '%s'" % (name, word), 1)
+                fail(f"{name}: unrecognized option '{word}'", 1)
         if len(devices) != 1:
             fail("Missing device name!\n", 1)
         self.device = devices[0]
@@ -54,9 +54,9 @@ class Tool:
         with state() as machine:
             drive = machine["scsi"].get(os.path.realpath(self.device))
             if drive is None:
-                fail("%s failed: No such file or directory" % self.name, 52)
+                fail(f"{self.name} failed: No such file or directory", 52)
             if drive["faults"].get("silent"):
-                fail("%s failed: pass-through os error" % self.name, 72)
+                fail(f"{self.name} failed: pass-through os error", 72)
             code = action(drive)
         raise SystemExit(code)
 
@@ -71,8 +71,8 @@ def attention(drive):
 def dump(data):
     """The hex dump of sg3_utils: an offset, then 16 bytes a line with a wider gap in the middle."""
     for start in range(0, len(data), 16):
-        part = ["%02x" % byte for byte in data[start:start + 16]]
-        print((" %.2x     %s  %s" % (start, " ".join(part[:8]), " ".join(part[8:]))).rstrip())
+        part = [f"{byte:02x}" for byte in data[start:start + 16]]
+        print((" {:02x}     {}  {}".format(start, " ".join(part[:8]), " ".join(part[8:]))).rstrip())
 
 
 def start(drive, kind, operation, **changes):

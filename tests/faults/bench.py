@@ -105,7 +105,7 @@ class Bench:
         self._undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.state = self.folder / "state"
         self.state.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size={0},nr_inodes={1},mode=755".format(STATE_BYTES, STATE_INODES), "faults", self.state], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STATE_BYTES},nr_inodes={STATE_INODES},mode=755", "faults", self.state], check=True)
         self._undo.callback(subprocess.run, ["umount", self.state], check=False)
         self.told = self.folder / "told.jsonl"
         self.filler = self.state / "filler"
@@ -115,7 +115,7 @@ class Bench:
         self.drives: list[t.Any] = []
         for index in range(drives):
             kind = ServedDrive if served and index == 0 else LoopDrive
-            self.drives.append(kind(self.folder, "drive{0}".format(index)))
+            self.drives.append(kind(self.folder, f"drive{index}"))
             self._undo.callback(self.drives[-1].detach)
             self.host.write(SETTING.format(self.drives[-1].name), "0")
         self.run = rundir.RunDir(str(self.state), "20260101T000000Z-faults")
@@ -182,7 +182,7 @@ class Bench:
         deadline = time.monotonic() + timeout_s
         while self.processes():
             if time.monotonic() > deadline:
-                raise TimeoutError("the host job did not end within {0:g} s".format(timeout_s))
+                raise TimeoutError(f"the host job did not end within {timeout_s:g} s")
             time.sleep(0.05)
         # A killed job gives up its lock a moment after it has lost its command line.
         while self.state_now() == "running" and time.monotonic() < deadline:
@@ -250,15 +250,15 @@ class Bench:
         return self._strays()
 
     def _strays(self) -> list[str]:
-        found = ["process {0}".format(pid) for pid in self.processes()]
+        found = [f"process {pid}" for pid in self.processes()]
         for path in sorted(Path(locks.LOCK_DIR).glob("*.lock")) if os.path.isdir(locks.LOCK_DIR) else []:
             with contextlib.suppress(FileNotFoundError):
                 try:
                     locks.Lock(path.stem, {}).acquire().release()
                 except locks.Locked as error:
                     found.append(str(error))
-        found += ["file {0}".format(path) for path in sorted(Path(self.run.path).rglob(".*")) + sorted(self.state.glob(".*"))]
-        found += ["setting {0}".format(value) for value in self.settings() if value != "0"]
+        found += [f"file {path}" for path in sorted(Path(self.run.path).rglob(".*")) + sorted(self.state.glob(".*"))]
+        found += [f"setting {value}" for value in self.settings() if value != "0"]
         return found + (["tuning.json"] if os.path.exists(self.run.tuning) else [])
 
     def _end_job(self) -> None:
@@ -283,13 +283,13 @@ def _is_hung(pid: int) -> bool:
     """In an uninterruptible sleep with a SIGKILL that waits for its end, or a thread group of which only such threads are left."""
     states = set()
     try:
-        threads = os.listdir("/proc/{0}/task".format(pid))
-        status = Path("/proc/{0}/status".format(pid)).read_text()
+        threads = os.listdir(f"/proc/{pid}/task")
+        status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return True
     for thread in threads:
         with contextlib.suppress(OSError):
-            states.add(Path("/proc/{0}/task/{1}/stat".format(pid, thread)).read_text().rpartition(")")[2].split()[0])
+            states.add(Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0])
     pending = int(next(line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd")), 16)
     shared = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigPnd")), 16)
     killed = (pending | shared) & (1 << (signal.SIGKILL - 1))

@@ -61,7 +61,7 @@ def _first(case: Case, bench: Bench) -> t.Iterator[str]:
     except job.JobError as error:
         # A fault before the job has said that it runs ends the start itself, with the reason.
         if case.wanted == "crashed" and WORDS[case.spec["action"]] not in str(error):
-            yield "start says {0!r}".format(str(error))
+            yield f"start says {str(error)!r}"
     yield from _AFTER[case.after[0]](bench, spec) if case.after else ()
     bench.wait(HANG_TIMEOUT_S if case.wanted == "hung" else 60)
     yield from _kept(bench)
@@ -81,9 +81,9 @@ def _next_play(bench: Bench) -> t.Iterator[str]:
     outcomes = {key: record["outcome"] for key, record in bench.outcomes().items()}
     wanted = {(drive.label, test): "complete" for drive in bench.drives for test in TESTS}
     if outcomes != wanted:
-        yield "after the next play: {0}".format(outcomes)
+        yield f"after the next play: {outcomes}"
     again = [key for key in stood if bench.outcomes()[key]["attempt"] != attempts[key]]
-    yield from ["{0} stood and was measured again".format(key) for key in again]
+    yield from [f"{key} stood and was measured again" for key in again]
     yield from _kept(bench)
     yield from ["stray: " + stray for stray in bench.strays()]
 
@@ -98,7 +98,7 @@ def _kept(bench: Bench) -> t.Iterator[str]:
         lines = Path(bench.run.journal).read_text(errors="replace").splitlines()
         glued = [line for line in lines if line.count('"schema_version"') > 1]
         if glued:
-            yield "{0} lines hold more than one record".format(len(glued))
+            yield f"{len(glued)} lines hold more than one record"
 
 
 def _never_finished_unmeasured(bench: Bench) -> t.Iterator[str]:
@@ -115,7 +115,7 @@ def _ended(case: Case, bench: Bench) -> t.Iterator[str]:
     state = bench.state_now()
     killed = "kill" in case.spec["action"]
     if state not in (("dead",) if killed else ("stopped", "finished")):
-        yield "its state is {0}".format(state)
+        yield f"its state is {state}"
     strays = bench.strays()
     # What a killed job leaves, the next play puts right.
     left = [stray for stray in strays if not stray.startswith(("setting", "tuning", "file"))] if killed else strays
@@ -130,7 +130,7 @@ def _crashed(case: Case, bench: Bench) -> t.Iterator[str]:
     # A short record may fit into the journal's last page on a disk that is full.
     fitted = case.spec["action"] == "full" and everything
     if not fitted and not any(word in text for text in told):
-        yield "nobody is told of {0!r}: {1}".format(word, told)
+        yield f"nobody is told of {word!r}: {told}"
     if bench.state_now() == "finished" and not everything:
         yield "its state is finished"
     yield from ["stray: " + stray for stray in bench.strays() if not stray.startswith("file")]
@@ -145,7 +145,7 @@ def _reasons(bench: Bench) -> list[str]:
 def _told(case: Case, bench: Bench) -> t.Iterator[str]:
     """The drive is refused, as it can't be looked at any more; the reason is the true one, and the host is back."""
     if [record["outcome"] for record in bench.outcomes().values()] not in ([], ["error"], ["interrupted"]):
-        yield "outcomes: {0}".format(bench.outcomes())
+        yield f"outcomes: {bench.outcomes()}"
     if not any(WORDS[case.spec["action"]] in text for text in _reasons(bench)):
         yield "nobody is told of {0!r}: {1}".format(WORDS[case.spec["action"]], _reasons(bench))
     yield from ["stray: " + stray for stray in bench.strays()]
@@ -174,8 +174,8 @@ def _hung(_case: Case, bench: Bench) -> t.Iterator[str]:
     if drives["drive1"]["outcome"] != "complete":
         yield "the other drive is {outcome}: {message}".format(**drives["drive1"])
     if bench.state_now() != "finished":
-        yield "its state is {0}".format(bench.state_now())
-    yield from ["setting {0}".format(value) for value in bench.settings() if value != "0"]
+        yield f"its state is {bench.state_now()}"
+    yield from [f"setting {value}" for value in bench.settings() if value != "0"]
     yield from _told_to_the_next_run(bench)
     bench.drives[0].let_go_on()
     deadline = time.monotonic() + 15
@@ -189,7 +189,7 @@ def _told_to_the_next_run(bench: Bench) -> t.Iterator[str]:
     started = any(record["event"] == "test_started" for record in bench.journal() if record.get("drive") == str(bench.drives[0].file))
     entry = bench.ledger(bench.drives[0])
     if started and (entry.get("state"), entry.get("run_id")) != ("writing", bench.run.run_id) or (started and "hang" not in entry.get("reason", "")):
-        yield "the ledger says of the drive that hangs: {0}".format(entry)
+        yield f"the ledger says of the drive that hangs: {entry}"
 
 
 def _unharmed(_case: Case, bench: Bench) -> t.Iterator[str]:
@@ -204,7 +204,7 @@ def _unharmed(_case: Case, bench: Bench) -> t.Iterator[str]:
 def _back(_case: Case, bench: Bench) -> t.Iterator[str]:
     """What can't be told is not: but the host is back, and no run is taken for a whole one."""
     if bench.state_now() not in ("failed", "dead"):
-        yield "its state is {0}".format(bench.state_now())
+        yield f"its state is {bench.state_now()}"
     yield from ["stray: " + stray for stray in bench.strays() if not stray.startswith(("file", "tuning"))]
 
 
@@ -239,7 +239,7 @@ def _refused(what: str, act: t.Callable[[Bench], t.Any]) -> t.Callable[[Bench, t
     def attempt(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
         _when_damaged(bench, spec)
         try:
-            yield "{0} under a living job gives {1}".format(what, act(bench))
+            yield f"{what} under a living job gives {act(bench)}"
         except job.JobError:
             pass
 
@@ -250,7 +250,7 @@ def _stopped(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
     _when_damaged(bench, spec)
     done = job.stop(bench.host, bench.run)
     if (done["changed"], done["state"]) != (True, "stopped") or bench.processes():
-        yield "stop gives {0}; processes: {1}".format(done, bench.processes())
+        yield f"stop gives {done}; processes: {bench.processes()}"
 
 
 def _killed(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
@@ -261,7 +261,7 @@ def _killed(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
     bench.wait(10)
     state = bench.state_now()
     if state not in ("dead", "damaged"):
-        yield "after a SIGKILL its state is {0}".format(state)
+        yield f"after a SIGKILL its state is {state}"
 
 
 def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
@@ -269,7 +269,7 @@ def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
     done = bench.start(bench.plan(), bench.engine())
     # On a busy machine it may have ended before it was looked at.
     if done["action"] != "attach" and done["state"] != "finished":
-        yield "start gives {0}".format(done)
+        yield f"start gives {done}"
 
 
 def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
@@ -278,10 +278,10 @@ def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[
     while not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"])) and time.monotonic() < deadline:
         time.sleep(0.02)
     try:
-        yield "a start from another state folder gives {0}".format(bench.start_elsewhere())
+        yield f"a start from another state folder gives {bench.start_elsewhere()}"
     except job.JobError as error:
         if "another run has this host" not in str(error):
-            yield "a start from another state folder says {0}".format(error)
+            yield f"a start from another state folder says {error}"
 
 
 _AFTER: dict[str, t.Callable[[Bench, t.Mapping[str, t.Any]], t.Iterator[str]]] = {

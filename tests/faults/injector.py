@@ -162,7 +162,7 @@ def _oom(_spec: Spec, fd: int, data: bytes) -> int:
         while True:
             for child in _children():
                 with contextlib.suppress(OSError):
-                    if open("/proc/{0}/comm".format(child)).read().strip() == "fio":
+                    if open(f"/proc/{child}/comm").read().strip() == "fio":
                         os.kill(int(child), signal.SIGKILL)
                         return
             time.sleep(0.01)
@@ -233,7 +233,7 @@ class Injector:
         if not name.lstrip(".").startswith(self._file):
             return False
         event = self._spec.get("event")
-        if event and (data is None or '"event": "{0}"'.format(event).encode() not in data):
+        if event and (data is None or f'"event": "{event}"'.encode() not in data):
             return False
         self._left -= 1
         return self._left == 0

@@ -32,10 +32,10 @@ def twins(bench: Bench, _moment: str) -> t.Iterator[str]:
     for thread in threads:
         thread.join()
     if sorted(told) not in (["attach", "start"], ["nothing", "start"]):
-        yield "the two starts give {0}".format(told)
+        yield f"the two starts give {told}"
     jobs = [record["pid"] for record in bench.journal() if record["event"] == "job_started"]
     if len(jobs) > 1:
-        yield "jobs {0} work on one run".format(jobs)
+        yield f"jobs {jobs} work on one run"
     yield from _whole(bench)
 
 
@@ -52,7 +52,7 @@ def cut_off(bench: Bench, moment: str) -> t.Iterator[str]:
     starter.join()
     done = bench.start(bench.plan() if not bench.processes() else plan, engine)
     if done["action"] not in ("start", "resume", "attach", "nothing"):
-        yield "the next play gives {0}".format(done)
+        yield f"the next play gives {done}"
     yield from _whole(bench)
 
 
@@ -62,7 +62,7 @@ def _whole(bench: Bench) -> t.Iterator[str]:
         yield "the run ends {0}: {1}".format(bench.state_now(), (bench.run.read_status() or {}).get("message"))
     outcomes = {key: record["outcome"] for key, record in bench.outcomes().items()}
     if outcomes != {(drive.label, test): "complete" for drive in bench.drives for test in TESTS}:
-        yield "outcomes: {0}".format(outcomes)
+        yield f"outcomes: {outcomes}"
     yield from ["stray: " + stray for stray in bench.strays()]
 
 

@@ -65,7 +65,7 @@ def main() -> int:
                 print("      " + text, flush=True)
     print("\n{0:<10} {1:>8} {2:>5}".format("fault", "survived", "of"))
     for kind in of:
-        print("{0:<10} {1:>8} {2:>5}".format(kind, survived[kind], of[kind]))
+        print(f"{kind:<10} {survived[kind]:>8} {of[kind]:>5}")
     print("{0:<10} {1:>8} {2:>5}".format("all", sum(survived.values()), sum(of.values())))
     return 0 if survived == of else 1
 

@@ -70,9 +70,9 @@ def problems(bench: Bench) -> list[str]:
         found.append("its state is {0}: {1}".format(bench.state_now(), (bench.run.read_status() or {}).get("message")))
     outcomes = {key: record["outcome"] for key, record in bench.outcomes().items()}
     wanted = {(drive.label, test): "complete" for drive in bench.drives for test in TESTS}
-    found += ["outcomes: {0}".format(outcomes)] if outcomes != wanted else []
+    found += [f"outcomes: {outcomes}"] if outcomes != wanted else []
     ends = [(record["drive"], record["test"]) for record in journal if record["event"] == "test_finished" and record["outcome"] == "complete"]
-    found += ["measured twice: {0}".format(end) for end in set(ends) if ends.count(end) > 1]
+    found += [f"measured twice: {end}" for end in set(ends) if ends.count(end) > 1]
     return found + ["stray: " + stray for stray in bench.strays()]
 
 
@@ -88,7 +88,7 @@ def main() -> int:
         for seed, kills, found in pool.map(one, seeds):
             killed, bad = killed + kills, bad + bool(found)
             print("seed {0}: {1} kills: {2}".format(seed, kills, "; ".join(found) or "all there"), flush=True)
-    print("\n{0} runs, {1} kills, {2} with something lost, stray or wrong (seeds from {3})".format(asked.runs, killed, bad, asked.seed))
+    print(f"\n{asked.runs} runs, {killed} kills, {bad} with something lost, stray or wrong (seeds from {asked.seed})")
     return 1 if bad else 0
 
 

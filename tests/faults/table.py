@@ -31,7 +31,7 @@ class Case(t.NamedTuple):
     wanted: str
     drives: int = 1
     served: bool = False
-    after: t.Tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     sample: bool = False
 
 
@@ -44,7 +44,7 @@ SAMPLE = (
 def _journal() -> t.Iterator[Case]:
     for event in EVENTS:
         for action in ENDS + DISK:
-            yield Case("{0} at {1}".format(action, event), {"event": event, "action": action}, "ended" if action in ENDS else "crashed")
+            yield Case(f"{action} at {event}", {"event": event, "action": action}, "ended" if action in ENDS else "crashed")
 
 
 def _second_test() -> t.Iterator[Case]:
@@ -53,7 +53,7 @@ def _second_test() -> t.Iterator[Case]:
         for action in ("kill_after", "torn_enospc"):
             nth = 2 if event not in ("cell", "round", "precondition") else {"cell": 3, "round": 3, "precondition": 1}[event]
             if event != "precondition":
-                name = "{0} at {1} of the second test".format(action, event)
+                name = f"{action} at {event} of the second test"
                 yield Case(name, {"event": event, "nth": nth, "action": action}, "ended" if action in ENDS else "crashed")
 
 
@@ -61,36 +61,36 @@ def _other_files() -> t.Iterator[Case]:
     for file, moments in (("status.json", (1, 2, 6, 12)), ("tuning.json", (1,))):
         for nth in moments:
             for action in ("kill_before", "enospc", "eio"):
-                name = "{0} at write {1} of {2}".format(action, nth, file)
+                name = f"{action} at write {nth} of {file}"
                 yield Case(name, {"file": file, "nth": nth, "action": action}, "ended" if action in ENDS else "noted")
 
 
 def _drive() -> t.Iterator[Case]:
     for event in ("purge", "precondition", "cell", "round"):
-        yield Case("shrink at {0}".format(event), {"event": event, "action": "shrink"}, "changed")
+        yield Case(f"shrink at {event}", {"event": event, "action": "shrink"}, "changed")
     yield Case("shrink at the last round", {"event": "round", "nth": 2, "action": "shrink"}, "changed")
     for event in ("guard", "drive_started", "test_started", "purge_started", "purge", "precondition", "cell", "round", "test_finished"):
-        yield Case("hang at {0}".format(event), {"event": event, "action": "hang"}, "hung", drives=2, served=True)
+        yield Case(f"hang at {event}", {"event": event, "action": "hang"}, "hung", drives=2, served=True)
 
 
 def _machine() -> t.Iterator[Case]:
     """The machine lacks something, or its clock is set."""
     for event in MEASURED:
-        yield Case("inodes at {0}".format(event), {"event": event, "action": "inodes"}, "crashed")
-        yield Case("read_only at {0}".format(event), {"event": event, "action": "read_only"}, "back")
-        yield Case("clock_back at {0}".format(event), {"event": event, "action": "clock_back"}, "unharmed")
+        yield Case(f"inodes at {event}", {"event": event, "action": "inodes"}, "crashed")
+        yield Case(f"read_only at {event}", {"event": event, "action": "read_only"}, "back")
+        yield Case(f"clock_back at {event}", {"event": event, "action": "clock_back"}, "unharmed")
     for event in ("guard", "drive_started", "cell"):
-        yield Case("no_process at {0}".format(event), {"event": event, "action": "no_process"}, "crashed")
+        yield Case(f"no_process at {event}", {"event": event, "action": "no_process"}, "crashed")
     for event in ("test_started", "purge", "precondition"):
-        yield Case("no_process at {0}".format(event), {"event": event, "action": "no_process"}, "told")
+        yield Case(f"no_process at {event}", {"event": event, "action": "no_process"}, "told")
     for event in ("purge", "precondition", "cell"):
-        yield Case("oom at {0}".format(event), {"event": event, "action": "oom"}, "crashed")
+        yield Case(f"oom at {event}", {"event": event, "action": "oom"}, "crashed")
 
 
 def _plays() -> t.Iterator[Case]:
     yield Case("two starts at once", {"moment": ""}, "twins")
     for moment in ("plan.json", "status.json", "job.log", "journal.jsonl"):
-        yield Case("the start is killed at {0}".format(moment), {"moment": moment}, "cut_off")
+        yield Case(f"the start is killed at {moment}", {"moment": moment}, "cut_off")
 
 
 def _damaged() -> t.Iterator[Case]:
@@ -98,12 +98,12 @@ def _damaged() -> t.Iterator[Case]:
     for victim in ("status.json", "tuning.json"):
         for action in ("empty", "torn", "lost"):
             for after in ("", "stop", "kill", "restore", "remove", "start"):
-                name = "{0} {1} at cell".format(action, victim) + (" then " + after if after else "")
+                name = f"{action} {victim} at cell" + (" then " + after if after else "")
                 yield Case(name, {"event": "cell", "action": action, "victim": victim}, "damaged", after=(after,) if after else ())
     # Removed by somebody who makes room: the job goes on, and so does the next play.
     for victim, afters in (("journal.jsonl", ("", "stop")), ("plan.json", ("", "stop", "kill", "restore")), (HOST_LOCK, ("", "start", "start elsewhere"))):
         for after in afters:
-            name = "lost {0} at cell".format(os.path.basename(victim)) + (" then " + after if after else "")
+            name = f"lost {os.path.basename(victim)} at cell" + (" then " + after if after else "")
             yield Case(name, {"event": "cell", "action": "lost", "victim": victim}, "damaged", after=(after,) if after else ())
 
 

@@ -178,4 +178,4 @@ class FakeServer:
         for path in [EMULATORS / "hdparm", *EMULATORS.glob("sg_*")]:
             if not (tools / path.name).exists():
                 (tools / path.name).symlink_to(path)
-        self.bench.environment.update(PATH="%s:%s:%s" % (tools, os.path.dirname(sys.executable), os.environ["PATH"]), SSDLAB_EMULATED_DRIVES=str(machine))
+        self.bench.environment.update(PATH="{}:{}:{}".format(tools, os.path.dirname(sys.executable), os.environ["PATH"]), SSDLAB_EMULATED_DRIVES=str(machine))

@@ -130,7 +130,7 @@ def _call(name: str, *arguments: object) -> None:
     """A call of the C library's; OSError when it fails."""
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
         number = ctypes.get_errno()
-        raise OSError(number, "%s: %s" % (name, os.strerror(number)))
+        raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
 def _copy_over(folder: str) -> None:

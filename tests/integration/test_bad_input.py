@@ -93,7 +93,7 @@ def test_bad_input_stops_everything_before_anything(fleet, case, arguments):
     assert code != 0, output
     flat = " ".join(output.split())
     for word in words:
-        assert word in flat, "{0!r} is not in:\n{1}".format(word, output)
+        assert word in flat, f"{word!r} is not in:\n{output}"
     assert [drive.digest() for drive in fleet.drives] == before
     assert fleet.run_folders() == []
 

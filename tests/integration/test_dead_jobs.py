@@ -69,7 +69,7 @@ def status_of(run_id, state, updated):
 def test_cleanup_keeps_failed_runs_for_a_while_and_says_so(site):
     """They can be gone on with: what they measured would be lost."""
     site.hosts = {"rack1-07": {"ssd_drives": []}}
-    recent = "{0:%Y-%m-%dT%H:%M:%S}.000Z".format(datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=3))
+    recent = f"{datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=3):%Y-%m-%dT%H:%M:%S}.000Z"
     runs = {"done": ("finished", recent), "broken": ("failed", recent), "old": ("failed", "2026-01-01T00:00:00.000Z"), "gone": ("running", recent)}
     for name, (state, updated) in runs.items():
         folder = site.state / "runs" / name

@@ -113,7 +113,7 @@ def test_nothing_is_written_to_a_drive_that_is_not_held(disk):
 def test_a_tool_that_fails_or_lies_is_refused(disk, monkeypatch, tool, answer):
     fake = os.path.join(disk.bench.folder, tool)
     with open(fake, "w") as file:
-        file.write("#!/bin/sh\n%s\n" % answer)
+        file.write(f"#!/bin/sh\n{answer}\n")
     os.chmod(fake, 0o755)
     monkeypatch.setenv("PATH", disk.bench.folder + ":" + os.environ["PATH"])
     assert codes(disk) == {"probe_failed"}

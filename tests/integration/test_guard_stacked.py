@@ -37,7 +37,7 @@ def test_a_drive_under_a_loop_device_is_held_whatever_its_node_is_called(stacked
     disk, node, above = stacked
     (result,) = inspection.inspect(Host(), [{"backing_file": str(disk.file)}])
     assert [refusal["code"] for refusal in result["refusals"]] == ["held"]
-    assert "%s uses %s" % (above, disk.path) in result["refusals"][0]["message"]
+    assert f"{above} uses {disk.path}" in result["refusals"][0]["message"]
     assert codes({"backing_file": node}) == ["not_whole_drive"]
     os.unlink(node)  # the path in sysfs leads nowhere then
     assert codes({"backing_file": str(disk.file)}) == ["held"]

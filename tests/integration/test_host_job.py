@@ -133,7 +133,7 @@ def test_records_and_status_hold_to_their_schemas(bench, loop_drive):
 
 def test_settings_are_changed_during_the_run_and_back_after_it(bench, loop_drive):
     drive = loop_drive()
-    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    path = f"/sys/block/{drive.name}/queue/nomerges"
     Host().write(path, "0")  # a loop device keeps what an earlier test left there
     before = Host().read(path)
     journal, status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
@@ -288,7 +288,7 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(be
 def test_what_systemd_calls_after_the_job_leaves_what_tune_yml_set(bench, loop_drive, keep):
     """ExecStopPost runs however the job ended."""
     drive = loop_drive()
-    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    path = f"/sys/block/{drive.name}/queue/nomerges"
     Host().write(path, "0")  # a loop device keeps what an earlier test left there
     before = Host().read(path)
     plan = bench.plan([drive], [], tune=dict(TUNE, keep=keep))
@@ -301,7 +301,7 @@ def test_what_systemd_calls_after_the_job_leaves_what_tune_yml_set(bench, loop_d
 def test_settings_that_a_purge_resets_are_made_again_before_the_measurement(bench, loop_drive, monkeypatch):
     """A format may give the drive a new queue; nothing was measured with it yet."""
     drive = loop_drive()
-    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    path = f"/sys/block/{drive.name}/queue/nomerges"
     plant = purge_sentinels.Sentinels.plant
 
     def meddle(sentinels, handle):
@@ -318,7 +318,7 @@ def test_settings_that_a_purge_resets_are_made_again_before_the_measurement(benc
 
 def test_a_setting_that_changes_in_a_round_and_comes_back_is_noticed(bench, loop_drive, monkeypatch):
     drive = loop_drive()
-    path = "/sys/block/{0}/queue/nomerges".format(drive.name)
+    path = f"/sys/block/{drive.name}/queue/nomerges"
     add = rounds.Rounds.add
 
     def meddle(self, *given):

@@ -176,7 +176,7 @@ def test_every_playbook_refuses_facts_as_variables(site, name):
 
 def test_discover_writes_no_template_for_a_serial(pair, tmp_path):
     pwned, listed = tmp_path / "pwned", tmp_path / "drives.yml"
-    serial = "{{ lookup('pipe', 'touch %s') }}" % pwned
+    serial = f"{{{{ lookup('pipe', 'touch {pwned}') }}}}"
     drive = {
         "selector": {"serial": serial}, "drive": serial, "path": "/dev/sdx", "identity": {"serial": serial, "model": "{% raw %}"},
         "eligible": True, "refusals": [], "overridden": [], "own_data": None, "purge": [], "purge_capabilities": {},
@@ -264,7 +264,7 @@ MUTATED = {
 
 @pytest.mark.parametrize("what", MUTATED)
 def test_a_bad_answer_is_that_hosts_error_alone(pair, tmp_path, what):
-    site = pair("def answer(module, real):\n    if real.get('records') is not None:\n        %s\n    return real\n" % MUTATED[what])
+    site = pair(f"def answer(module, real):\n    if real.get('records') is not None:\n        {MUTATED[what]}\n    return real\n")
     for name, drive in ((GOOD, "A1"), (BAD, "B2")):
         finished_run(tmp_path / name, drive=drive, host=name)
     asked_run(site.results, {GOOD: "A1", BAD: "B2"})

@@ -16,15 +16,14 @@ from pathlib import Path
 
 import own_machine
 import pytest
+from conftest import REPO
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, places
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import places
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
-from conftest import REPO
 
 LOOK_S = 4.0
 PROGRAM = """

@@ -119,7 +119,7 @@ def test_discover_prints_what_can_be_pasted_and_why_not(lab):
     code, output = lab.play("discover")
     assert code == 0, output
     lines = output.splitlines()
-    assert [line for line in lines if line.strip().startswith('- backing_file: "{0}"'.format(first.file))], output
+    assert [line for line in lines if line.strip().startswith(f'- backing_file: "{first.file}"')], output
     assert [line for line in lines if line.strip().startswith("#") and str(second.file) in line], output
     assert "signature" in output
 

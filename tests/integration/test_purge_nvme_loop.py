@@ -45,7 +45,7 @@ class Server(Host):
 
     def __init__(self, name):
         super().__init__()
-        self.files = {"/sys/block/%s/nsid" % name: "1", "/sys/block/%s/eui" % name: EUI}
+        self.files = {f"/sys/block/{name}/nsid": "1", f"/sys/block/{name}/eui": EUI}
 
     def get(self, path):
         return self.files.get(path) or super().get(path)

@@ -44,6 +44,6 @@ def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive
 def test_what_cannot_be_done_is_refused_before_anything_is_erased(site, drive, tmp_path, extra, said):
     before = drive.digest()
     code, output = site.play("purge", *(word for item in extra for word in ("-e", item)), env={COMMAND_LOG: str(tmp_path / "log")})
-    assert code != 0 and said.format("%s (%s)" % (drive.file, drive.path)) in output, output
+    assert code != 0 and said.format(f"{drive.file} ({drive.path})") in output, output
     assert drive.digest() == before and not [argv for argv in commands(tmp_path / "log") if destructive(argv)]
     assert site.run_folders() == []

@@ -68,7 +68,7 @@ def setting(path, value):
 def beside(*argv):
     """A shell command again and again from another process while the block runs."""
     with tempfile.NamedTemporaryFile() as goes_on:
-        loop = "while [ -e %s ]; do %s; done" % (goes_on.name, " ".join(argv))
+        loop = "while [ -e {} ]; do {}; done".format(goes_on.name, " ".join(argv))
         process = subprocess.Popen(["sh", "-c", loop], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             yield
@@ -78,7 +78,7 @@ def beside(*argv):
 
 
 def queue(device, name):
-    return "/sys/block/%s/queue/%s" % (os.path.basename(device), name)
+    return f"/sys/block/{os.path.basename(device)}/queue/{name}"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def cpu_quota(share):
     except OSError as error:
         with contextlib.suppress(OSError):
             group.rmdir()
-        pytest.skip("control groups can't be used here: %s" % error)
+        pytest.skip(f"control groups can't be used here: {error}")
     try:
         yield
     finally:

@@ -52,7 +52,7 @@ def plan(drives, **changes):
 @pytest.mark.parametrize("killed, times", [(False, 1), (True, 1), (False, 2)])
 def test_all_that_is_set_is_in_force_and_all_of_it_comes_back(loop_drive, tmp_path, killed, times):
     drive, record = loop_drive(), str(tmp_path / "tuning.json")
-    queue = "/sys/block/%s/queue" % drive.name
+    queue = f"/sys/block/{drive.name}/queue"
     # A site's own values, which a change of the scheduler would lose.
     for name, value in (("scheduler", "mq-deadline"), ("nr_requests", "64"), ("wbt_lat_usec", "3000"), ("iosched/fifo_batch", "4")):
         Host().write(queue + "/" + name, value)
@@ -76,7 +76,7 @@ def test_all_that_is_set_is_in_force_and_all_of_it_comes_back(loop_drive, tmp_pa
     after = everything(queue)
     assert after == before
     changed = [path for path in before if before[path] != during.get(path)]
-    print(*("%s: %s, %s, %s" % (path, before[path], during.get(path), after[path]) for path in changed), sep="\n")
+    print(*(f"{path}: {before[path]}, {during.get(path)}, {after[path]}" for path in changed), sep="\n")
 
 
 def test_the_snapshot_tells_the_values_in_force(loop_drive, tmp_path):
@@ -94,7 +94,7 @@ def test_the_snapshot_tells_the_values_in_force(loop_drive, tmp_path):
 def test_the_playbook_shows_what_would_change_and_takes_concerns_by_tag(site, loop_drive):
     drive = loop_drive()
     site.hosts["rack1-07"] = {"ssd_drives": [drive.selector], "tune_vm": {"swappiness": 7}}
-    before = everything("/sys/block/%s/queue" % drive.name)
+    before = everything(f"/sys/block/{drive.name}/queue")
     # The kernel arguments have a tag of their own: this one takes no reboot.
     code, output = site.play("tune", "--check", "--diff", "--tags", "vm", "-e", "tune_boot_enabled=true")
     assert code == 0 and "kernel arguments" not in output and "+/proc/sys/vm/swappiness: 7" in output, output
@@ -102,16 +102,16 @@ def test_the_playbook_shows_what_would_change_and_takes_concerns_by_tag(site, lo
     assert code == 0, output
     code, output = site.play("tune", "--check", "--diff")
     assert code == 0, output
-    assert "+/sys/block/%s/queue/nomerges: 2" % drive.name in output and "+/proc/sys/vm/swappiness: 7" in output
+    assert f"+/sys/block/{drive.name}/queue/nomerges: 2" in output and "+/proc/sys/vm/swappiness: 7" in output
     code, output = site.play("tune", "--check", "--diff", "--tags", "vm")
     assert code == 0 and "+/proc/sys/vm/swappiness: 7" in output and "queue/nomerges" not in output, output
-    assert everything("/sys/block/%s/queue" % drive.name) == before and site.run_folders() == []
+    assert everything(f"/sys/block/{drive.name}/queue") == before and site.run_folders() == []
 
 
 def test_a_tag_takes_its_concern_alone_and_restore_puts_it_back(site, loop_drive):
     drive = loop_drive()
     site.hosts["rack1-07"] = {"ssd_drives": [drive.selector], "tune_vm": {"swappiness": 7}}
-    before = everything("/sys/block/%s/queue" % drive.name)
+    before = everything(f"/sys/block/{drive.name}/queue")
     try:
         code, output = site.play("tune", "--tags", "vm")
         assert code == 0, output
@@ -121,7 +121,7 @@ def test_a_tag_takes_its_concern_alone_and_restore_puts_it_back(site, loop_drive
     finally:
         code, output = site.play("restore")
     assert code == 0, output
-    assert everything("/sys/block/%s/queue" % drive.name) == before
+    assert everything(f"/sys/block/{drive.name}/queue") == before
 
 
 @pytest.mark.parametrize(

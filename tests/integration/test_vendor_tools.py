@@ -112,7 +112,7 @@ def test_a_write_delay_is_told_in_check_mode_and_a_wrong_one_refused(lab):
     assert code == 0 and "changed=1" in output and "dma_delay" in output, output
     for wrong in ("32", "-1", "off"):
         code, output = lab.vendor(vendor_iomemory_dma_delay=wrong)
-        assert code != 0 and "dma_delay %s is refused" % wrong in " ".join(output.split()), output
+        assert code != 0 and f"dma_delay {wrong} is refused" in " ".join(output.split()), output
     assert before == (sorted(os.listdir("/etc/modprobe.d")) if os.path.isdir("/etc/modprobe.d") else None)
 
 
@@ -151,12 +151,12 @@ class Bmc:
             check=True, capture_output=True,
         )
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
-        (folder / "users").write_text("%s:%s\n" % (USER, digest))
+        (folder / "users").write_text(f"{USER}:{digest}\n")
         (folder / "sushy.conf").write_text("\n".join([
             "SUSHY_EMULATOR_FAKE_DRIVER = True",
-            "SUSHY_EMULATOR_AUTH_FILE = %r" % str(folder / "users"),
-            "SUSHY_EMULATOR_STATE_DIR = %r" % str(folder),
-            "SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': %r, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}]" % SYSTEM,
+            "SUSHY_EMULATOR_AUTH_FILE = {!r}".format(str(folder / "users")),
+            f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}",
+            f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}}]",
         ]) + "\n")
         with _socket(socket.SOCK_STREAM) as probe:
             self.port = probe.getsockname()[1]
@@ -167,8 +167,8 @@ class Bmc:
             "from sushy_tools.emulator.resources.systems.fakedriver import FakeDriver",
             "set_power = FakeDriver.set_power_state",
             "def obey(self, system, state):",
-            "    if state != 'GracefulShutdown' or not os.path.exists(%r): return set_power(self, system, state)" % str(self.deaf),
-            "    if open(%r).read() == 'refuses': raise RuntimeError('this system takes no shutdown')" % str(self.deaf),
+            f"    if state != 'GracefulShutdown' or not os.path.exists({str(self.deaf)!r}): return set_power(self, system, state)",
+            f"    if open({str(self.deaf)!r}).read() == 'refuses': raise RuntimeError('this system takes no shutdown')",
             "FakeDriver.set_power_state = obey",
             "main()",
         ]
@@ -184,7 +184,7 @@ class Bmc:
 
     def power(self):
         request = urllib.request.Request("https://localhost:%d/redfish/v1/Systems/%s" % (self.port, SYSTEM))
-        request.add_header("Authorization", "Basic " + base64.b64encode(("%s:%s" % (USER, PASSWORD)).encode()).decode())
+        request.add_header("Authorization", "Basic " + base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode())
         try:
             with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=str(self.folder / "cert.pem")), timeout=10) as answer:
                 return json.load(answer)["PowerState"]
@@ -246,9 +246,9 @@ class IpmiBmc:
             "    def get_power_state(self): return file.read_text()",
             "    def power_off(self): file.write_text('off')",
             "    def power_on(self): file.write_text('on')",
-            "    def power_shutdown(self): pathlib.Path(%r).exists() or self.power_off()" % str(self.deaf),
+            f"    def power_shutdown(self): pathlib.Path({str(self.deaf)!r}).exists() or self.power_off()",
             "    def is_active(self): return True",
-            "Fake({%r: %r}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()" % (USER, PASSWORD),
+            f"Fake({{{USER!r}: {PASSWORD!r}}}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()",
         ]
         self.process = subprocess.Popen(
             [sys.executable, "-c", "\n".join(code), str(self.port), str(self.file)], stdout=open(folder / "ipmi.log", "w"), stderr=subprocess.STDOUT)
@@ -278,7 +278,7 @@ class Machine(threading.Thread):
             self.powers.append(power)
             if power == "On" and len(self.powers) > 1:
                 emulator.power_cycle(self.lab.machine)
-                self.file.write_text("%s\n" % uuid.uuid4())
+                self.file.write_text(f"{uuid.uuid4()}\n")
 
 
 def allowed(bmc, **more):
@@ -291,10 +291,10 @@ def allowed(bmc, **more):
 def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request, tmp_path):
     bmc = request.getfixturevalue(protocol + "_bmc")
     boot_id = tmp_path / "boot_id"
-    boot_id.write_text("%s\n" % uuid.uuid4())
+    boot_id.write_text(f"{uuid.uuid4()}\n")
     server = Machine(bmc, lab, boot_id)
     server.start()
-    namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
+    namespace = ["unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"', str(boot_id)]
     code, output = lab.vendor("-vvv", prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_bmc_protocol=protocol))
     server.ended.set()
     assert code == 0, output
@@ -302,7 +302,7 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     drive = lab.seen()["rssdm"]["drives"][1]
     assert drive["interrupt_coalescing"] == 0xD801F and "pending" not in drive
     assert "Leave it without power" in output and PASSWORD not in output and USER not in output
-    assert base64.b64encode(("%s:%s" % (USER, PASSWORD)).encode()).decode() not in output
+    assert base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode() not in output
     code, output = lab.vendor(prefix=namespace)
     assert code == 0 and "changed=0" in output, output
 
@@ -312,8 +312,8 @@ def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_
     bmc = request.getfixturevalue(protocol + "_bmc")
     bmc.deaf.write_text(shutdown)
     boot_id = tmp_path / "boot_id"
-    boot_id.write_text("%s\n" % uuid.uuid4())
-    namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
+    boot_id.write_text(f"{uuid.uuid4()}\n")
+    namespace = ["unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"', str(boot_id)]
     asked = allowed(bmc, vendor_bmc_protocol=protocol, vendor_power_cycle_shutdown_s=5)
     code, output = lab.vendor(prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **asked)
     assert code != 0 and "did not do this: " in output and bmc.power() == "On", output
@@ -352,7 +352,7 @@ def measured(lab, loop_drive):
 def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_others_go_on(measured, loop_drive, tmp_path):
     """A second server with a host name of its own: this machine in another UTS namespace."""
     python = tmp_path / "python-of-rack1-08"
-    python.write_text("#!/bin/sh\nexec unshare --uts sh -c 'hostname rack1-08; exec \"$0\" \"$@\"' %s \"$@\"\n" % sys.executable)
+    python.write_text(f"#!/bin/sh\nexec unshare --uts sh -c 'hostname rack1-08; exec \"$0\" \"$@\"' {sys.executable} \"$@\"\n")
     python.chmod(0o755)
     measured.hosts["rack1-08"] = {"ssd_drives": [loop_drive("other").selector], "ansible_python_interpreter": str(python)}
     measured.hosts["server"]["vendor_rssdm"] = [{"serial": "S1", "queue_depth": 256}]
@@ -373,10 +373,10 @@ def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_othe
 
 def test_a_run_power_cycles_the_host_for_its_settings_and_restore_brings_the_old_ones(measured, redfish_bmc, tmp_path):
     boot_id = tmp_path / "boot_id"
-    boot_id.write_text("%s\n" % uuid.uuid4())
+    boot_id.write_text(f"{uuid.uuid4()}\n")
     server = Machine(redfish_bmc, measured, boot_id)
     server.start()
-    namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" %s && exec "$@"' % BOOT_ID, str(boot_id)]
+    namespace = ["unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"', str(boot_id)]
     asked = {"interrupt_coalescing": 0xD801F, "power_limiting": 1}
     measured.hosts["server"]["vendor_rssdm"] = [{"serial": "S1", "queue_depth": 256, "power_limiting": True}]
     measured.vars.update(allowed(redfish_bmc))

@@ -18,12 +18,12 @@ from wrong_drive import needs, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
+
 CLONE_NEWNS = 0x20000
 # Stands before fio: at the first job with this word in its path it lays another device's node over the drive's.
 FIO = """#!/bin/sh
@@ -50,7 +50,7 @@ def test_case_70_another_device_under_the_name_while_fio_works(bench, word):
     facts = {"slug": files.slug(named.label), "word": word, "done": named.file + ".done"}
     tool.write_text(FIO.format(other=other.path, path=named.path, fio=shutil.which("fio"), **facts))
     tool.chmod(0o755)
-    bench.environment["PATH"] = "%s:%s" % (tool.parent, os.environ["PATH"])
+    bench.environment["PATH"] = "{}:{}".format(tool.parent, os.environ["PATH"])
     bench.in_namespace("true")  # what is mounted is seen by this play alone
     outcome = bench.play(playbook="qualify", entries=[named.entry])
     assert os.path.exists(named.file + ".done"), outcome.output
@@ -127,8 +127,8 @@ def test_case_75_a_lookup_that_gives_another_drive_each_time(bench):
     listed.write_text("".join(bench.disk(name).file + "\n" for name in names) * 8)
     for name in names:
         bench.disks[name].write(0, b"data of " + name.encode())
-    take = "head -n1 {0}; sed -i 1d {0}".format(listed)
-    entries = "{{ [{'backing_file': lookup('pipe', '%s'), 'ssd_overwrite_data': true}] }}" % take
+    take = f"head -n1 {listed}; sed -i 1d {listed}"
+    entries = f"{{{{ [{{'backing_file': lookup('pipe', '{take}'), 'ssd_overwrite_data': true}}] }}}}"
     outcome = bench.play(playbook="qualify", entries=entries)
     (record,) = [json.loads(path.read_text()) for path in bench.site.results.glob("*/run.json")]
     asked = {item["drive"] for item in record["asked"]}
@@ -140,7 +140,7 @@ def test_case_76_other_tests_between_the_decision_and_the_start(bench):
     """A variable that changes between two plays of one playbook: the plan is not the one that was shown and decided on."""
     counter = Path(bench.folder, "counter")
     counter.write_text("")
-    bench.site.vars["purge_timeout_s"] = "{{ lookup('pipe', 'echo >> %s; wc -l < %s') | int + 1800 }}" % (counter, counter)
+    bench.site.vars["purge_timeout_s"] = f"{{{{ lookup('pipe', 'echo >> {counter}; wc -l < {counter}') | int + 1800 }}}}"
     bench.spare.write(0, b"data")
     bench.spare.entry["ssd_overwrite_data"] = True
     outcome = bench.play(playbook="purge")

@@ -13,7 +13,6 @@ import pytest
 from fake_server import FakeServer
 from wrong_drive import run
 
-
 # --- entries that name no drive, or another than was meant ----------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -155,10 +154,10 @@ def test_a_malformed_override_is_no_override(listed):
 
 @pytest.mark.case(13)
 def test_case_13_what_yaml_makes_of_an_unquoted_serial(bench):
-    text = "ssd_drives:\n" + "".join("- serial: %s\n" % value for value in [*TYPES.values(), "1e5"])
+    text = "ssd_drives:\n" + "".join(f"- serial: {value}\n" for value in [*TYPES.values(), "1e5"])
     path = Path(bench.folder, "types.yml")
     path.write_text(text)
-    outcome = bench.play("-e", "@%s" % path)
+    outcome = bench.play("-e", f"@{path}")
     for index in range(len(TYPES)):
         outcome.told("rack1-07", "ssd_drives[%d]: bad_selector: serial is " % index)
     assert outcome.output.count("put it in quotes") >= len(TYPES)
@@ -224,7 +223,7 @@ def alike(server):
 def test_case_1_two_names_that_were_swapped(server):
     """Between preflight and the job, as after a reset of both controllers: each serial is found, but not as the drive that was looked at."""
     bench = server.bench
-    one, other = (server.tree.path("/sys/devices/pci0000:80/0000:80:01.0/nvme/%s/serial" % name) for name in ("nvme8", "nvme9"))
+    one, other = (server.tree.path(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial") for name in ("nvme8", "nvme9"))
     swap = ("sh", "-ec", 'mv "$0" "$0.was"; mv "$1" "$0"; mv "$0.was" "$1"', one, other)
     outcome = bench.play_between(swap, entries=[bench.disks[name].entry for name in ("left", "right")])
     for name, node in (("left", "/dev/nvme9n1"), ("right", "/dev/nvme8n1")):
@@ -275,7 +274,7 @@ def test_case_12_cloned_machines_that_see_one_drive(server):
     (folder / "machine-id").write_text("0123456789abcdef0123456789abcdef\n")
     variables = {}
     for name in ("clone-a", "clone-b"):
-        (folder / (name + ".boot")).write_text("%s-0000-4000-8000-000000000000\n" % name)
+        (folder / (name + ".boot")).write_text(f"{name}-0000-4000-8000-000000000000\n")
         python = folder / name
         python.write_text(CLONE.format(name=name, boot=folder / (name + ".boot"), machine=folder / "machine-id", python=sys.executable))
         python.chmod(0o755)

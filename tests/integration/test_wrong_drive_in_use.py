@@ -86,7 +86,7 @@ def _swap(disk):
 def _hibernation(disk):
     command_line = os.path.join(disk.bench.folder, "cmdline")
     with open(command_line, "w") as file:
-        file.write("BOOT_IMAGE=/vmlinuz quiet resume=%s\n" % disk.path)
+        file.write(f"BOOT_IMAGE=/vmlinuz quiet resume={disk.path}\n")
     disk.bench.in_namespace("mount", "--bind", command_line, "/proc/cmdline")
 
 

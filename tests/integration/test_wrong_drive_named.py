@@ -48,7 +48,7 @@ def test_case_72_a_further_device_of_an_entry(outcome, name):
 @pytest.mark.parametrize("name", MENTIONED)
 def test_case_73_a_file_that_no_parser_knows(outcome, name):
     outcome.refused(name, "mentioned")
-    assert "/etc/%s, line " % name in outcome.message(name, "mentioned")
+    assert f"/etc/{name}, line " in outcome.message(name, "mentioned")
 
 
 def test_what_is_no_use_and_what_is_lifted(outcome):

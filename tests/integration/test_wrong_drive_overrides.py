@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from wrong_drive import MIB, run
 
-
 # --- overrides ------------------------------------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def test_an_override_is_one_for_its_drive_and_its_code(overridden):
 
 @pytest.mark.parametrize("code", ["mounted", "shared_filesystem", "unsigned_data"])
 def test_what_cannot_be_overridden_is_told(overridden, code):
-    overridden.told("rack1-07", "its option allow names '%s'" % code)
+    overridden.told("rack1-07", f"its option allow names '{code}'")
 
 
 def test_data_is_given_up_by_its_drive_alone(overriding):

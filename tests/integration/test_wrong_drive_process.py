@@ -144,7 +144,7 @@ def during(make_bench):
     tool.parent.mkdir()
     tool.write_text(FIO.format(cases="\n".join(cases), fio=shutil.which("fio")))
     tool.chmod(0o755)
-    bench.environment["PATH"] = "%s:%s" % (tool.parent, os.environ["PATH"])
+    bench.environment["PATH"] = "{}:{}".format(tool.parent, os.environ["PATH"])
     (test,) = bench.site.vars["ssd_plan"]
     bench.site.vars["ssd_plan"] = [dict(test, purge={"method": "overwrite"})]
     entries = [disk.entry for name, disk in bench.disks.items() if name != "spare"]
@@ -157,7 +157,7 @@ def test_case_41_every_destructive_step_looks_again(during, name, steps):
     """Each drive got the job's own probe of fio first: one block. Of the steps of its test only those before the stage ran."""
     assert during.codes(name) == {"held"} and during.code != 0
     slug = files.slug(during.bench.disks[name].label)
-    jobs = {os.path.basename(argv[-1]) for argv in during.commands if argv[-1].endswith(".fio") and "/%s/" % slug in argv[-1]}
+    jobs = {os.path.basename(argv[-1]) for argv in during.commands if argv[-1].endswith(".fio") and f"/{slug}/" in argv[-1]}
     assert "probe.fio" in jobs
     assert {step for step in ("-purge-", "-precondition-", "-0001-") if any(step in job for job in jobs)} == set(steps)
 

@@ -19,13 +19,13 @@ USB = "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-%d/host%d"
 def hex_dump(data):
     """As nvme-cli prints what a drive returned: 16 bytes a line (nvme-print, d)."""
     rows = [data[start:start + 16] for start in range(0, len(data), 16)]
-    header = "       " + "  ".join("%x" % column for column in range(16)) + "\n"
-    return "NVME Security Receive Command Success\n" + header + "".join("%04x: %s\n" % (16 * row, data.hex(" ")) for row, data in enumerate(rows))
+    header = "       " + "  ".join(f"{column:x}" for column in range(16)) + "\n"
+    return "NVME Security Receive Command Success\n" + header + "".join("{:04x}: {}\n".format(16 * row, data.hex(" ")) for row, data in enumerate(rows))
 
 
 def sg_dump(data):
     """As sg_raw prints it, to stderr."""
-    rows = "".join(" %02x     %s\n" % (start, data[start:start + 16].hex(" ")) for start in range(0, len(data), 16))
+    rows = "".join(" {:02x}     {}\n".format(start, data[start:start + 16].hex(" ")) for start in range(0, len(data), 16))
     return "SCSI Status: Good \n\nReceived %d bytes of data:\n%s" % (len(data), rows)
 
 
@@ -72,7 +72,7 @@ def _sanitize(server):
 
 def _security(server):
     for number, (label, security) in enumerate(SECURITY.items()):
-        server.sata(label, "sdg%s" % "abc"[number], "SECURITY%d" % number, security=security)
+        server.sata(label, "sdg{}".format("abc"[number]), "SECURITY%d" % number, security=security)
     for number, (label, flags) in enumerate(OPAL.items(), start=3):
         server.nvme(label, "nvme%dn1" % number, "OPAL%d" % number, {"id-ctrl": {"oacs": 0x7}})
         for protocol, data in ((0, PROTOCOLS), (1, discovery(flags))):

@@ -179,7 +179,7 @@ class Bench(contextlib.ExitStack):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         os.chmod(upper, 0o755)
-        self.in_namespace("mount", "-t", "overlay", "overlay", "-o", "lowerdir=%s,upperdir=%s,workdir=%s" % (folder, upper, work), folder)
+        self.in_namespace("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={folder},upperdir={upper},workdir={work}", folder)
 
     def prefix(self):
         """What puts a play into its namespace."""
@@ -266,13 +266,13 @@ class Outcome:
     def told(self, host, text):
         """That preflight said this of an inventory name as a whole, and that nothing happened."""
         lines = [line for line in self.output.splitlines() if line.startswith("- ") and host in line.partition(": ")[0].split("- ", 1)[1].split(", ")]
-        assert any(text in line for line in lines), "%s was told %s" % (host, lines)
+        assert any(text in line for line in lines), f"{host} was told {lines}"
         self.nothing_happened()
 
     def refused(self, name, *codes):
         """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for `codes`."""
         said = self.findings.get(self._label(name), self.output)
-        assert self.codes(name) == set(codes), "%s was refused with %s, not %s" % (name, said, sorted(codes))
+        assert self.codes(name) == set(codes), f"{name} was refused with {said}, not {sorted(codes)}"
         for code in codes:
             message = self.message(name, code)
             assert self._label(name) in message and message.endswith(rules.REFUSALS[code].remedy), message
@@ -285,7 +285,7 @@ class Outcome:
     def untouched(self, name):
         """The drive's data is what it was, and nothing was run at it that could have changed it."""
         disk = self.bench.disks[name]
-        assert name not in self.changed, "the data of %s has changed" % name
+        assert name not in self.changed, f"the data of {name} has changed"
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
         name_in_paths = slug(disk.label)  # in the paths of its fio jobs; loop1 is not loop10
         about = [argv for argv in self.commands if {disk.path, disk.node} & set(argv) or any(name_in_paths in word for word in argv)]

@@ -26,10 +26,9 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from qemu.qmp.legacy import QEMUMonitorProtocol
-
 import image
 from image import MIB, BedError, run
+from qemu.qmp.legacy import QEMUMonitorProtocol
 
 SHM = Path("/dev/shm")
 FOLDER_PREFIX = "ssdlab-fleet-guest-"
@@ -200,7 +199,7 @@ class Guest:
         """Run a shell script in the guest as root, over one connection that stays open. BedError when it fails."""
         argv = ["ssh", *self.ssh_options(), "-p", str(self.port), "root@127.0.0.1", script]
         given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
-        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout_s, check=False, **given)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **given)
         if check and done.returncode:
             raise BedError(f"guest: {script}: exit {done.returncode}: {done.stderr.strip()[-2000:]}")
         return done

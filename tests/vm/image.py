@@ -49,7 +49,7 @@ class BedError(Exception):
 
 def run(argv: list[str], check: bool = True, **kwargs) -> str:
     """Run one command and return its output; BedError carries the end of stderr when it fails."""
-    done = subprocess.run([str(word) for word in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **kwargs)
+    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=False, **kwargs)
     if check and done.returncode:
         raise BedError(f"{' '.join(map(str, argv))}: exit {done.returncode}: {done.stderr.strip()[-2000:]}")
     return done.stdout

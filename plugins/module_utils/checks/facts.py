@@ -78,7 +78,7 @@ def _traffic(host: Host, paths: t.Sequence[str], seconds: t.Sequence[float]) -> 
 def _read(host: Host, path: str, seconds: float) -> str | None:
     if not seconds:
         return "it was not read"
-    result = host.run([*TRAFFIC, "--filename=" + path, "--runtime={0:g}".format(seconds)], timeout_s=seconds + TRAFFIC_GRACE_S)
+    result = host.run([*TRAFFIC, "--filename=" + path, f"--runtime={seconds:g}"], timeout_s=seconds + TRAFFIC_GRACE_S)
     if result.rc == COMMAND_NOT_FOUND:
         return "fio is not installed"
     if result.rc:
@@ -113,7 +113,7 @@ def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
         return {}
     link = host.readlink("{0}/{1}/driver/module".format(pcie.DEVICES, device["address"]))
     module = os.path.basename(link) if link else name.replace("-", "_")
-    return {"name": name, "module": module, "version": host.get("/sys/module/{0}/version".format(module))}
+    return {"name": name, "module": module, "version": host.get(f"/sys/module/{module}/version")}
 
 
 def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[str, t.Any]:
@@ -171,7 +171,7 @@ def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
     try:
         found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
     except iomemory.IomemoryError as error:
-        message, remedy = "its ioMemory cards cannot be looked at: {0}".format(error), "install Fusion-io's fio-util, and look at fio-status -a"
+        message, remedy = f"its ioMemory cards cannot be looked at: {error}", "install Fusion-io's fio-util, and look at fio-status -a"
         return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]
     labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}
     others = [item["drive"] is not None and item["drive"] not in labels for item in found]

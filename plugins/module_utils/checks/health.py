@@ -35,7 +35,7 @@ def _without(drive: Drive, *keys: str) -> list[str]:
 def failing(_facts: Facts, drive: Drive) -> list[str]:
     """The drive itself says that something is wrong."""
     told = critical_texts(drive.health["critical_warning"])
-    told += ["attribute {0} is below its threshold".format(name) for name in drive.health["failing"]]
+    told += [f"attribute {name} is below its threshold" for name in drive.health["failing"]]
     if not told and drive.health["passed"] is False:
         told = ["its self-assessment is: {0}".format(drive.health["verdict"] or "failed")]
     return ["it warns: " + "; ".join(told)] if told else _without(drive, "passed")
@@ -44,7 +44,7 @@ def failing(_facts: Facts, drive: Drive) -> list[str]:
 def media_errors(_facts: Facts, drive: Drive) -> list[str]:
     """Data that the drive could not read back."""
     count = drive.health.get("media_errors")
-    return _without(drive, "media_errors") or (["it counted {0} media errors".format(count)] if count else [])
+    return _without(drive, "media_errors") or ([f"it counted {count} media errors"] if count else [])
 
 
 def spare(_facts: Facts, drive: Drive) -> list[str]:
@@ -57,13 +57,13 @@ def spare(_facts: Facts, drive: Drive) -> list[str]:
     left, threshold = drive.health["spare_pct"], drive.health["spare_threshold_pct"]
     if left == threshold == 0:
         return [Unknown("it says 0 % of spare and a threshold of 0 %, which is no figure")]
-    return ["{0} % of its spare is left, its threshold is {1} %".format(left, threshold)] if left <= threshold else []
+    return [f"{left} % of its spare is left, its threshold is {threshold} %"] if left <= threshold else []
 
 
 def wear(facts: Facts, drive: Drive) -> list[str]:
     """Endurance used up."""
     used, most = drive.health.get("used_pct"), facts.wanted["max_used_pct"]
-    return _without(drive, "used_pct") or (["{0} % of its endurance is used (preflight_max_used_pct: {1})".format(used, most)] if used >= most else [])
+    return _without(drive, "used_pct") or ([f"{used} % of its endurance is used (preflight_max_used_pct: {most})"] if used >= most else [])
 
 
 def too_hot(_facts: Facts, drive: Drive) -> list[str]:
@@ -82,12 +82,12 @@ def headroom(facts: Facts, drive: Drive) -> list[str]:
         return []
     limit, now = drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"], drive.health["temperature_c"]
     if limit is None:
-        return [Unknown("it has {0} °C, but does not tell at which temperature it warns or throttles".format(now))]
+        return [Unknown(f"it has {now} °C, but does not tell at which temperature it warns or throttles")]
     wanted = facts.wanted["temperature_headroom_c"]
     near = 0 < limit - now < wanted
     if not near:
         return []
-    return ["it has {0} °C, {1} °C below its limit of {2} °C (preflight_temperature_headroom_c: {3})".format(now, limit - now, limit, wanted)]
+    return [f"it has {now} °C, {limit - now} °C below its limit of {limit} °C (preflight_temperature_headroom_c: {wanted})"]
 
 
 def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
@@ -95,10 +95,10 @@ def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
     counts = drive.health.get("throttle_counts") or {}
     if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
         return [Unknown("{0} does not tell whether it was ever throttled (nvme-cli does)".format(drive.health.get("source") or "the drive"))]
-    told = ["{0} transitions to thermal throttling {1}".format(count, level[1:]) for level, count in counts.items() if count]
+    told = [f"{count} transitions to thermal throttling {level[1:]}" for level, count in counts.items() if count]
     for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
         if drive.health.get(key):
-            told.append("{0} min above its {1} temperature".format(drive.health[key], name))
+            told.append(f"{drive.health[key]} min above its {name} temperature")
     return ["in its life it had " + ", ".join(told)] if told else []
 
 

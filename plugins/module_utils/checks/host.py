@@ -20,9 +20,9 @@ def tool_versions(facts: Facts) -> list[str]:
     for name, wanted in (facts.wanted.get("versions") or {}).items():
         actual = facts.machine["kernel"] if name == "kernel" else facts.machine["tools"].get(name)
         if not actual:
-            found.append(Unknown("the version of {0} is unknown; preflight_versions wants {1}".format(name, rule_text(wanted))))
+            found.append(Unknown(f"the version of {name} is unknown; preflight_versions wants {rule_text(wanted)}"))
         elif not matches(wanted, actual):
-            found.append("{0} has version {1}; preflight_versions wants {2}".format(name, actual, rule_text(wanted)))
+            found.append(f"{name} has version {actual}; preflight_versions wants {rule_text(wanted)}")
     return found
 
 
@@ -40,7 +40,7 @@ def cpu_count(facts: Facts) -> list[str]:
     count, least = facts.machine["cpus"], facts.wanted["min_cpus"]
     if count is None:
         return [Unknown("the number of CPUs is unknown")]
-    return ["it has {0} CPUs; preflight_min_cpus is {1}".format(count, least)] if count < least else []
+    return [f"it has {count} CPUs; preflight_min_cpus is {least}"] if count < least else []
 
 
 def architecture(facts: Facts) -> list[str]:
@@ -48,7 +48,7 @@ def architecture(facts: Facts) -> list[str]:
     machine = facts.machine["architecture"]
     if machine is None:
         return [Unknown("the processor's architecture is unknown")]
-    return [] if "64" in machine or machine == "s390x" else ["its kernel is of the architecture {0}, which has not 64 bit".format(machine)]
+    return [] if "64" in machine or machine == "s390x" else [f"its kernel is of the architecture {machine}, which has not 64 bit"]
 
 
 def cpufreq(facts: Facts) -> list[str]:
@@ -60,13 +60,13 @@ def cpufreq(facts: Facts) -> list[str]:
 def virtual_machine(facts: Facts) -> list[str]:
     """A guest: its host shares processor, link and interrupts with others."""
     kind = facts.machine["hypervisor"]
-    return ["it is a virtual machine ({0}): what else its host does shows in the figures".format(kind)] if kind else []
+    return [f"it is a virtual machine ({kind}): what else its host does shows in the figures"] if kind else []
 
 
 def container(facts: Facts) -> list[str]:
     """A container: parts of /sys and /proc are another machine's, or can't be written."""
     kind = facts.machine["container"]
-    return ["it is a container ({0}): tuning and checks reach only what it is shown".format(kind)] if kind else []
+    return [f"it is a container ({kind}): tuning and checks reach only what it is shown"] if kind else []
 
 
 def numa_node(facts: Facts, drive: Drive) -> list[str]:

@@ -59,7 +59,7 @@ def link_trained_down(_facts: Facts, drive: Drive) -> list[str]:
         return [Unknown("neither {0} nor its slot tells what its link can do at most".format(drive.endpoint["address"]))]
     if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
         return []
-    return ["its link runs at {0}; the drive and its slot can do {1}".format(link_text(*_link(drive.endpoint)), link_text(*able))]
+    return [f"its link runs at {link_text(*_link(drive.endpoint))}; the drive and its slot can do {link_text(*able)}"]
 
 
 def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
@@ -73,7 +73,7 @@ def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
         return ["its slot ({0}) can do {1}, the drive {2}".format(drive.bridges[0]["address"], link_text(*slot), link_text(*own))]
     lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
     if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
-        return ["the drive says that it can do {0} and no more, in a slot for {1}".format(link_text(*own), link_text(*slot))]
+        return [f"the drive says that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
     return []
 
 
@@ -89,7 +89,7 @@ def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
     if not any(_lower(now, least) for now, least in zip(_link(drive.endpoint), asked)):
         return []
     shown = link_text(asked[0] or None, asked[1] or None)
-    return ["its link runs at {0}; preflight_link wants {1} for this model".format(link_text(*_link(drive.endpoint)), shown)]
+    return [f"its link runs at {link_text(*_link(drive.endpoint))}; preflight_link wants {shown} for this model"]
 
 
 def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
@@ -99,7 +99,7 @@ def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
     now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
     if now is None or most is None:
         return [Unknown("smartctl does not tell how fast its SATA link is")]
-    return ["its SATA link runs at {0:g} Gb/s; the drive can do {1:g} Gb/s".format(now, most)] if now < most else []
+    return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"] if now < most else []
 
 
 def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
@@ -128,7 +128,7 @@ def _oversubscribed(facts: Facts, bridge: t.Mapping[str, t.Any], available: floa
     text = "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
         bridge["address"], ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
     )
-    text += "; what is measured at the same time (ssd_parallel_drives: {0}) needs {1:.0f} MB/s".format(_parallel(facts), at_once)
+    text += f"; what is measured at the same time (ssd_parallel_drives: {_parallel(facts)}) needs {at_once:.0f} MB/s"
     return text if at_once > available * ROUNDING else text + ", which it has while the other devices are idle"
 
 
@@ -160,7 +160,7 @@ def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
 def chipset(_facts: Facts, drive: Drive) -> list[str]:
     """The slot hangs on the chipset (southbridge)."""
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
-    return ["its slot hangs on the chipset ({0}), which shares one link to the processor with all else there".format(ports[0])] if ports else []
+    return [f"its slot hangs on the chipset ({ports[0]}), which shares one link to the processor with all else there"] if ports else []
 
 
 def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
@@ -171,14 +171,14 @@ def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
         return [Unknown("PCI Express errors under traffic were not looked for: {0}".format(drive.traffic or "no traffic was asked for"))]
     if all(device["aer"] is None for device in drive.path):
         return [Unknown("neither the drive nor a port above it counts PCI Express errors (AER)")]
-    return ["{0} rose by {1} while the drive was read".format(address, aer_text(rose)) for address, rose in drive.aer_rose.items()]
+    return [f"{address} rose by {aer_text(rose)} while the drive was read" for address, rose in drive.aer_rose.items()]
 
 
 def errors_before(_facts: Facts, drive: Drive) -> list[str]:
     """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges report falsely."""
     counts = drive.endpoint.get("aer") if drive.endpoint else None
     still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []
-    return ["{0} counted {1} since the boot".format(address, aer_text(seen)) for address, seen in still if address not in (drive.aer_rose or {})]
+    return [f"{address} counted {aer_text(seen)} since the boot" for address, seen in still if address not in (drive.aer_rose or {})]
 
 
 CHECKS: tuple[Check, ...] = (

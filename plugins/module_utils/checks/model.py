@@ -64,8 +64,8 @@ def firmware(facts: Facts, drive: Drive) -> list[str]:
     if wanted is None:
         return []
     if not actual:
-        return [Unknown("its firmware revision is unknown; preflight_firmware wants {0} for this model".format(rule_text(wanted)))]
-    return [] if matches(wanted, actual) else ["its firmware is {0}; preflight_firmware wants {1} for this model".format(actual, rule_text(wanted))]
+        return [Unknown(f"its firmware revision is unknown; preflight_firmware wants {rule_text(wanted)} for this model")]
+    return [] if matches(wanted, actual) else [f"its firmware is {actual}; preflight_firmware wants {rule_text(wanted)} for this model"]
 
 
 def driver(facts: Facts, drive: Drive) -> list[str]:
@@ -78,8 +78,8 @@ def driver(facts: Facts, drive: Drive) -> list[str]:
     if wanted is None:
         return []
     if not version:
-        return [Unknown("the version of its driver {0} is unknown; preflight_drivers wants {1}".format(name, rule_text(wanted)))]
-    return [] if matches(wanted, version) else ["its driver is {0} {1}; preflight_drivers wants {2}".format(name, version, rule_text(wanted))]
+        return [Unknown(f"the version of its driver {name} is unknown; preflight_drivers wants {rule_text(wanted)}")]
+    return [] if matches(wanted, version) else [f"its driver is {name} {version}; preflight_drivers wants {rule_text(wanted)}"]
 
 
 def machine_needs(facts: Facts, drive: Drive) -> list[str]:
@@ -104,10 +104,10 @@ def _short(row: Needs, name: str, unit: str, actual: float | None, least: float 
     """A sentence where there is less than asked for, an Unknown where that cannot be told; empty where all is well."""
     if least is None:
         return ""
-    asked = "{0}: {1} wants a {2} of at least {3:g} {4}".format(row.source, row.title, name, least / scale, unit).rstrip()
+    asked = f"{row.source}: {row.title} wants a {name} of at least {least / scale:g} {unit}".rstrip()
     if actual is None:
         return Unknown(asked + "; the machine's is unknown")
-    return "{0}; the machine has {1:.4g}".format(asked, actual / scale) if actual < least else ""
+    return f"{asked}; the machine has {actual / scale:.4g}" if actual < least else ""
 
 
 def slot_power(_facts: Facts, drive: Drive) -> list[str]:
@@ -117,8 +117,8 @@ def slot_power(_facts: Facts, drive: Drive) -> list[str]:
         return []
     limit = drive.bridges[0]["slot_power_w"] if drive.bridges else None
     if limit is None:
-        return [Unknown("{0}: the slot must give {1:g} W; the power limit of its slot cannot be read".format(row.source, row.slot_power_w))]
-    return ["{0}: the slot must give {1:g} W, its limit is {2:g} W".format(row.source, row.slot_power_w, limit)] if limit < row.slot_power_w else []
+        return [Unknown(f"{row.source}: the slot must give {row.slot_power_w:g} W; the power limit of its slot cannot be read")]
+    return [f"{row.source}: the slot must give {row.slot_power_w:g} W, its limit is {limit:g} W"] if limit < row.slot_power_w else []
 
 
 def kernel(facts: Facts, drive: Drive) -> list[str]:
@@ -128,11 +128,11 @@ def kernel(facts: Facts, drive: Drive) -> list[str]:
         return []
     told: list[str] = []
     if row.kernel and not release:
-        told.append(Unknown("{0}: the driver needs Linux {1}; this kernel's release is unknown".format(row.source, row.kernel)))
+        told.append(Unknown(f"{row.source}: the driver needs Linux {row.kernel}; this kernel's release is unknown"))
     elif row.kernel and version_key(str(release)) < version_key(row.kernel):
-        told.append("{0}: the driver needs Linux {1} or later, this is {2}".format(row.source, row.kernel, release))
+        told.append(f"{row.source}: the driver needs Linux {row.kernel} or later, this is {release}")
     if row.bits == 64 and machine and "64" not in machine:
-        told.append("{0}: {1} needs a 64-bit system, this is {2}".format(row.source, row.title, machine))
+        told.append(f"{row.source}: {row.title} needs a 64-bit system, this is {machine}")
     return told
 
 
@@ -144,9 +144,9 @@ def slot_link(_facts: Facts, drive: Drive) -> list[str]:
         return []
     able, asked = bandwidth_mb_s(slot["max_speed_gts"], slot["max_width"]), bandwidth_mb_s(*row.link) or 0.0
     if able is None:
-        return [Unknown("{0}: a slot of {1} is recommended; what this slot can do is unknown".format(row.source, link_text(*row.link)))]
+        return [Unknown(f"{row.source}: a slot of {link_text(*row.link)} is recommended; what this slot can do is unknown")]
     shown = link_text(slot["max_speed_gts"], slot["max_width"])
-    return ["{0}: a slot of {1} is recommended, this one can do {2}".format(row.source, link_text(*row.link), shown)] if able < asked else []
+    return [f"{row.source}: a slot of {link_text(*row.link)} is recommended, this one can do {shown}"] if able < asked else []
 
 
 CHECKS: tuple[Check, ...] = (

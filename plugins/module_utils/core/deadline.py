@@ -22,9 +22,9 @@ class Hangs(Exception):
     """A drive, or a process that waits for it, gives no answer; the message says which step. What was begun is left behind."""
 
 
-def _begin(what: str, step: t.Callable[[], t.Any]) -> queue.SimpleQueue[t.Tuple[t.Any, BaseException | None]]:
+def _begin(what: str, step: t.Callable[[], t.Any]) -> queue.SimpleQueue[tuple[t.Any, BaseException | None]]:
     """Run a step in a thread of its own, which nobody waits for at the end of the process."""
-    answers: queue.SimpleQueue[t.Tuple[t.Any, BaseException | None]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[t.Any, BaseException | None]] = queue.SimpleQueue()
 
     def run() -> None:
         try:
@@ -41,7 +41,7 @@ def within(timeout_s: float, what: str, step: t.Callable[[], Value]) -> Value:
     try:
         value, error = _begin(what, step).get(timeout=timeout_s)
     except queue.Empty:
-        raise Hangs("no answer for {0:g} s in the step {1}".format(timeout_s, what)) from None
+        raise Hangs(f"no answer for {timeout_s:g} s in the step {what}") from None
     if error is not None:
         raise error
     return value

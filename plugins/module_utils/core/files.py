@@ -99,7 +99,7 @@ def remove_asides(folder: str, names: t.Iterable[str]) -> None:
 
 def aside_prefix(name: str) -> str:
     """How the name of something temporary begins that stands beside `name` while this process works on it: .name.<pid>. (for mkstemp, mkdtemp)."""
-    return ".{0}.{1}.".format(name, os.getpid())
+    return f".{name}.{os.getpid()}."
 
 
 def left_behind(folder: str, name: str) -> list[str]:
@@ -107,7 +107,7 @@ def left_behind(folder: str, name: str) -> list[str]:
 
     Nobody wrote there for some minutes and the process is gone, or for a day: a number may be another process by now, and one of another container is not seen.
     """
-    pattern = re.compile(r"\.{0}(?:\.(?P<pid>[0-9]+)\.)?[A-Za-z0-9_]+".format(re.escape(name)))
+    pattern = re.compile(rf"\.{re.escape(name)}(?:\.(?P<pid>[0-9]+)\.)?[A-Za-z0-9_]+")
     found = []
     for each in sorted(os.listdir(folder) if os.path.isdir(folder) else []):
         match, path = pattern.fullmatch(each), os.path.join(folder, each)
@@ -150,7 +150,7 @@ class Damaged(ValueError):
     """A file of ours does not hold what we write; the message names it."""
 
     def __init__(self, path: str, why: t.Any) -> None:
-        super().__init__("{0} is damaged ({1}); mend it or move it away".format(path, why))
+        super().__init__(f"{path} is damaged ({why}); mend it or move it away")
 
 
 def read_json(path: str) -> dict[str, t.Any] | None:

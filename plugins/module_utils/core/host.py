@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import subprocess
-from typing import Callable, List, NamedTuple, Optional, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from .files import append_line
 
@@ -33,7 +33,7 @@ class Result(NamedTuple):
     rc 127: no such command; 126: it cannot be started; 124: timed out; -n: ended by signal n.
     """
 
-    argv: List[str]
+    argv: list[str]
     rc: int
     stdout: str
     stderr: str
@@ -54,7 +54,7 @@ def _unseen(path: str, flags: int) -> int:
         return os.open(path, flags)
 
 
-def _names(folder: str) -> List[str]:
+def _names(folder: str) -> list[str]:
     """The names in a folder, sorted; empty where there is no such folder."""
     try:
         descriptor = _unseen(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -94,7 +94,7 @@ class Host:
     `log` gets each argument list before it runs, and so does the file that SSDLAB_FLEET_COMMAND_LOG names.
     """
 
-    def __init__(self, root: str = "/", log: Optional[Callable[[List[str]], object]] = None) -> None:
+    def __init__(self, root: str = "/", log: Callable[[list[str]], object] | None = None) -> None:
         self.root = root
         self.log = log
 
@@ -104,7 +104,7 @@ class Host:
             return path
         return os.path.join(self.root, path.lstrip("/"))
 
-    def which(self, name: str) -> Optional[str]:
+    def which(self, name: str) -> str | None:
         """Where a tool is, as an absolute path, or None."""
         return shutil.which(name, path=_search_path())
 
@@ -112,8 +112,8 @@ class Host:
         self,
         argv: Sequence[str],
         timeout_s: float = 60,
-        stdin: Optional[str] = None,
-        started: Optional[Callable[[subprocess.Popen], object]] = None,
+        stdin: str | None = None,
+        started: Callable[[subprocess.Popen], object] | None = None,
     ) -> Result:
         """Run a command, given as an argument list; never raises for what the command or its absence does.
 
@@ -134,14 +134,14 @@ class Host:
         except OSError as error:
             # A host without memory or pids is not one that lacks a package.
             rc = COMMAND_NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_RUN
-            return Result(command, rc, "", "cannot run %s: %s" % (command[0], error.strerror))
+            return Result(command, rc, "", f"cannot run {command[0]}: {error.strerror}")
         if started is not None:
             started(process)
         try:
             output, errors = process.communicate(None if stdin is None else stdin.encode("utf-8"), timeout=timeout_s)
         except subprocess.TimeoutExpired as error:
             _abandon(process)
-            return Result(command, TIMED_OUT, _text(error.stdout), "%s gave no answer in %g s" % (command[0], timeout_s))
+            return Result(command, TIMED_OUT, _text(error.stdout), f"{command[0]} gave no answer in {timeout_s:g} s")
         return Result(command, process.returncode, _text(output), _text(errors))
 
     def note(self, argv: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ class Host:
         with open(self.path(path), "rb", opener=_unseen) as file:
             return file.read()
 
-    def get(self, path: str) -> Optional[str]:
+    def get(self, path: str) -> str | None:
         """Like `read`, and None where the file is missing, unreadable or empty."""
         try:
             return self.read(path) or None
@@ -185,7 +185,7 @@ class Host:
         """Whether the path is there; a dangling link is not."""
         return os.path.exists(self.path(path))
 
-    def glob(self, pattern: str) -> List[str]:
+    def glob(self, pattern: str) -> list[str]:
         """The host's paths that match a shell pattern, sorted; ** matches any number of folders."""
         if "**" in pattern:
             return sorted(self._strip(path) for path in globbing.glob(self.path(pattern), recursive=True))
@@ -201,14 +201,14 @@ class Host:
         """The path with its links resolved. Links of a fixture tree must be relative."""
         return self._strip(os.path.realpath(self.path(path)))
 
-    def readlink(self, path: str) -> Optional[str]:
+    def readlink(self, path: str) -> str | None:
         """What a link says, as it stands; None where there is no such link or it may not be read."""
         try:
             return os.readlink(self.path(path))
         except OSError:
             return None
 
-    def listdir(self, path: str) -> List[str]:
+    def listdir(self, path: str) -> list[str]:
         """The names in a folder, sorted; empty where there is no such folder."""
         return _names(self.path(path))
 

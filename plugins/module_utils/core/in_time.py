@@ -97,7 +97,7 @@ class InTime(Host):
                 return self._without_child(path, text)
             self._answer(self._child, "starting a process", _START_S)
         sent = t.cast("t.IO[bytes]", self._child.stdin)
-        what = "reading {0}".format(path) if text is None else "writing {0} to {1}".format(text, path)
+        what = f"reading {path}" if text is None else f"writing {text} to {path}"
         with contextlib.suppress(BrokenPipeError):  # told by the answer, which does not come
             sent.write(json.dumps([self.path(path), text]).encode() + b"\n")
             sent.flush()
@@ -119,11 +119,11 @@ class InTime(Host):
         while not line.endswith(b"\n"):
             if not select.select([pipe], [], [], max(0.0, until_s - time.monotonic()))[0]:
                 self._leave()
-                raise Hangs("no answer in {0:g} s from {1}".format(timeout_s, what))
+                raise Hangs(f"no answer in {timeout_s:g} s from {what}")
             part = os.read(pipe, 65536)
             if not part:
                 self._leave()
-                raise _Ended("the process that was {0} was ended".format(what))
+                raise _Ended(f"the process that was {what} was ended")
             line += part
         return line
 

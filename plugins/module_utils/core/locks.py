@@ -138,13 +138,13 @@ def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int]
     """Raise Untrusted for what others made or may write to: who could write there may hold a lock, or have taken one away."""
     why = ""
     if status.st_uid not in (0, os.geteuid()):
-        why = "belongs to user {0}".format(status.st_uid)
+        why = f"belongs to user {status.st_uid}"
     elif not is_kind(status.st_mode):
         why = "is not what we put there"
     elif others_write(status):
-        why = "is for others to write too (mode {0:04o})".format(stat.S_IMODE(status.st_mode))
+        why = f"is for others to write too (mode {stat.S_IMODE(status.st_mode):04o})"
     if why:
-        raise Untrusted("{0} {1}, who could hold or remove every lock; see that no run is under way, and remove it".format(path, why))
+        raise Untrusted(f"{path} {why}, who could hold or remove every lock; see that no run is under way, and remove it")
 
 
 def host_holder() -> dict[str, t.Any] | None:

@@ -13,7 +13,7 @@ class Progress(t.NamedTuple):
     """How far a purge is. state: idle (none was started), running, done, failed. share: 0 to 1, None: the drive does not tell."""
 
     state: str
-    share: t.Optional[float] = None
+    share: float | None = None
     detail: str = ""
 
 

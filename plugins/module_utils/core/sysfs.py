@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import List, Optional
 
 from .host import Host
 
 
-def number(host: Host, path: str) -> Optional[int]:
+def number(host: Host, path: str) -> int | None:
     """A whole number that a file holds."""
     text = host.get(path)
     return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
@@ -24,11 +23,11 @@ def effective(text: str) -> str:
     return text.strip()
 
 
-def nvme_controllers(host: Host, name: str) -> List[str]:
+def nvme_controllers(host: Host, name: str) -> list[str]:
     """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and links to them."""
     if not name.startswith("nvme"):
         return []
-    device = "/sys/block/%s/device" % name
+    device = f"/sys/block/{name}/device"
     if host.exists(device + "/transport"):
         return [device]
     return [path for path in host.glob(device + "/nvme*") if re.fullmatch(r"nvme[0-9]+", os.path.basename(path))]

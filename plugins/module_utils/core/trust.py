@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Iterable, List, Set
+from typing import Iterable
 
 
-def problems(path: str) -> List[str]:
+def problems(path: str) -> list[str]:
     """Why a folder, or one that is still to be made, is not root's alone to write: texts that name the place; none where it is.
 
     Everything on the way counts, links too. In a sticky folder such as /tmp nobody can move what root made there, so it is no fault of an
@@ -22,27 +22,27 @@ def problems(path: str) -> List[str]:
         except OSError:
             continue  # it is still to be made, and its parent says by whom
         if not stat.S_ISDIR(status.st_mode):
-            found.append("%s is no folder" % place)
+            found.append(f"{place} is no folder")
         elif status.st_uid not in (0, os.geteuid()):
             found.append("%s belongs to user %d" % (place, status.st_uid))
         elif others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
-            found.append("others than root may write to %s (mode %04o)" % (place, stat.S_IMODE(status.st_mode)))
+            found.append(f"others than root may write to {place} (mode {stat.S_IMODE(status.st_mode):04o})")
     return found
 
 
-def alone_problems(path: str, folder: bool = False) -> List[str]:
+def alone_problems(path: str, folder: bool = False) -> list[str]:
     """Why one plain file, or one folder itself, is not root's alone to write, whatever the group is; none where it is, or is not there."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:
         return []
     except OSError as error:
-        return ["%s cannot be examined: %s" % (path, error.strerror)]
+        return [f"{path} cannot be examined: {error.strerror}"]
     if not (stat.S_ISDIR if folder else stat.S_ISREG)(status.st_mode):
-        return ["%s is no %s" % (path, "folder" if folder else "plain file")]
+        return ["{} is no {}".format(path, "folder" if folder else "plain file")]
     found = [] if status.st_uid in (0, os.geteuid()) else ["%s belongs to user %d" % (path, status.st_uid)]
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        found.append("others than root may write to %s (mode %04o)" % (path, stat.S_IMODE(status.st_mode)))
+        found.append(f"others than root may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")
     return found
 
 
@@ -51,9 +51,9 @@ def others_write(status: os.stat_result) -> bool:
     return bool(status.st_mode & stat.S_IWOTH) or (bool(status.st_mode & stat.S_IWGRP) and status.st_gid != 0)
 
 
-def _on_the_way(path: str) -> Set[str]:
+def _on_the_way(path: str) -> set[str]:
     """Each folder that leads to a path, with what links on the way lead to."""
-    found: Set[str] = set()
+    found: set[str] = set()
     for place in _prefixes(path):
         found.update(_prefixes(os.path.realpath(place)))
         if os.path.islink(place):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Dict, List, Optional
 
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
@@ -27,27 +26,27 @@ _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
 
 
-def udev(host: Host, name: str) -> Dict[str, str]:
+def udev(host: Host, name: str) -> dict[str, str]:
     """What udev knows of a block device; empty without udev."""
-    text = host.get("/run/udev/data/b%s" % host.get("/sys/block/%s/dev" % name)) or ""
+    text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/block/{name}/dev"))) or ""
     pairs = (line[2:].partition("=") for line in text.splitlines() if line.startswith("E:"))
     return {key: value.strip() for key, _equal, value in pairs if value.strip()}
 
 
-def udev_links(host: Host, name: str) -> List[str]:
+def udev_links(host: Host, name: str) -> list[str]:
     """The links below /dev that udev gives a block device, or would without another that has the same; empty without udev."""
-    text = host.get("/run/udev/data/b%s" % host.get("/sys/class/block/%s/dev" % name)) or ""
+    text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/class/block/{name}/dev"))) or ""
     return ["/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")]
 
 
-def scsi_serial(host: Host, name: str) -> Optional[str]:
+def scsi_serial(host: Host, name: str) -> str | None:
     """The unit serial number of VPD page 80h: four bytes of header, of which two are the length."""
     page = _page(host, name, "vpd_pg80")
     length = int.from_bytes(page[2:4], "big")
     return _ascii(page[4:4 + length])
 
 
-def model(host: Host, name: str) -> Optional[str]:
+def model(host: Host, name: str) -> str | None:
     """The full model; SCSI cuts an ATA drive's model at 16 characters, so page 89h and udev come first."""
     if name.startswith("loop"):
         return "loop"
@@ -55,25 +54,25 @@ def model(host: Host, name: str) -> Optional[str]:
         _ata_text(_page(host, name, "vpd_pg89")[_ATA_MODEL])
         or vendor.read(host, name).get("model")
         or _unescaped(udev(host, name).get("ID_MODEL_ENC"))
-        or host.get("/sys/block/%s/device/model" % name)
-        or host.get("/sys/block/%s/device/name" % name)
+        or host.get(f"/sys/block/{name}/device/model")
+        or host.get(f"/sys/block/{name}/device/name")
     )
 
 
-def firmware(host: Host, name: str) -> Optional[str]:
+def firmware(host: Host, name: str) -> str | None:
     """The firmware revision; SCSI cuts an ATA drive's at 4 characters, so page 89h comes first."""
     if name.startswith("loop"):
         return None
     return (
         _ata_text(_page(host, name, "vpd_pg89")[_ATA_FIRMWARE])
         or vendor.read(host, name).get("firmware")
-        or host.get("/sys/block/%s/device/firmware_rev" % name)
+        or host.get(f"/sys/block/{name}/device/firmware_rev")
         or udev(host, name).get("ID_REVISION")
-        or host.get("/sys/block/%s/device/rev" % name)
+        or host.get(f"/sys/block/{name}/device/rev")
     )
 
 
-def transport(host: Host, name: str) -> Optional[str]:
+def transport(host: Host, name: str) -> str | None:
     """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc, mmc, virtio, nbd or loop."""
     for prefix in ("loop", "nbd"):
         if name.startswith(prefix):
@@ -84,26 +83,26 @@ def transport(host: Host, name: str) -> Optional[str]:
         return "nvme" if kind == "pcie" else kind and "nvme-" + kind
     path = host.realpath("/sys/block/" + name)
     found = vendor.transport(name) or next((kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None)
-    behind_hba = found == "sas" and host.get("/sys/block/%s/device/vendor" % name) == "ATA"
+    behind_hba = found == "sas" and host.get(f"/sys/block/{name}/device/vendor") == "ATA"
     return "sata" if behind_hba else found
 
 
-def numa_node(host: Host, name: str) -> Optional[int]:
+def numa_node(host: Host, name: str) -> int | None:
     """The NUMA node of the nearest parent device that has one; None where there is none or it is shared between nodes."""
-    starts = nvme_controllers(host, name) or ["/sys/block/%s/device" % name]
+    starts = nvme_controllers(host, name) or [f"/sys/block/{name}/device"]
     nodes = {_nearest_node(host, host.realpath(start)) for start in starts if host.exists(start)}
     found = nodes.pop() if len(nodes) == 1 else None
     return vendor.numa_node(host, name) if found is None else found
 
 
-def queue_depth(host: Host, name: str) -> Optional[int]:
+def queue_depth(host: Host, name: str) -> int | None:
     """Commands that one queue of the drive takes at a time: SCSI's depth, NVMe's submission queue, else the kernel's tags."""
     sizes = [number(host, controller + "/sqsize") for controller in nvme_controllers(host, name)]
     known = [size for size in sizes if size]
-    return number(host, "/sys/block/%s/device/queue_depth" % name) or (min(known) if known else number(host, "/sys/block/%s/queue/nr_requests" % name))
+    return number(host, f"/sys/block/{name}/device/queue_depth") or (min(known) if known else number(host, f"/sys/block/{name}/queue/nr_requests"))
 
 
-def _nearest_node(host: Host, path: str) -> Optional[int]:
+def _nearest_node(host: Host, path: str) -> int | None:
     while path.startswith("/sys/"):
         found = number(host, path + "/numa_node")
         if found is not None:
@@ -114,22 +113,22 @@ def _nearest_node(host: Host, path: str) -> Optional[int]:
 
 def _page(host: Host, name: str, page: str) -> bytes:
     try:
-        return host.read_bytes("/sys/block/%s/device/%s" % (name, page))
+        return host.read_bytes(f"/sys/block/{name}/device/{page}")
     except OSError:
         return b""
 
 
-def _ascii(data: bytes) -> Optional[str]:
+def _ascii(data: bytes) -> str | None:
     return data.decode("ascii", "replace").strip("\0 ") or None
 
 
-def _ata_text(data: bytes) -> Optional[str]:
+def _ata_text(data: bytes) -> str | None:
     """ATA texts have the two bytes of each word swapped."""
     swapped = bytearray(len(data))
     swapped[0::2], swapped[1::2] = data[1::2], data[0::2]
     return _ascii(bytes(swapped))
 
 
-def _unescaped(text: Optional[str]) -> Optional[str]:
+def _unescaped(text: str | None) -> str | None:
     """udev writes a blank as \\x20."""
     return re.sub(r"\\x([0-9a-fA-F]{2})", lambda match: chr(int(match.group(1), 16)), text or "").strip() or None

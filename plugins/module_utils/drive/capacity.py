@@ -24,12 +24,12 @@ _MAX_SECTORS = re.compile(r"max sectors\s*=\s*([0-9]+)/([0-9]+)(?:\([0-9]+\?\))?
 class Hidden(t.NamedTuple):
     """total_bytes: all that the drive has; shown_bytes: what can be used; where: what hides the rest. None: the drive does not tell."""
 
-    total_bytes: t.Optional[int]
-    shown_bytes: t.Optional[int]
+    total_bytes: int | None
+    shown_bytes: int | None
     where: str
 
     @property
-    def share(self) -> t.Optional[float]:
+    def share(self) -> float | None:
         """The hidden part of all; None where it is unknown."""
         return None if not self.total_bytes or self.shown_bytes is None else max(0.0, 1 - self.shown_bytes / self.total_bytes)
 

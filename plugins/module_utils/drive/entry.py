@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Mapping, NamedTuple
 
 SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
 
@@ -30,7 +30,7 @@ def _is_cpus(value: Any) -> bool:
     return _is_whole(value) or (isinstance(value, str) and re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value) is not None)
 
 
-OPTION_KEYS: Dict[str, _Option] = {
+OPTION_KEYS: dict[str, _Option] = {
     "allow": _Option(_is_codes, "a list of the guard's codes, such as [partition_table]", ()),
     "ssd_overwrite_data": _Option(lambda value: isinstance(value, bool), "true or false", False),
     "release_evidence": _Option(lambda value: isinstance(value, str) and bool(value), "the id of the run that left it so", None),
@@ -45,47 +45,47 @@ BY_ID = "/dev/disk/by-id/"
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
-def selector_problem(selector: Any) -> Optional[str]:
+def selector_problem(selector: Any) -> str | None:
     """What is wrong with the form of one entry of `ssd_drives`, its options included; None if it is well formed."""
     if not isinstance(selector, Mapping):
-        return "it is %r, not a mapping with one of the keys %s" % (selector, ", ".join(SELECTOR_KEYS))
+        return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
     if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
-        known = "give exactly one of %s, and beside it at most options: %s" % (", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
-        return "it has the keys %s; %s" % (", ".join(map(str, selector)) or "(none)", known)
+        known = "give exactly one of {}, and beside it at most options: {}".format(", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
+        return "it has the keys {}; {}".format(", ".join(map(str, selector)) or "(none)", known)
     return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
 
 
-def _value_problem(key: str, value: Any) -> Optional[str]:
+def _value_problem(key: str, value: Any) -> str | None:
     if not isinstance(value, str):
-        return "%s is %r, not a text: put it in quotes, YAML reads 0123, 1e5 and NO as something else" % (key, value)
+        return f"{key} is {value!r}, not a text: put it in quotes, YAML reads 0123, 1e5 and NO as something else"
     if not value.strip():
-        return "%s is empty; an undefined variable may stand behind it" % key
+        return f"{key} is empty; an undefined variable may stand behind it"
     if not value.isprintable():
-        return "%s is %r: it has a character that cannot be printed, which no drive's name has; write it again" % (key, value)
+        return f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
-        return "by_id %r is not a name in %s" % (value, BY_ID)
+        return f"by_id {value!r} is not a name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
-        return "backing_file %r has blanks around it, and a file of that name would be another" % value
+        return f"backing_file {value!r} has blanks around it, and a file of that name would be another"
     if key == "backing_file" and not value.startswith("/"):
-        return "backing_file %r is not an absolute path" % value
+        return f"backing_file {value!r} is not an absolute path"
     if key == "wwn" and wwn_key(value) is None:
-        return "wwn %r names no drive" % value
+        return f"wwn {value!r} names no drive"
     return None
 
 
-def _option_problem(entry: Mapping[str, Any]) -> Optional[str]:
+def _option_problem(entry: Mapping[str, Any]) -> str | None:
     wrong = [key for key in entry if key in OPTION_KEYS and not OPTION_KEYS[key].right(entry[key])]
-    return "its option %s is %r; it must be %s" % (wrong[0], entry[wrong[0]], OPTION_KEYS[wrong[0]].wanted) if wrong else None
+    return f"its option {wrong[0]} is {entry[wrong[0]]!r}; it must be {OPTION_KEYS[wrong[0]].wanted}" if wrong else None
 
 
-def selector_item(entry: Mapping[str, Any]) -> Tuple[str, str]:
+def selector_item(entry: Mapping[str, Any]) -> tuple[str, str]:
     """The key and the value that name the drive, in a well-formed entry of `ssd_drives`, as given."""
     key = next(key for key in SELECTOR_KEYS if key in entry)
     return key, entry[key]
 
 
-def options(entry: Mapping[str, Any]) -> Dict[str, Any]:
+def options(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as texts, None: not given."""
     given = {key: entry.get(key, option.default) for key, option in OPTION_KEYS.items()}
     cache, cpus = given["write_cache"], given["cpus"]
@@ -104,7 +104,7 @@ def label(selector: Any) -> str:
     return str(dict(selector)) if isinstance(selector, Mapping) else repr(selector)
 
 
-def wwn_key(text: str) -> Optional[str]:
+def wwn_key(text: str) -> str | None:
     """A hexadecimal name without prefix, case and separators, other names as they are; None for empty and all-zero ones."""
     text = text.strip()
     match = _HEX_NAME.fullmatch(text)

@@ -70,7 +70,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
     """The health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
     transport, path = identity.get("transport"), str(identity.get("path"))
     if transport in WITHOUT_HEALTH:
-        return dict(EMPTY, error="a drive of transport {0} has no health to read".format(transport))
+        return dict(EMPTY, error=f"a drive of transport {transport} has no health to read")
     error = ""
     if transport == "nvme":
         log, error = _ask(host, ["nvme", "smart-log", path, "--output-format=json"])
@@ -96,7 +96,7 @@ def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str,
     """(a tool's JSON, why there is none)."""
     result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:
-        return {}, "{0} is not installed".format(argv[0])
+        return {}, f"{argv[0]} is not installed"
     try:
         data = json.loads(result.stdout)
     except (ValueError, RecursionError):
@@ -127,8 +127,8 @@ def _celsius(value: t.Any) -> int | None:
 def from_nvme(log: Json) -> Health:
     """From `nvme smart-log`. With --verbose, and always since nvme-cli 2.11, critical_warning is a mapping with its value."""
     warning = log.get("critical_warning")
-    counts = [whole(log.get("thm_temp{0}_trans_count".format(level))) for level in (1, 2)]
-    seconds = [whole(log.get("thm_temp{0}_total_time".format(level))) for level in (1, 2)]
+    counts = [whole(log.get(f"thm_temp{level}_trans_count")) for level in (1, 2)]
+    seconds = [whole(log.get(f"thm_temp{level}_total_time")) for level in (1, 2)]
     spare, threshold = whole(log.get("avail_spare")), whole(log.get("spare_thresh"))
     bits = whole(warning.get("value") if isinstance(warning, dict) else warning)
     return dict(
@@ -176,7 +176,7 @@ def from_smartctl(data: Json) -> Health:
     )
     found = dict(common, **{key: value for key, value in (kind(data) if kind else {}).items() if value is not None})
     if kind is None and found["passed"] is None:
-        found["error"] = "smartctl tells no health of this drive{0}".format(_messages(data))
+        found["error"] = f"smartctl tells no health of this drive{_messages(data)}"
     return found
 
 

@@ -50,7 +50,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tu
             return found, ""
     except (RssdmError, IomemoryError) as error:
         return {}, str(error)
-    return {}, "no tool is known for {0}".format(name)
+    return {}, f"no tool is known for {name}"
 
 
 def _smart(host: Host, drive_id: str) -> dict[str, int]:
@@ -63,7 +63,7 @@ def _smart(host: Host, drive_id: str) -> dict[str, int]:
 
 def glance(host: Host, name: str) -> Found:
     """What the kernel tells without a command to the drive: that a P320h or P420m has shut down for heat, or is read-only."""
-    status = host.get("/sys/block/{0}/status".format(name)) if is_micron(name) else None
+    status = host.get(f"/sys/block/{name}/status") if is_micron(name) else None
     return {"critical_warning": MICRON_STATUS[status]} if status in MICRON_STATUS else {}
 
 

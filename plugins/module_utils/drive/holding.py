@@ -21,7 +21,7 @@ class HeldDrive(t.Protocol):
         """Its device node, as of the last check."""
 
     @property
-    def identity(self) -> t.Dict[str, t.Any]:
+    def identity(self) -> dict[str, t.Any]:
         """Who it is (drive.identity), as of the last check."""
 
     def check(self) -> None:
@@ -36,5 +36,5 @@ class HeldDrive(t.Protocol):
     def lend(self, may_change: t.Collection[str] = ()) -> t.ContextManager[None]:
         """Closed while inside, its lock kept; then opened and identified again."""
 
-    def bytes_written(self) -> t.Optional[int]:
+    def bytes_written(self) -> int | None:
         """Bytes that the kernel has written to the drive since it was attached; None where it does not count them."""

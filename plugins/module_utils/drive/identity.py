@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
+from typing import Any, Iterable, Mapping
 
 from ..core import sysfs
 from ..core.host import Host, container
 from . import attributes, loop, vendor
-from .entry import BY_ID, SELECTOR_KEYS, by_id_name, wwn_key, selector_item, selector_problem
+from .entry import BY_ID, SELECTOR_KEYS, by_id_name, selector_item, selector_problem, wwn_key
 
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
 
@@ -19,7 +19,7 @@ SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's
 _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
 
 
-def find(host: Host, selector: Mapping[str, Any]) -> List[str]:
+def find(host: Host, selector: Mapping[str, Any]) -> list[str]:
     """The kernel names that a selector matches as a whole, sorted; a `by_id` may name a partition. Raises ValueError for a malformed selector."""
     problem = selector_problem(selector)
     if problem:
@@ -35,11 +35,11 @@ def find(host: Host, selector: Mapping[str, Any]) -> List[str]:
     return [name for name in whole_drives(host) if serial(host, name) == value]
 
 
-def whole_drives(host: Host) -> List[str]:
+def whole_drives(host: Host) -> list[str]:
     """Kernel names of every block device that could be a drive under test; loop and nbd devices only when attached."""
     names = []
     for name in host.listdir("/sys/block"):
-        if not is_drive(name) or host.get("/sys/block/%s/hidden" % name) == "1":
+        if not is_drive(name) or host.get(f"/sys/block/{name}/hidden") == "1":
             continue
         if name.startswith("loop") and backing_file(host, name) is None:
             continue
@@ -59,7 +59,7 @@ def node(name: str) -> str:
     return "/dev/" + name.replace("!", "/")
 
 
-def best_selector(host: Host, name: str) -> Optional[Dict[str, str]]:
+def best_selector(host: Host, name: str) -> dict[str, str] | None:
     """The first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
     links = [os.path.basename(link) for link in host.glob(BY_ID + "*") if host.realpath(link) == node(name)]
     values = {
@@ -76,7 +76,7 @@ def best_selector(host: Host, name: str) -> Optional[Dict[str, str]]:
     return None
 
 
-def identity(host: Host, name: str) -> Dict[str, Any]:
+def identity(host: Host, name: str) -> dict[str, Any]:
     """Who a drive is: what stays with it, and where the kernel has it now. Sizes in bytes; None is unknown."""
     block = "/sys/block/" + name
     return {
@@ -101,13 +101,13 @@ def identity(host: Host, name: str) -> Dict[str, Any]:
     }
 
 
-def size_bytes(host: Host, name: str) -> Optional[int]:
+def size_bytes(host: Host, name: str) -> int | None:
     """Capacity as the kernel has it now."""
-    sectors = sysfs.number(host, "/sys/block/%s/size" % name)
+    sectors = sysfs.number(host, f"/sys/block/{name}/size")
     return None if sectors is None else sectors * SYSFS_SECTOR_BYTES
 
 
-def serial(host: Host, name: str) -> Optional[str]:
+def serial(host: Host, name: str) -> str | None:
     """The drive's serial number; a loop device has none."""
     if name.startswith("loop"):
         return None
@@ -121,7 +121,7 @@ def serial(host: Host, name: str) -> Optional[str]:
     )
 
 
-def wwn(host: Host, name: str) -> Optional[str]:
+def wwn(host: Host, name: str) -> str | None:
     """The drive's world wide name as the kernel writes it: `naa.…`, `eui.…`, `uuid.…`; from udev only without one."""
     block = "/sys/block/" + name
     for text in (host.get(block + "/wwid"), host.get(block + "/device/wwid"), attributes.udev(host, name).get("ID_WWN")):
@@ -144,27 +144,27 @@ def _is_behind(host: Host, name: str, path: str) -> bool:
     return (behind.device, behind.inode) == ("%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev)), status.st_ino)
 
 
-def _backing(host: Host, name: str) -> Optional[str]:
+def _backing(host: Host, name: str) -> str | None:
     """What is behind a loop device, as the kernel has it; None for anything else."""
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
     return behind and "device %s, inode %d, from byte %d, limit %d" % (behind.device, behind.inode, behind.offset_bytes, behind.limit_bytes)
 
 
-def backing_file(host: Host, name: str) -> Optional[str]:
+def backing_file(host: Host, name: str) -> str | None:
     """The file behind an attached loop device, links resolved; None for anything else."""
-    path = host.get("/sys/block/%s/loop/backing_file" % name)
+    path = host.get(f"/sys/block/{name}/loop/backing_file")
     return host.realpath(path) if path else None
 
 
-def _wwn_keys(host: Host, name: str) -> Set[str]:
+def _wwn_keys(host: Host, name: str) -> set[str]:
     block = "/sys/block/" + name
-    texts: Iterable[Optional[str]] = [host.get(block + "/" + file) for file in ("wwid", "device/wwid", "eui", "nguid", "uuid")]
+    texts: Iterable[str | None] = [host.get(block + "/" + file) for file in ("wwid", "device/wwid", "eui", "nguid", "uuid")]
     udev = attributes.udev(host, name)
     keys = [wwn_key(text) for text in [*texts, udev.get("ID_WWN"), udev.get("ID_WWN_WITH_EXTENSION")] if text]
     return {key for key in keys if key}
 
 
-def _find_by_id(host: Host, value: str) -> List[str]:
+def _find_by_id(host: Host, value: str) -> list[str]:
     """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead there after the next boot."""
     link = BY_ID + by_id_name(value)
     target = host.realpath(link)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from ..core.host import Host
 
@@ -30,7 +30,7 @@ class Loop(NamedTuple):
         return (self.device, self.inode) == (_number(status.st_dev), status.st_ino)
 
 
-def read(host: Host, path: str) -> Optional[Loop]:
+def read(host: Host, path: str) -> Loop | None:
     """What is behind the loop device with this node; None where nothing is, or the kernel does not tell."""
     try:
         handle = os.open(host.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -42,7 +42,7 @@ def read(host: Host, path: str) -> Optional[Loop]:
         os.close(handle)
 
 
-def at(handle: int) -> Optional[Loop]:
+def at(handle: int) -> Loop | None:
     """As `read`, through a descriptor of the loop device."""
     try:
         device, inode, node, offset, limit = _INFO64.unpack_from(fcntl.ioctl(handle, _LOOP_GET_STATUS64, bytes(_INFO64_BYTES)))

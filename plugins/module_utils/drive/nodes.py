@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Iterable, List, Mapping, Optional, Set
+from typing import Any, Iterable, Mapping
 
 from ..core.host import Host
 from . import attributes, loop
 from .identity import node
 
 
-def key_of(mode: int, device: int, inode: int, number: int) -> Optional[str]:
+def key_of(mode: int, device: int, inode: int, number: int) -> str | None:
     """What stands for a file: `8:0` for a block device, `char 21:0`, `file 254:1 1234`; None for a folder, a socket ...
 
     `device`, `inode` and `number` as st_dev, st_ino and st_rdev.
@@ -25,7 +25,7 @@ def key_of(mode: int, device: int, inode: int, number: int) -> Optional[str]:
     return "file %d:%d %d" % (os.major(device), os.minor(device), inode) if stat.S_ISREG(mode) else None
 
 
-def key_at(host: Host, path: str) -> Optional[str]:
+def key_at(host: Host, path: str) -> str | None:
     """The key of what a path leads to; None where it leads nowhere."""
     try:
         status = os.stat(host.path(path))
@@ -34,20 +34,20 @@ def key_at(host: Host, path: str) -> Optional[str]:
     return key_of(status.st_mode, status.st_dev, status.st_ino, status.st_rdev)
 
 
-def other_nodes(host: Host, name: str) -> Set[str]:
+def other_nodes(host: Host, name: str) -> set[str]:
     """The keys of the character devices that lead to a drive, and of the file behind a loop device."""
-    block = "/sys/block/%s/device/" % name
-    paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob("%s%s/*/dev" % (block, kind))]
+    block = f"/sys/block/{name}/device/"
+    paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob(f"{block}{kind}/*/dev")]
     if name.startswith("nvme"):
         paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
-        paths.append("/sys/class/nvme-generic/ng%s/dev" % name[len("nvme"):])
+        paths.append("/sys/class/nvme-generic/ng{}/dev".format(name[len("nvme"):]))
     keys = {"char " + number for number in map(host.get, paths) if number}
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
     return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
 
 
-def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> List[str]:
+def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> list[str]:
     """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their place."""
     own = {identity.get("major_minor")} | other_nodes(host, str(identity.get("kernel_name")))
     keys = {word: key_at(host, word) for word in words if word.startswith("/dev/")}
-    return ["%s is device %s, which is not the drive (%s)" % (word, key, identity.get("major_minor")) for word, key in keys.items() if key and key not in own]
+    return ["{} is device {}, which is not the drive ({})".format(word, key, identity.get("major_minor")) for word, key in keys.items() if key and key not in own]

@@ -25,8 +25,8 @@ _NOT_OPERATIONAL = 0x2
 class State(t.NamedTuple):
     """number: 0 is full power. works: whether it does I/O in that state (a drive that idles may say one in which it does not); None: unknown."""
 
-    number: t.Optional[int]
-    works: t.Optional[bool]
+    number: int | None
+    works: bool | None
 
 
 def read(host: Host, path: str) -> State:

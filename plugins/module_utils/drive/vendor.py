@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from typing import Dict, Optional
 
 from ..core.host import Host
 from ..tools import iomemory
@@ -34,12 +33,12 @@ def is_iomemory(name: str) -> bool:
     return _IOMEMORY.fullmatch(name) is not None
 
 
-def transport(name: str) -> Optional[str]:
+def transport(name: str) -> str | None:
     """`pcie` for the two; None for any other drive."""
     return TRANSPORT if is_micron(name) or is_iomemory(name) else None
 
 
-def read(host: Host, name: str) -> Dict[str, str]:
+def read(host: Host, name: str) -> dict[str, str]:
     """serial, model, firmware and for ioMemory pci_address, as far as they are known; {} for any other drive."""
     if is_micron(name):
         page = _identify(host, "/dev/" + name)
@@ -48,10 +47,10 @@ def read(host: Host, name: str) -> Dict[str, str]:
     return _card(host, name) if is_iomemory(name) else {}
 
 
-def numa_node(host: Host, name: str) -> Optional[int]:
+def numa_node(host: Host, name: str) -> int | None:
     """The node of an ioMemory card's slot, since its block device has no parent in sysfs; None where it has none."""
     address = read(host, name).get("pci_address") if is_iomemory(name) else None
-    text = host.get("/sys/bus/pci/devices/0000:%s/numa_node" % address) if address else None
+    text = host.get(f"/sys/bus/pci/devices/0000:{address}/numa_node") if address else None
     return int(text) if text is not None and re.fullmatch(r"[0-9]+", text) else None
 
 
@@ -68,7 +67,7 @@ def _identify(host: Host, path: str) -> bytes:
         os.close(handle)
 
 
-def _card(host: Host, name: str) -> Dict[str, str]:
+def _card(host: Host, name: str) -> dict[str, str]:
     try:
         own = [card for card in iomemory.cards(host) if card.block == name]
     except iomemory.IomemoryError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Any, List, Mapping, Optional
+from typing import Any, Mapping
 
 from ..core.host import Host
 from ..drive import loop
@@ -19,7 +19,7 @@ _MOST_EXTENTS = 10000
 _ANSWER_BYTES, _MOST_ANSWERS = 8 + 16 * 2048, 5
 
 
-def keep(facts: Facts, extents: List[Extent]) -> None:
+def keep(facts: Facts, extents: list[Extent]) -> None:
     """Note what a drive told."""
     facts.allocated = extents
     told = sum(extent.length for extent in extents)
@@ -45,7 +45,7 @@ def _within(facts: Facts, told_bytes: int) -> int:
 def from_scsi(host: Host, facts: Facts) -> None:
     """The extents that a SCSI drive says are mapped: GET LBA STATUS, where READ CAPACITY(16) says that it tells (LBPME; sysfs shows it)."""
     block_bytes, size_bytes = facts.identity.get("logical_block_size_bytes"), facts.identity.get("size_bytes")
-    told = [host.get(path) for path in host.glob("/sys/block/%s/device/scsi_disk/*/thin_provisioning" % facts.name)]
+    told = [host.get(path) for path in host.glob(f"/sys/block/{facts.name}/device/scsi_disk/*/thin_provisioning")]
     if told != ["1"] or not block_bytes or not size_bytes:
         return
     mapped, block = [], 0
@@ -87,9 +87,9 @@ def from_loop(host: Host, facts: Facts, handle: int) -> None:
         os.close(file)
 
 
-def _data(file: int, start: int, end: int) -> List[Extent]:
+def _data(file: int, start: int, end: int) -> list[Extent]:
     """What of a file between two offsets is data (lseek(2), SEEK_DATA)."""
-    found: List[Extent] = []
+    found: list[Extent] = []
     while start < end and len(found) < _MOST_EXTENTS:
         first = _seek(file, start, os.SEEK_DATA)
         if first is None or first >= end:
@@ -99,7 +99,7 @@ def _data(file: int, start: int, end: int) -> List[Extent]:
     return found
 
 
-def _seek(file: int, start: int, whence: int) -> Optional[int]:
+def _seek(file: int, start: int, whence: int) -> int | None:
     try:
         return os.lseek(file, start, whence)
     except OSError as error:

@@ -16,7 +16,7 @@ import platform
 import struct
 import sys
 import types
-from typing import List, Optional, Sequence, Type
+from typing import Sequence
 
 # Numbers of io_setup, io_destroy, io_getevents, io_submit (arch/*/tables of Linux); an architecture that is not here gets threads.
 _SYSCALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2), "riscv64": (0, 1, 4, 2), "ppc64le": (227, 228, 229, 230)}
@@ -32,12 +32,12 @@ class BlockReader:
         self._handle, self._piece_bytes, self._count = handle, piece_bytes, count
         self._buffer = mmap.mmap(-1, piece_bytes * count)  # page-aligned, as O_DIRECT asks for
         self._aio = _Aio.make(handle, self._buffer, piece_bytes, count)
-        self._pool: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
 
     def __enter__(self) -> BlockReader:
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[types.TracebackType]) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None) -> None:
         if self._aio:
             self._aio.close()
         if self._pool:
@@ -75,7 +75,7 @@ class _Aio:
         self._pointers = (ctypes.c_void_p * count)(*(start + _IOCB.size * place for place in range(count)))
 
     @classmethod
-    def make(cls, handle: int, buffer: mmap.mmap, piece_bytes: int, count: int) -> Optional[_Aio]:
+    def make(cls, handle: int, buffer: mmap.mmap, piece_bytes: int, count: int) -> _Aio | None:
         """None where this machine has none, or no more (fs.aio-max-nr)."""
         if platform.machine() not in _SYSCALLS or sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
             return None
@@ -86,7 +86,7 @@ class _Aio:
             return None
         return cls(context.value, handle, buffer, piece_bytes, count)
 
-    def read(self, offsets: Sequence[int]) -> List[int]:
+    def read(self, offsets: Sequence[int]) -> list[int]:
         """For each offset how many bytes were read, or an error number below 0."""
         lengths = [0] * len(offsets)
         for place, offset in enumerate(offsets):
@@ -101,7 +101,7 @@ class _Aio:
             self._reap(submitted, lengths)  # else the kernel would write into the buffer later
         return lengths
 
-    def _reap(self, count: int, lengths: List[int]) -> None:
+    def _reap(self, count: int, lengths: list[int]) -> None:
         while count:
             done = _syscall(2, self._context, count, count, self._events, None)
             for place, _block, length, _more in _EVENT.iter_unpack(self._events.raw[: done * _EVENT.size]):

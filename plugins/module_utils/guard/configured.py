@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterable, List, Set, Tuple
+from typing import Callable, Iterable
 
 from ..core.host import Host
 from ..drive import attributes, entry, identity
@@ -17,7 +17,7 @@ _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUI
 _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
 
 
-def _lines(text: str) -> Iterable[List[str]]:
+def _lines(text: str) -> Iterable[list[str]]:
     """The words of each line; a comment begins with a word's first letter, so that a label may hold a #."""
     for line in text.splitlines():
         words = line.split()
@@ -30,7 +30,7 @@ def _lines(text: str) -> Iterable[List[str]]:
 _MORE_DEVICES = re.compile(r"(?:^|,)(?:device|logdev|rtdev|journal_path)=([^,]+)")
 
 
-def _fstab(text: str) -> List[str]:
+def _fstab(text: str) -> list[str]:
     """Field 1 of each line, and the further devices of a mount."""
     found = []
     for words in _lines(text):
@@ -39,7 +39,7 @@ def _fstab(text: str) -> List[str]:
     return found
 
 
-def _crypttab(text: str) -> List[str]:
+def _crypttab(text: str) -> list[str]:
     """The device, the device that holds the key (`KEY` or `PATH:DEVICE`), and that of a detached header."""
     found = []
     for words in _lines(text):
@@ -49,9 +49,9 @@ def _crypttab(text: str) -> List[str]:
     return found
 
 
-def _mdadm(text: str) -> List[str]:
+def _mdadm(text: str) -> list[str]:
     """The UUID and devices of ARRAY lines; DEVICE lines only say where to look."""
-    found: List[str] = []
+    found: list[str] = []
     for words in _lines(re.sub(r"\n[ \t]+", " ", text)):
         if words[0].upper().startswith("ARR"):
             keys = dict(word.split("=", 1) for word in words[1:] if "=" in word)
@@ -60,16 +60,16 @@ def _mdadm(text: str) -> List[str]:
     return found
 
 
-def _lvm_devices(text: str) -> List[str]:
+def _lvm_devices(text: str) -> list[str]:
     """lvmdevices(8): IDNAME is the drive's serial or WWID; DEVNAME only where it was last."""
     return re.findall(r"^\s*IDTYPE=\S+\s+IDNAME=(\S+)", text, re.MULTILINE)
 
 
-def _unit(text: str) -> List[str]:
+def _unit(text: str) -> list[str]:
     return [line.split("=", 1)[1].strip() for line in text.splitlines() if line.strip().startswith("What=")]
 
 
-def _any_device(text: str) -> List[str]:
+def _any_device(text: str) -> list[str]:
     return _DEVICE.findall(text)
 
 
@@ -84,14 +84,14 @@ _UNIT_FOLDERS = (
 )
 _UNITS = ("*.mount", "*.swap", "*.mount.d/*.conf", "*.swap.d/*.conf")
 # (files, how each names devices)
-_FILES: Tuple[Tuple[str, Callable[[str], List[str]]], ...] = (
+_FILES: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
     ("/etc/fstab", _fstab),
     ("/etc/crypttab", _crypttab),
     ("/etc/mdadm/mdadm.conf", _mdadm),
     ("/etc/mdadm.conf", _mdadm),
     ("/etc/mdadm.conf.d/*", _mdadm),
     ("/etc/lvm/devices/system.devices", _lvm_devices),
-    *(("%s/%s" % (folder, name), _unit) for folder in _UNIT_FOLDERS for name in _UNITS),
+    *((f"{folder}/{name}", _unit) for folder in _UNIT_FOLDERS for name in _UNITS),
     ("/etc/zfs/zpool.cache", _any_device),  # an XDR list; its paths are plain text
     ("/etc/kubernetes/manifests/*", _any_device),
     ("/var/lib/rancher/*/server/manifests/*", _any_device),
@@ -127,7 +127,7 @@ _LINKS = (
 _RESUME_FILES = ("/etc/initramfs-tools/conf.d/resume", "/etc/default/grub")
 
 
-def parsed(host: Host) -> Set[str]:
+def parsed(host: Host) -> set[str]:
     """The files that are read by their own rules, and so are no matter for `mentions`."""
     return {path for pattern, _parse in _FILES for path in host.glob(pattern)} | set(_RESUME_FILES)
 
@@ -141,7 +141,7 @@ def read_machine(host: Host, facts: Machine) -> None:
             except IsADirectoryError:
                 continue
             except (OSError, ValueError, IndexError) as error:
-                facts.failures.append("%s cannot be read: %s" % (path, error))
+                facts.failures.append(f"{path} cannot be read: {error}")
     for pattern in _LINKS:
         for path in host.glob(pattern):
             target = host.readlink(path)
@@ -157,7 +157,7 @@ def read_machine(host: Host, facts: Machine) -> None:
 def read_tags(host: Host, facts: Facts) -> None:
     """By which tags and links udev knows the drive and all that is on it."""
     for member in facts.family:
-        text = host.get("/run/udev/data/b%s" % host.get("/sys/class/block/%s/dev" % member)) or ""
+        text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/class/block/{member}/dev"))) or ""
         facts.tags |= set(attributes.udev_links(host, member))
         add_tags(facts, dict(line[2:].split("=", 1) for line in text.splitlines() if line.startswith("E:") and "=" in line))
     names = (attributes.udev(host, facts.name).get(key) for key in ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_WWN"))
@@ -167,11 +167,11 @@ def read_tags(host: Host, facts: Facts) -> None:
 def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
     """Whether a file of the host, or the next resume, will want the drive or anything on it."""
     nodes = {identity.node(member) for member in facts.family}
-    add(facts.configured, *("%s (%s)" % (where, spec) for where, spec in shared.configured if _names(host, facts, nodes, spec)))
-    add(facts.hibernation, *("%s (%s)" % (where, spec) for where, spec in shared.resume if _names(host, facts, nodes, spec)))
+    add(facts.configured, *(f"{where} ({spec})" for where, spec in shared.configured if _names(host, facts, nodes, spec)))
+    add(facts.hibernation, *(f"{where} ({spec})" for where, spec in shared.resume if _names(host, facts, nodes, spec)))
 
 
-def _names(host: Host, facts: Facts, nodes: Set[str], spec: str) -> bool:
+def _names(host: Host, facts: Facts, nodes: set[str], spec: str) -> bool:
     if spec.startswith("ID="):  # fstab(5): a name below by-id
         spec = entry.BY_ID + spec[len("ID="):]
     match = _TAG.fullmatch(spec)

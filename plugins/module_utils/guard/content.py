@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, List, Mapping
+from typing import Any, Mapping
 
 from ..core.host import Host
 from . import names, structure, tables
@@ -33,7 +33,7 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
         return
     if not result.stdout.strip() and not result.stderr.strip() and _wipefs_is_silent(host):
         return
-    kinds: List[str] = []
+    kinds: list[str] = []
     try:
         listed = json.loads(result.stdout)["signatures"]
         kinds = [str(entry["type"]) for entry in listed]
@@ -94,7 +94,7 @@ def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
     """Partitions by the tables' own bytes, and what lies in each of them. Raises OSError where it cannot be read."""
     for number, part in enumerate(tables.partitions(reader.read, reader.size_bytes), start=1):
         where = "partition %d: " % number
-        add(facts.tables, *([] if facts.tables else ["%s of type %s" % (where[:-2], part.type)]))
+        add(facts.tables, *([] if facts.tables else [f"{where[:-2]} of type {part.type}"]))
         if part.type in tables.EFI_SYSTEM:
             add(facts.efi, "at byte %d" % part.start_bytes)
         if part.type in tables.CLUSTER:
@@ -110,7 +110,7 @@ def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_b
     """What a table that is gone, or a file system without its start, leaves behind. Raises OSError where it cannot be read."""
     with BlockReader(handle, structure.PIECE_BYTES) as pieces:
         for found in structure.scan(pieces.read, size_bytes, block_bytes):
-            add(facts.cluster if found.kind in CLUSTER_TYPES else facts.signatures, "%s, %s" % (found.kind, found.what))
+            add(facts.cluster if found.kind in CLUSTER_TYPES else facts.signatures, f"{found.kind}, {found.what}")
             facts.marks.append(Mark(found.offset, structure.PIECE_BYTES))
     for start in structure.FIRST_PARTITIONS:
         if start < size_bytes:

@@ -10,7 +10,7 @@ import os
 import platform
 import re
 import struct
-from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Iterable, Mapping
 
 from ..core.host import Host
 from ..drive.nodes import key_at, key_of
@@ -33,23 +33,23 @@ class Descriptors:
     `remote`: {mount id: kind of file system} of those whose server may not answer; `far`: their device numbers; `names`: {device number: kernel name}.
     """
 
-    def __init__(self, host: Host, extra: Set[str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()) -> None:
+    def __init__(self, host: Host, extra: set[str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()) -> None:
         self._host = host
         self._extra = extra
         self._remote = remote
         # Devices of maps (in hexadecimal there) whose files are on a server that may not answer.
         self._far = {b"%02x:%02x" % tuple(map(int, number.split(":"))) for number in far if ":" in number}
         self._numbers = {name: number for number, name in names.items()}
-        self._files: Dict[Tuple[bytes, bytes], Optional[str]] = {}
+        self._files: dict[tuple[bytes, bytes], str | None] = {}
 
-    def open(self, process: str) -> List[Tuple[str, bool]]:
+    def open(self, process: str) -> list[tuple[str, bool]]:
         """(key, whether for writing) of all that a process has open, in whatever thread."""
         found = []
         for table in self._tables(process):
             for descriptor in _names(self._host.path(table + "/fd")):
-                path = "%s/fd/%s" % (table, descriptor)
+                path = f"{table}/fd/{descriptor}"
                 link = _link(self._host.path(path))
-                info = "%s/fdinfo/%s" % (table, descriptor)
+                info = f"{table}/fdinfo/{descriptor}"
                 if link == "anon_inode:[io_uring]":
                     found += [(key, True) for key in self._registered(process, self._host.get(info) or "")]
                 elif link.startswith("/"):
@@ -58,16 +58,16 @@ class Descriptors:
                         found.append((key, self._writes(info)))
         return found
 
-    def _tables(self, process: str) -> List[str]:
+    def _tables(self, process: str) -> list[str]:
         """One folder for each table of descriptors: threads share one as a rule, but may have their own, and outlive the first."""
         tasks = self._host.listdir(process + "/task")
-        kept: List[str] = []
+        kept: list[str] = []
         for task in tasks:
             if not any(_share_table(int(task), int(other)) for other in kept):
                 kept.append(task)
-        return ["%s/task/%s" % (process, task) for task in kept] or [process]
+        return [f"{process}/task/{task}" for task in kept] or [process]
 
-    def _key(self, path: str, info: str) -> Optional[str]:
+    def _key(self, path: str, info: str) -> str | None:
         kind = ""
         if self._remote:
             mount = _MOUNT_ID.search(self._host.get(info) or "")
@@ -84,7 +84,7 @@ class Descriptors:
         flags = _FLAGS.search(self._host.get(info) or "")
         return flags is not None and int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY  # None: it was closed meanwhile
 
-    def _registered(self, process: str, info: str) -> List[str]:
+    def _registered(self, process: str, info: str) -> list[str]:
         """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the path alone."""
         found = []
         for path in _RING_FILE.findall(info.partition("UserFiles:")[2].partition("UserBufs:")[0]):
@@ -93,14 +93,14 @@ class Descriptors:
                 found.append(key)
         return found
 
-    def mapped(self, process: str) -> List[Tuple[str, bool]]:
+    def mapped(self, process: str) -> list[tuple[str, bool]]:
         """What a process has mapped, also where its descriptor is closed. Each file of the machine is looked at once."""
         found = []
         for table in self._tables(process):  # the first thread has no memory any more once it is gone
             for address, device, inode, path in set(_MAPPING.findall(_content(self._host.path(table + "/maps")))):
                 if (device, inode) not in self._files and device not in self._far:
                     # map_files is there for a whole process only; the path is what is left of one whose first thread is gone.
-                    mapped = "%s/map_files/%s" % (process, _unpadded(address.decode()))
+                    mapped = f"{process}/map_files/{_unpadded(address.decode())}"
                     self._files[device, inode] = key_at(self._host, mapped) or key_at(self._host, table + "/root" + os.fsdecode(path))
                 key = self._files.get((device, inode))
                 if key is not None and self._counts(key):
@@ -118,7 +118,7 @@ def _link(path: str) -> str:
         raise
 
 
-def _names(folder: str) -> List[str]:
+def _names(folder: str) -> list[str]:
     """The names in a folder of procfs; none where the thread is gone. Raises OSError where this process may not know."""
     try:
         return os.listdir(folder)
@@ -141,7 +141,7 @@ def _content(path: str) -> bytes:
 
 def _unpadded(address: str) -> str:
     """map_files writes addresses without the zeros that maps puts before them."""
-    return "-".join("%x" % int(part, 16) for part in address.split("-"))
+    return "-".join(f"{int(part, 16):x}" for part in address.split("-"))
 
 
 def _share_table(one: int, other: int) -> bool:
@@ -149,7 +149,7 @@ def _share_table(one: int, other: int) -> bool:
     return _KCMP is not None and _LIBC.syscall(_KCMP, one, other, _KCMP_FILES, 0, 0) == 0
 
 
-def _known_key(path: str) -> Optional[str]:
+def _known_key(path: str) -> str | None:
     """The key of an open file by what the kernel knows, without asking the server of its file system (statx(2), AT_STATX_DONT_SYNC)."""
     answer = ctypes.create_string_buffer(_STATX_BYTES)
     try:

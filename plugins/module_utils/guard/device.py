@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Pattern, Tuple
+from typing import Pattern
 
 from ..core.host import Host
 from ..drive import identity as drive
@@ -17,7 +17,7 @@ FABRIC = re.compile(r"nvme-.+|iscsi|fc")
 _RECOVERY_NAME = re.compile(r"SATAFIRM|ERRORMOD|BAD_CTX|BOOT ?ROM|^SM22\d\d", re.IGNORECASE)
 _LEAST_BYTES = 16 << 20
 # (driver of the SCSI host, the channels on which its volumes lie; None: all): what else they show are drives as such.
-_RAID_HOSTS: Tuple[Tuple[str, Optional[str]], ...] = (
+_RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid_sas", "23"),
     ("mpt2sas", "1"),
     ("mpt3sas", "1"),
@@ -41,7 +41,7 @@ def probe_device(host: Host, facts: Facts) -> None:
     _flags(host, facts, block)
     transport = identity["transport"]
     if transport and FABRIC.fullmatch(transport):
-        add(facts.fabric, "its transport is %s" % transport)
+        add(facts.fabric, f"its transport is {transport}")
     elif transport not in LOCAL:
         add(facts.transport, transport or "unknown")
     if transport == "loop":
@@ -49,7 +49,7 @@ def probe_device(host: Host, facts: Facts) -> None:
     model, size = str(identity.get("model") or ""), identity.get("size_bytes")
     for key in ("model", "serial"):
         if _RECOVERY_NAME.search(str(identity.get(key) or "")):
-            add(facts.placeholder, "%s, with the %s %s" % ("unknown" if size is None else "%d bytes" % size, key, identity[key]))
+            add(facts.placeholder, "{}, with the {} {}".format("unknown" if size is None else "%d bytes" % size, key, identity[key]))
     if size and size < _LEAST_BYTES:
         add(facts.placeholder, "%d bytes" % size)
     if _VIRTUAL_MEDIA.search(model):
@@ -60,25 +60,25 @@ def probe_device(host: Host, facts: Facts) -> None:
 
 def _flags(host: Host, facts: Facts, block: str) -> None:
     for file, place, text in (("ro", facts.read_only, "by the kernel's flag"), ("removable", facts.removable, "by the kernel's flag")):
-        flag = host.get("%s/%s" % (block, file))
+        flag = host.get(f"{block}/{file}")
         if flag == "1":
             add(place, text)
         elif flag != "0":
-            facts.failures.append("%s/%s says %r" % (block, file, flag))
+            facts.failures.append(f"{block}/{file} says {flag!r}")
 
 
 def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
     level = host.get(block + "/device/raid_level")  # hpsa and smartpqi
     if level and level != "N/A":
-        add(facts.raid_volume, "its controller says %s" % level)
+        add(facts.raid_volume, f"its controller says {level}")
     vendor = host.get(block + "/device/vendor") or ""
-    if _RAID_MODEL.search("%s %s" % (vendor, model)):
-        add(facts.raid_volume, "it calls itself %s" % model)
+    if _RAID_MODEL.search(f"{vendor} {model}"):
+        add(facts.raid_volume, f"it calls itself {model}")
     address = re.search(r"/host(\d+)/.*/(\d+):(\d+):\d+:\d+/", host.realpath(block) + "/")
-    driver = host.get("/sys/class/scsi_host/host%s/proc_name" % address.group(1)) if address else None
+    driver = host.get(f"/sys/class/scsi_host/host{address.group(1)}/proc_name") if address else None
     for name, channels in _RAID_HOSTS:
         if address and driver == name and (channels is None or address.group(3) in channels):
-            add(facts.raid_volume, "%s shows it on channel %s, where its volumes are" % (driver, address.group(3)))
+            add(facts.raid_volume, f"{driver} shows it on channel {address.group(3)}, where its volumes are")
 
 
 def _twins(host: Host, facts: Facts) -> None:
@@ -87,7 +87,7 @@ def _twins(host: Host, facts: Facts) -> None:
     twins = [drive.node(name) for name in drive.whole_drives(host) if own and name != facts.name and drive.wwn(host, name) == own]
     if not twins:
         return
-    text = "%s has the same name %s" % (", ".join(twins), own)
+    text = "{} has the same name {}".format(", ".join(twins), own)
     add(facts.shared if facts.identity["transport"] == "nvme" else facts.fabric, text)
 
 
@@ -95,7 +95,7 @@ def user_space(host: Host) -> str:
     """Which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices. "" for none."""
     found = []
     for driver in ("vfio-pci", "uio_pci_generic", "igb_uio"):
-        for path in host.glob("/sys/bus/pci/drivers/%s/*:*" % driver):
+        for path in host.glob(f"/sys/bus/pci/drivers/{driver}/*:*"):
             if (host.get(path + "/class") or "").startswith("0x01"):
-                found.append("%s (%s)" % (path.rpartition("/")[2], driver))
-    return "; storage controllers that user space drives, as SPDK or a VM does: %s" % ", ".join(found) if found else ""
+                found.append("{} ({})".format(path.rpartition("/")[2], driver))
+    return "; storage controllers that user space drives, as SPDK or a VM does: {}".format(", ".join(found)) if found else ""

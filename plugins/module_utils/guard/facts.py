@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, NamedTuple
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 
@@ -55,35 +55,35 @@ class Mark(NamedTuple):
 class Machine:
     """Facts of the host that every drive shares."""
 
-    mounts: List[Mount] = dataclasses.field(default_factory=list)
-    swaps: List[str] = dataclasses.field(default_factory=list)
+    mounts: list[Mount] = dataclasses.field(default_factory=list)
+    swaps: list[str] = dataclasses.field(default_factory=list)
     # (kernel name of the user, path that it uses): loop devices, zram writeback
-    stacked: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    stacked: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     # device number → kernel name of every block device
-    names: Dict[str, str] = dataclasses.field(default_factory=dict)
+    names: dict[str, str] = dataclasses.field(default_factory=dict)
     # Kernel names below each of several devices of one file system (btrfs)
-    groups: List[Set[str]] = dataclasses.field(default_factory=list)
+    groups: list[set[str]] = dataclasses.field(default_factory=list)
     # kernel name → the system's place that lies on it, at any depth
-    system: Dict[str, str] = dataclasses.field(default_factory=dict)
+    system: dict[str, str] = dataclasses.field(default_factory=dict)
     # (device number, where, whether in our own namespace) of nodes that are mounted on another place
-    bound: List[Tuple[str, str, bool]] = dataclasses.field(default_factory=list)
+    bound: list[tuple[str, str, bool]] = dataclasses.field(default_factory=list)
     # By key (openers.key_of): who uses what is open, and who only passes by
-    openers: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
-    passing: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
+    openers: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    passing: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     # kernel name of a drive → keys of its other nodes and of the file behind it
-    keys: Dict[str, Set[str]] = dataclasses.field(default_factory=dict)
+    keys: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     # why the state folder, with our ledger, is not root's alone to write
-    untrusted: List[str] = dataclasses.field(default_factory=list)
+    untrusted: list[str] = dataclasses.field(default_factory=list)
     # why not all processes of the machine could be seen
-    unseen: List[str] = dataclasses.field(default_factory=list)
+    unseen: list[str] = dataclasses.field(default_factory=list)
     # (who names a device, how), in the order found
-    exports: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
-    configured: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
-    resume: List[Tuple[str, str]] = dataclasses.field(default_factory=list)
+    exports: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    configured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    resume: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     # Files below /etc in which a drive may be named; why not all of them, "" for all
-    texts: List[Text] = dataclasses.field(default_factory=list)
+    texts: list[Text] = dataclasses.field(default_factory=list)
     texts_cut: str = ""
-    failures: List[str] = dataclasses.field(default_factory=list)
+    failures: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -100,65 +100,65 @@ class Facts:
     name: str
     path: str
     kind: str
-    identity: Dict[str, Any]
-    family: List[str] = dataclasses.field(default_factory=list)
-    numbers: Set[str] = dataclasses.field(default_factory=set)
-    tags: Set[str] = dataclasses.field(default_factory=set)
-    read_only: List[str] = dataclasses.field(default_factory=list)
-    placeholder: List[str] = dataclasses.field(default_factory=list)
-    system: List[str] = dataclasses.field(default_factory=list)
-    partitions: List[str] = dataclasses.field(default_factory=list)
-    holders: List[str] = dataclasses.field(default_factory=list)
-    mounts: List[str] = dataclasses.field(default_factory=list)
-    swaps: List[str] = dataclasses.field(default_factory=list)
-    hibernation: List[str] = dataclasses.field(default_factory=list)
-    opened: List[str] = dataclasses.field(default_factory=list)
-    passing: List[str] = dataclasses.field(default_factory=list)
-    unseen: List[str] = dataclasses.field(default_factory=list)
-    untrusted: List[str] = dataclasses.field(default_factory=list)
-    exported: List[str] = dataclasses.field(default_factory=list)
-    configured: List[str] = dataclasses.field(default_factory=list)
-    mentioned: List[str] = dataclasses.field(default_factory=list)
-    tables: List[str] = dataclasses.field(default_factory=list)
-    efi: List[str] = dataclasses.field(default_factory=list)
-    signatures: List[str] = dataclasses.field(default_factory=list)
-    cluster: List[str] = dataclasses.field(default_factory=list)
-    unsigned: List[str] = dataclasses.field(default_factory=list)
-    evidence: List[str] = dataclasses.field(default_factory=list)
-    shared: List[str] = dataclasses.field(default_factory=list)
-    reserved: List[str] = dataclasses.field(default_factory=list)
-    fabric: List[str] = dataclasses.field(default_factory=list)
-    transport: List[str] = dataclasses.field(default_factory=list)
-    removable: List[str] = dataclasses.field(default_factory=list)
-    raid_volume: List[str] = dataclasses.field(default_factory=list)
-    sanitizing: List[str] = dataclasses.field(default_factory=list)
-    sanitize_failed: List[str] = dataclasses.field(default_factory=list)
-    ata_security: List[str] = dataclasses.field(default_factory=list)
+    identity: dict[str, Any]
+    family: list[str] = dataclasses.field(default_factory=list)
+    numbers: set[str] = dataclasses.field(default_factory=set)
+    tags: set[str] = dataclasses.field(default_factory=set)
+    read_only: list[str] = dataclasses.field(default_factory=list)
+    placeholder: list[str] = dataclasses.field(default_factory=list)
+    system: list[str] = dataclasses.field(default_factory=list)
+    partitions: list[str] = dataclasses.field(default_factory=list)
+    holders: list[str] = dataclasses.field(default_factory=list)
+    mounts: list[str] = dataclasses.field(default_factory=list)
+    swaps: list[str] = dataclasses.field(default_factory=list)
+    hibernation: list[str] = dataclasses.field(default_factory=list)
+    opened: list[str] = dataclasses.field(default_factory=list)
+    passing: list[str] = dataclasses.field(default_factory=list)
+    unseen: list[str] = dataclasses.field(default_factory=list)
+    untrusted: list[str] = dataclasses.field(default_factory=list)
+    exported: list[str] = dataclasses.field(default_factory=list)
+    configured: list[str] = dataclasses.field(default_factory=list)
+    mentioned: list[str] = dataclasses.field(default_factory=list)
+    tables: list[str] = dataclasses.field(default_factory=list)
+    efi: list[str] = dataclasses.field(default_factory=list)
+    signatures: list[str] = dataclasses.field(default_factory=list)
+    cluster: list[str] = dataclasses.field(default_factory=list)
+    unsigned: list[str] = dataclasses.field(default_factory=list)
+    evidence: list[str] = dataclasses.field(default_factory=list)
+    shared: list[str] = dataclasses.field(default_factory=list)
+    reserved: list[str] = dataclasses.field(default_factory=list)
+    fabric: list[str] = dataclasses.field(default_factory=list)
+    transport: list[str] = dataclasses.field(default_factory=list)
+    removable: list[str] = dataclasses.field(default_factory=list)
+    raid_volume: list[str] = dataclasses.field(default_factory=list)
+    sanitizing: list[str] = dataclasses.field(default_factory=list)
+    sanitize_failed: list[str] = dataclasses.field(default_factory=list)
+    ata_security: list[str] = dataclasses.field(default_factory=list)
     ata_frozen: bool = False
-    opal: List[str] = dataclasses.field(default_factory=list)
+    opal: list[str] = dataclasses.field(default_factory=list)
     busy: bool = False
-    changed: List[str] = dataclasses.field(default_factory=list)
-    block_backing: Optional[str] = None
+    changed: list[str] = dataclasses.field(default_factory=list)
+    block_backing: str | None = None
     hangs: bool = False
-    own_data: Optional[Dict[str, Any]] = None
-    marks: List[Mark] = dataclasses.field(default_factory=list)
-    look: Optional[Dict[str, Any]] = None
-    allocated: List[Extent] = dataclasses.field(default_factory=list)
-    allocated_bytes: Optional[int] = None
-    failures: List[str] = dataclasses.field(default_factory=list)
+    own_data: dict[str, Any] | None = None
+    marks: list[Mark] = dataclasses.field(default_factory=list)
+    look: dict[str, Any] | None = None
+    allocated: list[Extent] = dataclasses.field(default_factory=list)
+    allocated_bytes: int | None = None
+    failures: list[str] = dataclasses.field(default_factory=list)
 
     def failed(self, result: Result, problem: str = "") -> None:
         """Keep that a command gave no answer that can be used, and which package it is from when it is missing."""
         tool = result.argv[0]
         if result.rc == COMMAND_NOT_FOUND:
             package = PACKAGES.get(tool) or (_SG_PACKAGE if tool.startswith("sg_") else tool)
-            self.failures.append("%s is missing, and this drive cannot be checked without it; install %s" % (tool, package))
+            self.failures.append(f"{tool} is missing, and this drive cannot be checked without it; install {package}")
             return
         said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[0]
         self.failures.append(problem or "%s ended with %d and said: %.160s" % (" ".join(result.argv), result.rc, said))
         self.hangs = self.hangs or result.rc == TIMED_OUT
 
 
-def add(place: List[str], *texts: str) -> None:
+def add(place: list[str], *texts: str) -> None:
     """Add findings, each once."""
     place.extend(text for text in texts if text not in place)

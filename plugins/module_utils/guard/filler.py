@@ -10,7 +10,7 @@ every 512 bytes keep that law was written by fio and holds nothing that anybody 
 from __future__ import annotations
 
 import sys
-from typing import Dict, NamedTuple, Tuple
+from typing import NamedTuple
 
 SECTOR_BYTES = 512  # the smallest write: a law holds within one, not across two
 _WORDS = SECTOR_BYTES // 8
@@ -50,7 +50,7 @@ def _keeps(number: int, words: int, law: Law) -> bool:
     return True
 
 
-_MASKS: Dict[Tuple[int, range], int] = {}
+_MASKS: dict[tuple[int, range], int] = {}
 
 
 def _mask(words: int, places: range) -> int:

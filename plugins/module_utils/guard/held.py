@@ -139,7 +139,7 @@ class HeldDrive:
                 problem = error
             # A preflight that looks at the drive in this very moment holds it for a few milliseconds.
             time.sleep(0.2 * (attempt + 1))
-        raise self._refused("busy", " (it cannot be opened exclusively: {0})".format(problem.strerror))
+        raise self._refused("busy", f" (it cannot be opened exclusively: {problem.strerror})")
 
     def _refused(self, code: str, detail: str) -> Refused:
         return Refused(rules.refuse(code, self._selector, self.path or None, detail))
@@ -233,7 +233,7 @@ class HeldDrive:
 
     def bytes_written(self) -> int | None:
         """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst); None: it does not count (iostats)."""
-        folder = "/sys/class/block/{0}/".format(os.path.basename(self.path))
+        folder = f"/sys/class/block/{os.path.basename(self.path)}/"
         if self._host.get(folder + "queue/iostats") == "0":
             return None
         return int(self._host.read(folder + "stat").split()[6]) * 512

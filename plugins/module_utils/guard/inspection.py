@@ -8,7 +8,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..core import trust
 from ..core.host import Host
@@ -29,12 +29,12 @@ _OTHER_LOOK_S = 120.0
 def inspect(
     host: Host,
     selectors: Sequence[Any],
-    held: Optional[Mapping[str, int]] = None,
-    state_dir: Optional[str] = None,
-    run_id: Optional[str] = None,
-    terms: Optional[Terms] = Terms(),
+    held: Mapping[str, int] | None = None,
+    state_dir: str | None = None,
+    run_id: str | None = None,
+    terms: Terms | None = Terms(),
     stop: Callable[[], bool] = never,
-) -> List[Dict[str, Any]]:
+) -> list[dict[str, Any]]:
     """May the drives that these entries of ssd_drives name be erased?
 
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
@@ -63,7 +63,7 @@ def inspect(
         return [one.result(run_id) for one in seen]
 
 
-def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms] = Terms()) -> List[Dict[str, Any]]:
+def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[dict[str, Any]]:
     """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
@@ -80,24 +80,24 @@ def discover(host: Host, state_dir: Optional[str] = None, terms: Optional[Terms]
         return [one.result() for one in seen]
 
 
-def _shared(host: Host, names: Sequence[str], state_dir: Optional[str], quick: bool = False) -> Machine:
+def _shared(host: Host, names: Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
     """What all drives share, and whether our own folder is root's alone."""
     shared = machine(host, names, quick)
     shared.untrusted = trust.problems(state_dir) if state_dir else []
     return shared
 
 
-def _kept_from(why: Optional[Tuple[str, str]], who: str) -> List[Refusal]:
+def _kept_from(why: tuple[str, str] | None, who: str) -> list[Refusal]:
     return make_refusals(why[0], who, [why[1]]) if why else []
 
 
 @contextlib.contextmanager
-def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = never) -> Iterator[Dict[str, Tuple[str, str]]]:
+def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = never) -> Iterator[dict[str, tuple[str, str]]]:
     """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
 
     Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be waited for. Raises Stopped.
     """
-    others: Dict[str, Tuple[str, str]] = {}
+    others: dict[str, tuple[str, str]] = {}
     began = time.monotonic()
     with contextlib.ExitStack() as held:
         for name in sorted(set(names)) if host.root == "/" else []:  # in one order, so that two never wait for each other
@@ -108,11 +108,11 @@ def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = 
             except Untrusted as error:
                 others[name] = ("untrusted_state", str(error))
             except Locked as error:
-                others[name] = ("locked", "a look goes on: %s" % error)
+                others[name] = ("locked", f"a look goes on: {error}")
             except PermissionError:
                 pass  # who may not write here can't open a drive either, and is told so by the probe
             except OSError as error:
-                others[name] = ("locked", "%s cannot be locked: %s" % (lock.path, error.strerror))
+                others[name] = ("locked", f"{lock.path} cannot be locked: {error.strerror}")
         yield others
 
 
@@ -136,16 +136,16 @@ class _Seen:
     """What is known of one entry of ssd_drives. refused: what was found outside the rules; ledger: own_data's entry."""
 
     selector: Any
-    facts: Optional[Facts]
-    refused: List[Refusal]
-    ledger: Optional[Dict[str, Any]] = None
+    facts: Facts | None
+    refused: list[Refusal]
+    ledger: dict[str, Any] | None = None
 
-    def standing(self, run_id: Optional[str]) -> List[Refusal]:
+    def standing(self, run_id: str | None) -> list[Refusal]:
         """The refusals that neither a proof nor the entry itself lifts yet."""
         lifted = lifted_codes(self.selector, self.facts.own_data if self.facts else None)
         return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
 
-    def may_be_ours(self, run_id: Optional[str]) -> bool:
+    def may_be_ours(self, run_id: str | None) -> bool:
         """Whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
         return {refusal["code"] for refusal in self.standing(run_id)} <= ({"signature"} if self.ledger is not None else set())
 
@@ -153,12 +153,12 @@ class _Seen:
     def _is_malformed(self) -> bool:
         return any(refusal["code"] == "bad_selector" for refusal in self.refused)
 
-    def _all(self, run_id: Optional[str]) -> List[Refusal]:
+    def _all(self, run_id: str | None) -> list[Refusal]:
         found = [*self.refused, *(refusals(self.facts, self.selector) if self.facts else [])]
         settled = ours(self.facts.own_data if self.facts else None, run_id)
         return [refusal for refusal in found if refusal["code"] not in settled]
 
-    def result(self, run_id: Optional[str] = None) -> Dict[str, Any]:
+    def result(self, run_id: str | None = None) -> dict[str, Any]:
         """As `inspect` returns it."""
         facts, left = self.facts, self.standing(run_id)
         return {
@@ -175,14 +175,14 @@ class _Seen:
         }
 
 
-def _look_at(host: Host, seen: Sequence[_Seen], held: Dict[str, int], terms: Optional[Terms], run_id: Optional[str]) -> None:
+def _look_at(host: Host, seen: Sequence[_Seen], held: dict[str, int], terms: Terms | None, run_id: str | None) -> None:
     """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there by chance."""
     waiting = [one for one in seen if one.facts is not None and one.may_be_ours(run_id)] if terms is not None else []
     with concurrent.futures.ThreadPoolExecutor(max(1, len(waiting))) as pool:
         list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))
 
 
-def _safe_look(host: Host, one: _Seen, held: Dict[str, int], terms: Terms) -> None:
+def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> None:
     facts = one.facts
     if facts is None:
         return
@@ -191,10 +191,10 @@ def _safe_look(host: Host, one: _Seen, held: Dict[str, int], terms: Terms) -> No
     except Stopped:
         raise
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
-        one.refused += make_refusals("probe_failed", facts.path, ["%s: %s" % (type(error).__name__, error)])
+        one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
 
 
-def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
+def _locate(host: Host, selector: Any) -> tuple[str | None, list[Refusal]]:
     """The one kernel name behind a selector, or why there is none."""
     who = label(selector)
     problem = entry_problem(selector)
@@ -209,7 +209,7 @@ def _locate(host: Host, selector: Any) -> Tuple[Optional[str], List[Refusal]]:
     return (names[0], []) if names else (None, make_refusals("not_found", who, [" by its " + selector_item(selector)[0] + user_space(host)]))
 
 
-def _safe_probe(host: Host, name: str, selector: Any, held: Dict[str, int], shared: Machine, state_dir: Optional[str]) -> _Seen:
+def _safe_probe(host: Host, name: str, selector: Any, held: dict[str, int], shared: Machine, state_dir: str | None) -> _Seen:
     path = identity.node(name)
     try:
         ledger, untrusted = _ledger(state_dir, identity.identity(host, name))
@@ -217,10 +217,10 @@ def _safe_probe(host: Host, name: str, selector: Any, held: Dict[str, int], shar
         add(facts.untrusted, *untrusted)
         return _Seen(selector, facts, [], ledger)
     except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
-        return _Seen(selector, None, make_refusals("probe_failed", path, ["%s: %s" % (type(error).__name__, error)]))
+        return _Seen(selector, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
 
 
-def _ledger(state_dir: Optional[str], who: Mapping[str, Any]) -> Tuple[Optional[Dict[str, Any]], List[str]]:
+def _ledger(state_dir: str | None, who: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
     """What our ledger says of a drive, and why that can't be known."""
     try:
         return own_data.read(state_dir, who), []

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import math
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from . import filler
 from .blockreader import BlockReader
@@ -47,7 +47,7 @@ def never() -> bool:
 class Terms(NamedTuple):
     """How long to look at a drive; None: until all of it is read. stop: whether to give up, asked between two reads."""
 
-    seconds: Optional[float] = 10.0
+    seconds: float | None = 10.0
     stop: Callable[[], bool] = never
 
 
@@ -64,9 +64,9 @@ class Look:
     whole: bool = False
     aimed_blocks: int = 0
     filled: int = 0
-    fills: Set[int] = dataclasses.field(default_factory=set)
-    first_filled: Optional[int] = None
-    foreign: Optional[int] = None
+    fills: set[int] = dataclasses.field(default_factory=set)
+    first_filled: int | None = None
+    foreign: int | None = None
 
     @property
     def blank(self) -> bool:
@@ -78,7 +78,7 @@ class Look:
         """Nothing but blank blocks and fio's random fill: whoever wrote last wrote nothing that anybody could miss."""
         return self.foreign is None and len(self.fills) < 2
 
-    def record(self) -> Dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
         seen = seen_bytes(self.blocks, self.size_bytes, self.whole)
         blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
@@ -106,14 +106,14 @@ def longer_s(terms: Terms, size_bytes: int) -> float:
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
 
-def text(record: Dict[str, Any], capacity: Callable[[int], str]) -> str:
+def text(record: dict[str, Any], capacity: Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how sizes of drives are written."""
     if record["whole"]:
-        return "read whole: %s in %.3g s" % (capacity(record["size_bytes"]), record["seconds"])
+        return "read whole: {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
     used = record.get("allocated_bytes")
-    return "looked at %s blocks: %s of data anywhere on %s would have been seen with %g %%%s" % (
+    return "looked at {} blocks: {} of data anywhere on {} would have been seen with {:g} %{}".format(
         format(record["blocks"], ","), _binary(record["seen_bytes"]), capacity(record["size_bytes"]), 100 * (1 - _MISS),
-        "" if used is None else "; the drive itself says that %s are in use" % _binary(used),
+        "" if used is None else f"; the drive itself says that {_binary(used)} are in use",
     )
 
 
@@ -123,7 +123,7 @@ def _binary(size_bytes: int) -> str:
         value /= 1024
         if value < 1000:
             break
-    return "%.3g %s" % (value, unit)
+    return f"{value:.3g} {unit}"
 
 
 def take(
@@ -238,7 +238,7 @@ def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence
         look.blocks = _some(blocks, seeing, random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME), clock() + left_s, clock)
 
 
-def _some(blocks: BlockReader, seeing: _Seeing, places: Iterable[List[int]], deadline: float, clock: Callable[[], float]) -> int:
+def _some(blocks: BlockReader, seeing: _Seeing, places: Iterable[list[int]], deadline: float, clock: Callable[[], float]) -> int:
     """Look at blocks until it is late, or what was found ends it; how many."""
     count = 0
     for offsets in places:

@@ -13,7 +13,7 @@ import re
 import stat
 import time
 import uuid
-from typing import Iterable, Optional, Pattern, Set
+from typing import Iterable, Pattern
 
 from ..core.host import TIMED_OUT, Host
 from ..drive import identity
@@ -70,7 +70,7 @@ _UCF_HASHES = "/var/lib/ucf/hashfile"  # of files that Debian's packages make wh
 _ASK_S = 20.0
 
 
-def read_texts(host: Host, facts: Machine, parsed: Set[str]) -> None:
+def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
     """Keep the text of every file below /etc, within bounds, and of those that start the machine. parsed: files that `configured` reads by their own rules."""
     _read_boot(host, facts)
     began, count = time.monotonic(), 0
@@ -102,7 +102,7 @@ def _read_boot(host: Host, facts: Machine) -> None:
         facts.texts += [Text(path, str(uuid.UUID(bytes_le=guid)).encode()) for guid in found]
 
 
-def _read(host: Host, path: str) -> Optional[bytes]:
+def _read(host: Host, path: str) -> bytes | None:
     """A plain file's text; None for what is none, is too large or can't be read.
 
     Links count where they lead out of /etc to what is this site's own; what they lead to below /etc has its own place.
@@ -165,10 +165,10 @@ def _written(uuid: str) -> str:
 
 def _as_shipped(host: Host, text: Text) -> bool:
     """Whether a file is as its package brought it: then it names devices as examples. A host may have both kinds of packages' tools."""
-    known = "%s  %s" % (host.get(_DPKG_STATUS) or "", host.get(_UCF_HASHES) or "")
+    known = "{}  {}".format(host.get(_DPKG_STATUS) or "", host.get(_UCF_HASHES) or "")
     digest = _md5(text.data)
     name = re.escape(text.path)
-    if digest and re.search(r"^ %s %s( |$)|^\s*%s  %s$" % (name, digest, digest, name), known, re.MULTILINE):
+    if digest and re.search(rf"^ {name} {digest}( |$)|^\s*{digest}  {name}$", known, re.MULTILINE):
         return True
     if not (host.exists("/var/lib/rpm") or host.exists("/usr/lib/sysimage/rpm")):
         return False
@@ -176,7 +176,7 @@ def _as_shipped(host: Host, text: Text) -> bool:
         return False
     # It tells all files of the packages; of one, what differs at which place: the digest is the third, and its mode, owner or time says nothing here.
     changed = host.run(["rpm", "-Vf", "--nodeps", "--noscripts", text.path], timeout_s=_ASK_S)
-    return 0 <= changed.rc < TIMED_OUT and not re.search(r"^(..[^.]|missing ).* %s$" % name, changed.stdout, re.MULTILINE)
+    return 0 <= changed.rc < TIMED_OUT and not re.search(rf"^(..[^.]|missing ).* {name}$", changed.stdout, re.MULTILINE)
 
 
 def _md5(data: bytes) -> str:

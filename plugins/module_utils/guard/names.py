@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import Optional
 
 from ..core.host import Host
 from .facts import Facts
@@ -21,7 +20,7 @@ _TAG_KEYS = {
 }
 
 
-def add_tags(facts: Facts, answers: "dict[str, str]") -> None:
+def add_tags(facts: Facts, answers: dict[str, str]) -> None:
     """Keep by which tags something on the drive can be named, from what udev or blkid says of it."""
     for tag, keys in _TAG_KEYS.items():
         facts.tags |= {tag_of(tag, answers[key]) for key in keys if answers.get(key)}
@@ -30,7 +29,7 @@ def add_tags(facts: Facts, answers: "dict[str, str]") -> None:
 def tag_of(kind: str, value: str) -> str:
     """Tags are compared without letter case, and UUIDs without separators: mdadm and blkid write them in other groups."""
     plain = value.strip("\"'").lower()
-    return "%s=%s" % (kind, re.sub(r"[-:]", "", plain) if kind.endswith("UUID") else plain)
+    return "{}={}".format(kind, re.sub(r"[-:]", "", plain) if kind.endswith("UUID") else plain)
 
 
 def unescape(text: str) -> str:
@@ -43,7 +42,7 @@ def resolved(host: Host, path: str) -> str:
     return host.realpath(path) if path.startswith("/dev/") else path
 
 
-def device_number(host: Host, path: str) -> Optional[str]:
+def device_number(host: Host, path: str) -> str | None:
     """major:minor of a block device node, whatever its path is; None for anything else."""
     try:
         status = os.stat(host.path(path))

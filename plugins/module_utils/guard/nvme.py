@@ -8,7 +8,7 @@ NVM Express Base Specification 2.0: Identify Controller (CMIC, OACS, ONCS, SANIC
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..core.progress import FAILED, RUNNING
@@ -30,12 +30,12 @@ def probe_nvme(host: Host, facts: Facts) -> None:
     """Ask the controller and the namespace. Whatever gives no answer that is understood goes into the failures."""
     nodes = nvme.controllers(host, facts.name)
     if len(nodes) > 1:
-        add(facts.shared, "the controllers %s lead to it" % ", ".join(nodes))
+        add(facts.shared, "the controllers {} lead to it".format(", ".join(nodes)))
     if not nodes:
-        facts.failures.append("no controller in sysfs leads to %s" % facts.path)
+        facts.failures.append(f"no controller in sysfs leads to {facts.path}")
         return
     try:
-        namespace_id = nvme.number({"nsid": host.get("/sys/block/%s/nsid" % facts.name)}, "nsid", _DWORD - 1)
+        namespace_id = nvme.number({"nsid": host.get(f"/sys/block/{facts.name}/nsid")}, "nsid", _DWORD - 1)
         controller = nvme.query(host, ["id-ctrl", nodes[0]])
         namespace = nvme.query(host, ["id-ns", nodes[0], "--namespace-id=%d" % namespace_id])
     except NvmeError as error:
@@ -54,7 +54,7 @@ def _missing(host: Host) -> str:
     return "nvme is missing, and this drive cannot be checked without it; install nvme-cli" if gone else ""
 
 
-def _shared(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
+def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     """NMIC says whether the namespace may be attached to several controllers; the list of those that are attached decides."""
     if not nvme.number(answers["namespace"], "nmic", _BYTE) & _MAY_BE_SHARED:
         return
@@ -63,13 +63,13 @@ def _shared(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
         count = nvme.number(attached, "num_ctrl", _WORD)
     except NvmeError as error:
         if nvme.number(answers["controller"], "cmic", _BYTE) & _SEVERAL_CONTROLLERS:
-            add(facts.shared, "NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do (%s)" % error)
+            add(facts.shared, f"NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do ({error})")
         return
     if count != 1:
         add(facts.shared, "it is attached to %d controllers" % count)
 
 
-def _state(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
+def _state(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     if nvme.number(answers["namespace"], "nsattr", _BYTE) & _WRITE_PROTECTED:
         add(facts.read_only, "the namespace is write-protected")
     log = nvme.query(host, ["smart-log", answers["node"]])
@@ -82,7 +82,7 @@ def _state(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
     allocated.from_namespace(facts, answers["namespace"])
 
 
-def _sanitize(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
+def _sanitize(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     if not nvme.number(answers["controller"], "sanicap", _DWORD) & 0x7:
         return
     progress = nvme.sanitize_log(host, answers["node"])
@@ -92,7 +92,7 @@ def _sanitize(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
         add(facts.sanitize_failed, progress.detail)
 
 
-def _reservations(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
+def _reservations(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     """Reservation Report is an I/O command, so the namespace is asked. nvme-cli 3 writes regstrnt for regctl."""
     if not nvme.number(answers["controller"], "oncs", _WORD) & _RESERVATIONS:
         return
@@ -106,7 +106,7 @@ def _reservations(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
         add(facts.reserved, "%d registrations, reservation type %d" % (registered, kind))
 
 
-def _opal(host: Host, facts: Facts, answers: Dict[str, Any]) -> None:
+def _opal(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     if not nvme.number(answers["controller"], "oacs", _WORD) & _SECURITY:
         return
     if opal.TCG_PROTOCOL in opal.protocols(_receive(host, answers["node"], 0, 0, opal.LIST_BYTES)):
@@ -127,4 +127,4 @@ def _receive(host: Host, node: str, protocol: int, specific: int, size: int) -> 
     return data
 
 
-_STEPS: Tuple[Callable[[Host, Facts, Dict[str, Any]], None], ...] = (_shared, _state, _sanitize, _reservations, _opal)
+_STEPS: tuple[Callable[[Host, Facts, dict[str, Any]], None], ...] = (_shared, _state, _sanitize, _reservations, _opal)

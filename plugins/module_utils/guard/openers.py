@@ -13,7 +13,7 @@ import random
 import re
 import struct
 import time
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, Mapping, NamedTuple, Sequence, Set
 
 from ..core.host import Host
 from .descriptors import GONE, Descriptors
@@ -60,8 +60,8 @@ Look = Dict[str, Set[Opener]]
 class Seen(NamedTuple):
     """What the looks found, by key: users, and those that only pass by."""
 
-    users: Dict[str, List[str]]
-    passing: Dict[str, List[str]]
+    users: dict[str, list[str]]
+    passing: dict[str, list[str]]
 
 
 def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
@@ -69,8 +69,8 @@ def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
 
     A program that is known to pass by is told and does not count.
     """
-    users: Dict[str, List[str]] = {}
-    passing: Dict[str, List[str]] = {}
+    users: dict[str, list[str]] = {}
+    passing: dict[str, list[str]] = {}
     for key in sorted({key for look in looks for key in look}):
         by_look = [set(look.get(key, ())) for look in looks]
         everyone = sorted(set().union(*by_look))
@@ -94,15 +94,15 @@ class Watch:
     """
 
     def __init__(
-        self, host: Host, extra: Set[str], nodes: Mapping[str, str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()
+        self, host: Host, extra: set[str], nodes: Mapping[str, str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()
     ) -> None:
         self._host = host
         self._extra = extra
         self._nodes = nodes
         self._descriptors = Descriptors(host, extra, remote, names, far)
-        self._programs: Dict[str, Tuple[str, bool]] = {}
-        self._denied: Dict[str, int] = {}
-        self.failures: List[str] = []
+        self._programs: dict[str, tuple[str, bool]] = {}
+        self._denied: dict[str, int] = {}
+        self.failures: list[str] = []
 
     def observe(self, quick: bool = False) -> Seen:
         """LOOKS looks over some seconds. quick: one, and the others only where it finds somebody who may count."""
@@ -124,7 +124,7 @@ class Watch:
         self.failures += [text for text, times in self._denied.items() if times >= READER_COUNTS]
         return judge(looks)
 
-    def _watched(self) -> Set[str]:
+    def _watched(self) -> set[str]:
         return self._extra | set(self._nodes.values())
 
     def look(self, deep: bool) -> Look:
@@ -140,7 +140,7 @@ class Watch:
             except OSError as error:
                 # A security module may keep everybody out of init, which uses no drive itself (docs/wrong-drives.md).
                 if error.errno not in GONE and pid != 1:
-                    text = "%s (%s) cannot be looked into: %s" % (process, self._host.get(process + "/comm") or "?", error.strerror)
+                    text = "{} ({}) cannot be looked into: {}".format(process, self._host.get(process + "/comm") or "?", error.strerror)
                     self._denied[text] = self._denied.get(text, 0) + 1
                 continue
             for key, writes in keys:
@@ -148,7 +148,7 @@ class Watch:
                 found.setdefault(key, set()).add(Opener(name, pid, writes, passing and (PASSING[name] or not writes)))
         return found
 
-    def _program(self, process: str) -> Tuple[str, bool]:
+    def _program(self, process: str) -> tuple[str, bool]:
         """The program's name, and whether it is one that only passes by: by the file that runs, as a name is easily taken."""
         started = (self._host.get(process + "/stat") or "").rpartition(")")[2].split()[19:20]
         at = process + " ".join(started)
@@ -177,10 +177,10 @@ class _Traffic:
     def __init__(self, host: Host, nodes: Mapping[str, str]) -> None:
         self._host = host
         self._nodes = nodes
-        self._keys: Dict[int, str] = {}
+        self._keys: dict[int, str] = {}
         self._handle = -1
 
-    def __enter__(self) -> "_Traffic":
+    def __enter__(self) -> _Traffic:
         try:
             self._handle = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         except AttributeError:
@@ -196,7 +196,7 @@ class _Traffic:
         if self._handle >= 0:
             os.close(self._handle)
 
-    def since(self) -> List[Tuple[str, Opener]]:
+    def since(self) -> list[tuple[str, Opener]]:
         """(key, who) of what happened since the last call."""
         if self._handle < 0:
             return []
@@ -204,7 +204,7 @@ class _Traffic:
             events = os.read(self._handle, 1 << 20)
         except OSError:  # nothing happened
             return []
-        found: Dict[str, bool] = {}
+        found: dict[str, bool] = {}
         place = 0
         while place + _INOTIFY_EVENT.size <= len(events):
             watch, mask, _cookie, length = _INOTIFY_EVENT.unpack_from(events, place)

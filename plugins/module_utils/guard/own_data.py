@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 from types import MappingProxyType
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Collection, Mapping, NamedTuple, Sequence
 
 from ..core import files, trust
 from ..core.files import SCHEMA_VERSION, now, write_atomic
@@ -34,15 +34,15 @@ class Before(NamedTuple):
 
     state_dir: str
     run_id: str
-    entry: Optional[Dict[str, Any]]
-    written: Dict[str, Any]
+    entry: dict[str, Any] | None
+    written: dict[str, Any]
 
 
 def path_of(state_dir: str, identity: Mapping[str, Any]) -> str:
     """The drive's file: two namespaces of one controller share a serial, so every name counts; long ones are cut."""
     name = "_".join(str(identity[key]) for key in ("serial", "wwn", "backing_file") if identity.get(key))
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return os.path.join(state_dir, "drives", "%s-%s.json" % (files.slug(name)[:_LONGEST_NAME], digest))
+    return os.path.join(state_dir, "drives", f"{files.slug(name)[:_LONGEST_NAME]}-{digest}.json")
 
 
 class Untrusted(ValueError):
@@ -53,7 +53,7 @@ class Untrusted(ValueError):
         self.problems = list(problems)
 
 
-def read(state_dir: Optional[str], identity: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence of what may be another drive."""
     if not state_dir:
         return None
@@ -64,9 +64,9 @@ def read(state_dir: Optional[str], identity: Mapping[str, Any]) -> Optional[Dict
     entry = _load(path)
     if entry is None:
         return None
-    differs = ["%s was %s, is %s" % (key, entry["identity"].get(key), identity.get(key)) for key in _SAME if entry["identity"].get(key) != identity.get(key)]
+    differs = ["{} was {}, is {}".format(key, entry["identity"].get(key), identity.get(key)) for key in _SAME if entry["identity"].get(key) != identity.get(key)]
     if differs and keeps_evidence(entry):
-        raise Untrusted(["%s keeps evidence of run %s, of a drive that may be another: %s" % (path, entry["run_id"], ", ".join(differs))])
+        raise Untrusted(["{} keeps evidence of run {}, of a drive that may be another: {}".format(path, entry["run_id"], ", ".join(differs))])
     return None if differs else entry
 
 
@@ -75,19 +75,19 @@ def keeps_evidence(entry: Mapping[str, Any]) -> bool:
     return entry["state"] == EVIDENCE or bool(entry["state"] == WRITING and entry.get("reason"))
 
 
-def _not_roots(path: str) -> List[str]:
+def _not_roots(path: str) -> list[str]:
     """Why others than root may have written an entry, or taken one away."""
     return trust.alone_problems(os.path.dirname(path), folder=True) + trust.alone_problems(path)
 
 
-def _load(path: str) -> Optional[Dict[str, Any]]:
+def _load(path: str) -> dict[str, Any] | None:
     """An entry; None where there is none. Raises Untrusted for what is none of ours."""
     try:
         entry = files.read_json(path)
     except (OSError, ValueError) as error:
-        raise Untrusted([str(error) if path in str(error) else "%s cannot be read: %s" % (path, error)]) from None
+        raise Untrusted([str(error) if path in str(error) else f"{path} cannot be read: {error}"]) from None
     if entry is not None and not _is_entry(entry):
-        raise Untrusted(["%s is no entry of this version's ledger" % path])
+        raise Untrusted([f"{path} is no entry of this version's ledger"])
     return entry
 
 
@@ -113,7 +113,7 @@ def _are_counts(*values: Any) -> bool:
     return all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in values)
 
 
-def known(entry: Mapping[str, Any]) -> Dict[str, Any]:
+def known(entry: Mapping[str, Any]) -> dict[str, Any]:
     """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no longer knows the run.
 
     proved: nothing does, until the caller finds otherwise.
@@ -142,11 +142,11 @@ def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -
     return same and before.get("sectors") != after["sectors"]
 
 
-def written(host: Host, identity: Mapping[str, Any]) -> Dict[str, Any]:
+def written(host: Host, identity: Mapping[str, Any]) -> dict[str, Any]:
     """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it counts."""
-    fields = (host.get("/sys/block/%s/stat" % identity["kernel_name"]) or "").split()
+    fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
     sectors = [int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()]
-    iostats = host.get("/sys/block/%s/queue/iostats" % identity["kernel_name"]) == "1"
+    iostats = host.get("/sys/block/{}/queue/iostats".format(identity["kernel_name"])) == "1"
     return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from typing import Iterator, List, Optional, Sequence
+from typing import Iterator, Sequence
 
 from .facts import Extent
 
@@ -17,7 +17,7 @@ AT_A_TIME = 32
 _ALL_AIMED = 1 << 16
 
 
-def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: Optional[int] = None) -> Iterator[List[int]]:
+def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | None = None) -> Iterator[list[int]]:
     """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the next look falls."""
     places, chosen = size_bytes // piece_bytes, random.Random(os.urandom(16))
     made = 0
@@ -26,7 +26,7 @@ def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: Option
         made += 1
 
 
-def aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[List[int]]:
+def aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[list[int]]:
     """Blocks of these extents, in no order: all where they are few; else the first of each, and then any, for ever."""
     chosen, last = random.Random(os.urandom(16)), size_bytes // BLOCK_BYTES
     spans = [range(max(0, one.offset) // BLOCK_BYTES, min(last, -(-(one.offset + one.length) // BLOCK_BYTES))) for one in extents]

@@ -13,7 +13,7 @@ import fcntl
 import os
 import stat
 import struct
-from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
 from ..core.host import Host
 from ..drive import identity as drive
@@ -30,7 +30,7 @@ _SUPERBLOCKS_WITHIN = 5 << 20
 _BLKGETSIZE64 = 0x80081272
 _BLKGETDISKSEQ = 0x80081280  # Linux 5.15
 # What only a drive of this transport can tell, and needs a tool for. A loop device has nothing to tell.
-_BY_TRANSPORT: Dict[str, Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
+_BY_TRANSPORT: dict[str, Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
 
 
 def machine(host: Host, names: Sequence[str], quick: bool = False) -> Machine:
@@ -46,9 +46,9 @@ def machine(host: Host, names: Sequence[str], quick: bool = False) -> Machine:
 def probe(
     host: Host,
     name: str,
-    held: Optional[int] = None,
-    shared: Optional[Machine] = None,
-    ledger: Optional[Mapping[str, Any]] = None,
+    held: int | None = None,
+    shared: Machine | None = None,
+    ledger: Mapping[str, Any] | None = None,
 ) -> Facts:
     """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`: own_data's entry of it."""
     shared = shared or machine(host, [name])
@@ -64,7 +64,7 @@ def probe(
     if ledger is not None:
         facts.own_data = own_data.known(ledger)
         if own_data.keeps_evidence(ledger):
-            add(facts.evidence, "run %s left it so: %s" % (ledger["run_id"], facts.own_data["reason"] or "no reason was noted"))
+            add(facts.evidence, "run {} left it so: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"))
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (content.probe_wipefs, content.probe_blkid):
             step(host, facts)
@@ -76,14 +76,14 @@ def probe(
 
 
 def _kind(host: Host, name: str) -> str:
-    if host.exists("/sys/class/block/%s/partition" % name):
+    if host.exists(f"/sys/class/block/{name}/partition"):
         return "partition"
     block = "/sys/block/" + name
     return "drive" if drive.is_drive(name) and host.exists(block) and not host.listdir(block + "/slaves") else "stacked"
 
 
 def look_at(
-    host: Host, facts: Facts, held: Optional[int], terms: Terms, ledger: Optional[Mapping[str, Any]] = None, lifted: Collection[str] = ()
+    host: Host, facts: Facts, held: int | None, terms: Terms, ledger: Mapping[str, Any] | None = None, lifted: Collection[str] = ()
 ) -> None:
     """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at random, or all.
 
@@ -109,7 +109,7 @@ def look_at(
                 if by_chance and facts.own_data is not None and facts.own_data["proved"]:
                     facts.signatures.clear()
         except OSError as error:
-            facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
+            facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
             return
     if facts.own_data is not None and ledger is not None and own_data.untouched(host, ledger, facts.identity):
         facts.own_data["proved"] = "counters"
@@ -128,23 +128,23 @@ def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:
         facts.own_data["proved"] = "content"
 
 
-def _superblocks(facts: Facts) -> List[Extent]:
+def _superblocks(facts: Facts) -> list[Extent]:
     """Where wipefs, blkid and the search for copies can have found a superblock, beside both ends of the drive."""
     starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in structure.FIRST_PARTITIONS]
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
-def _sentinels(reader: Reader, ledger: Optional[Mapping[str, Any]]) -> List[Extent]:
+def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]:
     """The blocks that a purge of ours was to be proved with, where they are still there."""
     listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
     return [Extent(offset, length) for offset, length, digest in listed if own_data.sha256(reader.read(offset, length)) == digest]
 
 
 @contextlib.contextmanager
-def _opened(host: Host, facts: Facts, held: Optional[int], exclusively: bool = True) -> Iterator[Optional[int]]:
+def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True) -> Iterator[int | None]:
     """The device node: exclusively if asked for, unless we hold it so already. None where it can't be opened, or is not what sysfs described."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECT
-    handle: Optional[int] = None
+    handle: int | None = None
     try:
         handle = os.open(host.path(facts.path), flags | (os.O_EXCL if exclusively and held is None else 0))
     except OSError as error:
@@ -152,7 +152,7 @@ def _opened(host: Host, facts: Facts, held: Optional[int], exclusively: bool = T
             facts.busy = True
             handle = _open_shared(host, facts, flags)
         else:
-            facts.failures.append("%s cannot be opened: %s" % (facts.path, error.strerror))
+            facts.failures.append(f"{facts.path} cannot be opened: {error.strerror}")
     if handle is None:
         yield None
         return
@@ -166,7 +166,7 @@ def _opened(host: Host, facts: Facts, held: Optional[int], exclusively: bool = T
         facts.changed.extend(differences(held, facts.identity))
 
 
-def _probe_node(host: Host, facts: Facts, held: Optional[int]) -> None:
+def _probe_node(host: Host, facts: Facts, held: int | None) -> None:
     """What opens must be what sysfs described, and readable; what its tables say."""
     with _opened(host, facts, held) as handle:
         if handle is None:
@@ -175,32 +175,32 @@ def _probe_node(host: Host, facts: Facts, held: Optional[int]) -> None:
         try:
             content.probe_blocks(host, facts, reader)
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
-            facts.failures.append("%s cannot be read: %s" % (facts.path, error.strerror or error))
+            facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
 
 
-def _open_shared(host: Host, facts: Facts, flags: int) -> Optional[int]:
+def _open_shared(host: Host, facts: Facts, flags: int) -> int | None:
     """A busy drive is refused; what lies on it is still told."""
     try:
         return os.open(host.path(facts.path), flags)
     except OSError as error:
-        facts.failures.append("%s cannot be opened: %s" % (facts.path, error.strerror))
+        facts.failures.append(f"{facts.path} cannot be opened: {error.strerror}")
         return None
 
 
-def differences(handle: int, identity: Dict[str, Any]) -> List[str]:
+def differences(handle: int, identity: dict[str, Any]) -> list[str]:
     """How an open descriptor differs from what sysfs said of the drive by name."""
     try:
         status = os.fstat(handle)
         if not stat.S_ISBLK(status.st_mode):
-            return ["%s is not a block device" % identity["path"]]
+            return ["{} is not a block device".format(identity["path"])]
         opened = {"major_minor": "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev)), "size_bytes": _ioctl_u64(handle, _BLKGETSIZE64)}
     except OSError as error:
-        return ["the open %s cannot be examined: %s" % (identity["path"], error.strerror)]
+        return ["the open {} cannot be examined: {}".format(identity["path"], error.strerror)]
     try:
         opened["diskseq"] = _ioctl_u64(handle, _BLKGETDISKSEQ)
     except OSError:
         pass  # a kernel before 5.15, which has no diskseq in sysfs either
-    return ["the open %s has %s %s, sysfs says %s" % (identity["path"], key, value, identity[key]) for key, value in opened.items() if value != identity[key]]
+    return ["the open {} has {} {}, sysfs says {}".format(identity["path"], key, value, identity[key]) for key, value in opened.items() if value != identity[key]]
 
 
 def _ioctl_u64(handle: int, request: int) -> int:

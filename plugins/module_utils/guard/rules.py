@@ -7,7 +7,7 @@ A new rule is a line in REFUSALS and one in RULES, and where it needs a new fact
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence
 
 from ..drive.entry import label, options, selector_problem
 from .facts import WRITING, Facts
@@ -26,7 +26,7 @@ class _Text(NamedTuple):
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
 _ALLOW, _OVERWRITE, _RELEASE = "allow", "ssd_overwrite_data", "release_evidence"
-REFUSALS: Dict[str, _Text] = {
+REFUSALS: dict[str, _Text] = {
     "bad_selector": _Text(
         "this entry of ssd_drives is not right: {detail}",
         'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".',
@@ -151,21 +151,21 @@ _UNFINISHED = _Text(
 )
 
 
-def _not_whole(facts: Facts) -> List[str]:
+def _not_whole(facts: Facts) -> list[str]:
     if facts.block_backing:
-        return ["its backing_file is the block device %s" % facts.block_backing]
+        return [f"its backing_file is the block device {facts.block_backing}"]
     names = {"partition": "%s is a partition", "stacked": "%s is a virtual or stacked device"}
     return [names[facts.kind] % facts.path] if facts.kind in names else []
 
 
-def _no_capacity(facts: Facts) -> List[str]:
+def _no_capacity(facts: Facts) -> list[str]:
     size = facts.identity.get("size_bytes")
     unknown = [] if size or facts.kind != "drive" else ["unknown" if size is None else "%d bytes" % size]
     return unknown or facts.placeholder
 
 
 # (code, findings): a rule refuses when it finds something. Order is that of the report.
-RULES: Tuple[Tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
+RULES: tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
     ("not_whole_drive", _not_whole),
     ("no_capacity", _no_capacity),
     ("root_disk", lambda facts: facts.system),
@@ -206,7 +206,7 @@ CONTENT_CODES = ("partition_table", "efi_system_partition", "signature", "unsign
 _SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file", "backing")
 
 
-def entry_problem(entry: Any) -> Optional[str]:
+def entry_problem(entry: Any) -> str | None:
     """What is wrong with an entry of ssd_drives, the codes of its `allow` included; None if nothing is."""
     problem = selector_problem(entry)
     if problem:
@@ -215,43 +215,43 @@ def entry_problem(entry: Any) -> Optional[str]:
     for code in options(entry)["allow"]:
         if code not in lifted:
             other = REFUSALS[code].overridable if code in REFUSALS else ""
-            reason = "can only be lifted by %s" % other if other else "can't be overridden" if code in REFUSALS else "is no code of the guard"
-            return "its option allow names %r, which %s; allow takes: %s" % (code, reason, ", ".join(lifted))
+            reason = f"can only be lifted by {other}" if other else "can't be overridden" if code in REFUSALS else "is no code of the guard"
+            return "its option allow names {!r}, which {}; allow takes: {}".format(code, reason, ", ".join(lifted))
     return None
 
 
-def refusals(facts: Facts, selector: Any = None) -> List[Refusal]:
+def refusals(facts: Facts, selector: Any = None) -> list[Refusal]:
     """Every reason, from the facts alone, why the drive may not be erased."""
-    who = facts.path if selector is None else "%s (%s)" % (label(selector), facts.path)
+    who = facts.path if selector is None else f"{label(selector)} ({facts.path})"
     return [refusal for code, rule in RULES for refusal in make_refusals(code, who, list(rule(facts)), _text_of(code, facts.own_data))]
 
 
-def _text_of(code: str, known: Optional[Mapping[str, Any]]) -> _Text:
+def _text_of(code: str, known: Mapping[str, Any] | None) -> _Text:
     """The words for a code; known: what the ledger says of the drive."""
     unfinished = known is not None and known["state"] == WRITING and (known["proved"] or known.get("reason"))
     if known is None or code != "unsigned_data" or not unfinished:
         return REFUSALS[code]
-    reason = " (%s)" % known["reason"] if known.get("reason") else ""
+    reason = " ({})".format(known["reason"]) if known.get("reason") else ""
     words = {"run_id": known["run_id"], "reason": reason.replace("{", "{{").replace("}", "}}"), "detail": "{detail}"}
     return _Text(_UNFINISHED.problem.format(**words), _UNFINISHED.remedy.format(**words))
 
 
-def refuse(code: str, selector: Any, path: Optional[str], detail: str) -> List[Refusal]:
+def refuse(code: str, selector: Any, path: str | None, detail: str) -> list[Refusal]:
     """A refusal for something that was found outside the rules, in the same words as theirs."""
     who = label(selector)
-    return make_refusals(code, "%s (%s)" % (who, path) if path else who, [detail])
+    return make_refusals(code, f"{who} ({path})" if path else who, [detail])
 
 
-def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive") -> List[Refusal]:
+def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive") -> list[Refusal]:
     """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot. `who`: its name for people."""
     if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected or not actual:
         return make_refusals("identity_changed", who, ["its identity is missing"])
     keys = (*_SAME, "diskseq") if same_boot else _SAME
-    changes = ["%s was %s, is %s" % (key, expected.get(key), actual.get(key)) for key in keys if expected.get(key) != actual.get(key)]
-    return make_refusals("identity_changed", "%s (%s)" % (who, actual.get("path")), changes)
+    changes = [f"{key} was {expected.get(key)}, is {actual.get(key)}" for key in keys if expected.get(key) != actual.get(key)]
+    return make_refusals("identity_changed", "{} ({})".format(who, actual.get("path")), changes)
 
 
-def ours(known: Optional[Mapping[str, Any]], run_id: Optional[str]) -> Tuple[str, ...]:
+def ours(known: Mapping[str, Any] | None, run_id: str | None) -> tuple[str, ...]:
     """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
 
     A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no other run to erase.
@@ -264,7 +264,7 @@ def ours(known: Optional[Mapping[str, Any]], run_id: Optional[str]) -> Tuple[str
     return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.get("removed") else ()))
 
 
-def lifted_codes(selector: Any, known: Optional[Mapping[str, Any]] = None) -> Tuple[str, ...]:
+def lifted_codes(selector: Any, known: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right overrides nothing."""
     if entry_problem(selector) is not None:
         return ()
@@ -274,11 +274,11 @@ def lifted_codes(selector: Any, known: Optional[Mapping[str, Any]] = None) -> Tu
     return (*given["allow"], *(overwrite if given[_OVERWRITE] else ()), *(("evidence",) if released else ()))
 
 
-def make_refusals(code: str, who: str, details: Sequence[str], text: Optional[_Text] = None) -> List[Refusal]:
+def make_refusals(code: str, who: str, details: Sequence[str], text: _Text | None = None) -> list[Refusal]:
     """One refusal with all its findings; none without a finding. text: other words than the code's own."""
     if not details:
         return []
     shown = list(dict.fromkeys(details))
     more = ["%d more" % (len(shown) - _MOST_SHOWN)] if len(shown) > _MOST_SHOWN else []
     text = text or REFUSALS[code]
-    return [{"code": code, "message": "%s: %s. %s" % (who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy)}]
+    return [{"code": code, "message": "{}: {}. {}".format(who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy)}]

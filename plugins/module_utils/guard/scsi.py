@@ -50,7 +50,7 @@ def probe_scsi(host: Host, facts: Facts) -> None:
     allocated.from_scsi(host, facts)
 
 
-def _missing(host: Host, facts: Facts, argv: "list[str]") -> bool:
+def _missing(host: Host, facts: Facts, argv: list[str]) -> bool:
     result = host.run(argv)
     if result.rc == COMMAND_NOT_FOUND:
         facts.failed(result)
@@ -75,16 +75,16 @@ def _reservations(host: Host, facts: Facts) -> None:
     try:
         keys = sg3.reservation_keys(result.stdout)
     except ValueError as error:
-        facts.failures.append("sg_persist %s: %s" % (facts.path, error))
+        facts.failures.append(f"sg_persist {facts.path}: {error}")
         return
     if keys:
-        add(facts.reserved, "the keys %s are registered" % ", ".join("0x" + key for key in keys))
+        add(facts.reserved, "the keys {} are registered".format(", ".join("0x" + key for key in keys)))
 
 
-def _claims_trusted(host: Host, facts: Facts) -> "bool | None":
+def _claims_trusted(host: Host, facts: Facts) -> bool | None:
     """Whether IDENTIFY DEVICE names the Trusted Computing feature set; None where the kernel keeps no page 89h."""
     try:
-        page = host.read_bytes("/sys/block/%s/device/vpd_pg89" % facts.name)
+        page = host.read_bytes(f"/sys/block/{facts.name}/device/vpd_pg89")
     except OSError:
         return None
     word = int.from_bytes(page[_TRUSTED:_TRUSTED + 2], "little")
@@ -100,12 +100,12 @@ def _opal(host: Host, facts: Facts, expected: bool) -> None:
         if opal.TCG_PROTOCOL in opal.protocols(_data(listed)):
             add(facts.opal, *opal.locked(_data(_receive(host, facts, opal.TCG_PROTOCOL, 1, opal.DISCOVERY_BYTES))))
     except ValueError as error:
-        facts.failed(listed, "it cannot be known whether Opal locks it: %s" % error)
+        facts.failed(listed, f"it cannot be known whether Opal locks it: {error}")
 
 
 def _receive(host: Host, facts: Facts, protocol: int, specific: int, size: int) -> Result:
     command = bytes([0xA2, protocol, *specific.to_bytes(2, "big"), 0, 0, *size.to_bytes(4, "big"), 0, 0])
-    return sg3.run(host, ["sg_raw", "--readonly", "--request=%d" % size, facts.path, *("%02x" % byte for byte in command)])
+    return sg3.run(host, ["sg_raw", "--readonly", "--request=%d" % size, facts.path, *(f"{byte:02x}" for byte in command)])
 
 
 def _data(result: Result) -> bytes:

@@ -9,7 +9,7 @@ allocation group; btrfs: mirrors at 64 MiB and 256 GiB; ZFS: uberblocks of the f
 from __future__ import annotations
 
 import struct
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 PIECE_BYTES = 4096
 _SECTOR, _MIB, _GIB = 512, 1 << 20, 1 << 30
@@ -93,16 +93,16 @@ class _Look(NamedTuple):
     """One piece to read, and what it would be."""
 
     offset: int
-    magics: Tuple[Magic, ...]
+    magics: tuple[Magic, ...]
     what: str
 
 
-def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: int = 32) -> List[Found]:
+def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: int = 32) -> list[Found]:
     """Every superblock and copy at the usual places, in the order of the places. Raises OSError where they can't be read.
 
     block_bytes: of the drive, which takes no read that begins elsewhere; no table can have put anything there either.
     """
-    wanted: Dict[int, List[_Look]] = {}
+    wanted: dict[int, list[_Look]] = {}
     for look in _places(size_bytes):
         if 0 <= look.offset <= size_bytes - PIECE_BYTES and not look.offset % block_bytes:
             wanted.setdefault(look.offset, []).append(look)
@@ -158,7 +158,7 @@ def _ext_copy(within: int, group: int) -> Magic:
     return Magic("ext", within + 56, b"\x53\xef", lambda piece: _is_ext(piece, within, group & 0xFFFF))
 
 
-def _sparse_groups(most: int) -> List[int]:
+def _sparse_groups(most: int) -> list[int]:
     """The groups with a copy: 1, and the powers of 3, 5 and 7."""
     groups = {1}
     for base in (3, 5, 7):
@@ -169,7 +169,7 @@ def _sparse_groups(most: int) -> List[int]:
     return sorted(groups)
 
 
-def _xfs_groups(start: int, blocks: int) -> List[int]:
+def _xfs_groups(start: int, blocks: int) -> list[int]:
     """Where the second group begins, for every number of groups that mkfs.xfs makes."""
     sizes = {-(-blocks // count) * 4096 for count in range(2, _MOST_XFS_GROUPS + 1)} | {_XFS_LARGEST_GROUP}
     return [start + size for size in sizes if size > 0]

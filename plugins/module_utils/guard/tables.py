@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import uuid
 import zlib
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple
 
 EFI_SYSTEM = ("c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "0xef")
 # Partitions of file systems that several hosts share: VMFS, VMware's reserved and dump areas, GPFS.
@@ -39,12 +39,12 @@ class Partition(NamedTuple):
     type: str
     start_bytes: int
     size_bytes: int
-    guid: Optional[str] = None
+    guid: str | None = None
 
 
-def partitions(read: Read, size_bytes: int) -> List[Partition]:
+def partitions(read: Read, size_bytes: int) -> list[Partition]:
     """Every partition that a table at the start or at the end of the drive has, each once. Raises OSError."""
-    found: List[Partition] = []
+    found: list[Partition] = []
     for block_bytes in _BLOCK_BYTES:
         for header in (block_bytes, size_bytes - block_bytes):
             found += _gpt(read, header, block_bytes)
@@ -52,7 +52,7 @@ def partitions(read: Read, size_bytes: int) -> List[Partition]:
     return list(dict.fromkeys(found))
 
 
-def extents(read: Read, size_bytes: int) -> List[Tuple[int, int]]:
+def extents(read: Read, size_bytes: int) -> list[tuple[int, int]]:
     """(offset, length) of the tables' own bytes: of an MBR its partition entries and boot code, of a whole GPT its headers and entries. Raises OSError."""
     found = [(0, 512)] if read(510, 2) == b"\x55\xaa" else []
     for block_bytes in _BLOCK_BYTES:
@@ -73,7 +73,7 @@ def _is_whole(header: bytes) -> bool:
     return length == 92 and checksum == zlib.crc32(header[:16] + bytes(4) + header[20:92])
 
 
-def _gpt(read: Read, offset: int, block_bytes: int) -> List[Partition]:
+def _gpt(read: Read, offset: int, block_bytes: int) -> list[Partition]:
     """The entries of one header; a damaged one counts as far as it can be read, since it once was a table."""
     header = read(offset, 92) if offset > 0 else b""
     if header[:8] != _SIGNATURE or len(header) < 92:
@@ -91,7 +91,7 @@ def _gpt(read: Read, offset: int, block_bytes: int) -> List[Partition]:
     return found
 
 
-def _mbr(read: Read) -> List[Partition]:
+def _mbr(read: Read) -> list[Partition]:
     found = _entries(read(0, 512), 0)
     extended = next((part.start_bytes for part in found if part.type in _EXTENDED), None)
     place = extended
@@ -105,7 +105,7 @@ def _mbr(read: Read) -> List[Partition]:
     return [part for part in found if part.type != _PROTECTIVE and part.type not in _EXTENDED]
 
 
-def _entries(sector: bytes, base: int) -> List[Partition]:
+def _entries(sector: bytes, base: int) -> list[Partition]:
     """The four entries of one record; starts count from `base`, in blocks of 512 bytes."""
     if len(sector) < 512 or sector[510:512] != b"\x55\xaa":
         return []
@@ -113,5 +113,5 @@ def _entries(sector: bytes, base: int) -> List[Partition]:
     for place in range(446, 510, 16):
         status, kind, first, blocks = struct.unpack_from("<B3xB3xII", sector, place)
         if kind and blocks and status in (0x00, 0x80):
-            found.append(Partition("0x%02x" % kind, base + first * 512, blocks * 512))
+            found.append(Partition(f"0x{kind:02x}", base + first * 512, blocks * 512))
     return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import Sequence
 
 from ..core.host import Host, container
 from ..drive import identity, loop
@@ -43,9 +43,9 @@ def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) 
     try:
         facts.swaps = [unescape(line.split()[0]) for line in host.read("/proc/swaps").splitlines()[1:] if line.strip()]
     except (OSError, IndexError) as error:
-        facts.failures.append("/proc/swaps cannot be read: %s" % error)
+        facts.failures.append(f"/proc/swaps cannot be read: {error}")
     for name in host.listdir("/sys/class/block"):
-        number = host.get("/sys/class/block/%s/dev" % name)
+        number = host.get(f"/sys/class/block/{name}/dev")
         if number:
             facts.names[number] = name
     for name in host.listdir("/sys/block"):
@@ -56,7 +56,7 @@ def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) 
             below = facts.names.get(behind.node if behind else "")
             if below and identity.node(below) != backing:
                 facts.stacked.append((name, identity.node(below)))
-        writeback = host.get("/sys/block/%s/backing_dev" % name)
+        writeback = host.get(f"/sys/block/{name}/backing_dev")
         if writeback and writeback != "none":
             facts.stacked.append((name, host.realpath(writeback)))
     facts.groups = [set(host.listdir(path)) for path in host.glob("/sys/fs/btrfs/*/devices")]
@@ -65,17 +65,17 @@ def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) 
     _read_openers(host, facts, names, quick)
 
 
-def _outside(host: Host) -> List[str]:
+def _outside(host: Host) -> list[str]:
     """Why something that uses or names drives of this machine can't be seen from here."""
     found = []
     inside = container(host)
     if inside:
-        found.append("it is looked at from a container (PID namespace %s), where processes outside do not show" % inside)
+        found.append(f"it is looked at from a container (PID namespace {inside}), where processes outside do not show")
     if _is_image(host):
         found.append("it is looked at from another root than that of process 1, such as an image's: files such as fstab are not the machine's")
     hidden = [module for module, place in _EXPORTERS.items() if host.exists("/sys/module/" + module) and not host.exists(place)]
     if hidden:
-        found.append("what %s exports does not show; mount -t configfs none /sys/kernel/config" % " and ".join(hidden))
+        found.append("what {} exports does not show; mount -t configfs none /sys/kernel/config".format(" and ".join(hidden)))
     return found
 
 
@@ -93,16 +93,16 @@ def _is_image(host: Host) -> bool:
 def _read_exports(host: Host, facts: Machine) -> None:
     """What other hosts, or virtual machines, may reach through this one."""
     for who, pattern in _EXPORTS:
-        facts.exports += [("%s (%s)" % (who, path), host.get(path) or "") for path in host.glob(pattern)]
+        facts.exports += [(f"{who} ({path})", host.get(path) or "") for path in host.glob(pattern)]
     for path in host.glob(_BACKSTORES):
         told = host.get(path) or ""
-        numbers = [facts.names.get("%s:%s" % pair) for pair in _DEVICE_OF.findall(told)]
-        facts.exports += [("LIO (%s)" % path, device) for device in [*_FILE_OF.findall(told), *map(identity.node, filter(None, numbers))]]
-    facts.exports += [("rnbd (%s)" % path, identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)]
+        numbers = [facts.names.get("{}:{}".format(*pair)) for pair in _DEVICE_OF.findall(told)]
+        facts.exports += [(f"LIO ({path})", device) for device in [*_FILE_OF.findall(told), *map(identity.node, filter(None, numbers))]]
+    facts.exports += [(f"rnbd ({path})", identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)]
 
 
 def _read_mounts(host: Host, facts: Machine) -> None:
-    seen: Set[str] = set()
+    seen: set[str] = set()
     own_namespace_read = False
     for process in ["/proc/self", *host.glob("/proc/[0-9]*")]:
         namespace = host.readlink(process + "/ns/mnt")
@@ -115,10 +115,10 @@ def _read_mounts(host: Host, facts: Machine) -> None:
             facts.bound += [(number, where, process == "/proc/self") for number, where in _bound_nodes(host, process, mounts)]
         except OSError as error:
             if error.errno not in GONE:
-                facts.unseen.append("%s/mountinfo cannot be read: %s" % (process, error.strerror))
+                facts.unseen.append(f"{process}/mountinfo cannot be read: {error.strerror}")
             continue
         except (ValueError, IndexError):
-            facts.failures.append("%s/mountinfo has a line that is none" % process)
+            facts.failures.append(f"{process}/mountinfo has a line that is none")
         own_namespace_read = own_namespace_read or process == "/proc/self"
         if namespace:
             seen.add(namespace)
@@ -134,7 +134,7 @@ def _mount(line: str) -> Mount:
     return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], options, fields[0], unescape(fields[3]))
 
 
-def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> List[Tuple[str, str]]:
+def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> list[tuple[str, str]]:
     """(device number, where) of nodes that are mounted on another place, as a container gets a drive."""
     single = [mount for mount in mounts if mount.root != "/" and not _REMOTE.match(mount.kind)]
     found = [(device_number(host, process + "/root" + mount.where), mount.where) for mount in single]
@@ -155,7 +155,7 @@ def _read_system(host: Host, facts: Machine) -> None:
                     todo += _below(host, facts, name)
 
 
-def _sources(host: Host, facts: Machine, mount: Mount) -> List[str]:
+def _sources(host: Host, facts: Machine, mount: Mount) -> list[str]:
     """The block devices of a mount, by kernel name."""
     found = [facts.names[mount.major_minor]] if mount.major_minor in facts.names else []
     source = _name_of(host, mount.source)
@@ -171,7 +171,7 @@ def _sources(host: Host, facts: Machine, mount: Mount) -> List[str]:
     return found
 
 
-def _below(host: Host, facts: Machine, name: str) -> List[str]:
+def _below(host: Host, facts: Machine, name: str) -> list[str]:
     block = "/sys/class/block/" + name
     found = host.listdir(block + "/slaves")
     if host.exists(block + "/partition"):
@@ -183,7 +183,7 @@ def _below(host: Host, facts: Machine, name: str) -> List[str]:
     return [each for each in found if each != name]
 
 
-def _mount_of(facts: Machine, path: str) -> Optional[Mount]:
+def _mount_of(facts: Machine, path: str) -> Mount | None:
     """The mount that holds a path: the longest, the last of several on one place."""
     best = None
     for mount in facts.mounts:
@@ -193,16 +193,16 @@ def _mount_of(facts: Machine, path: str) -> Optional[Mount]:
     return best
 
 
-def _pool(host: Host, facts: Machine, pool: str) -> List[str]:
+def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
     """The devices of a ZFS pool: no file of the kernel tells them."""
     result = host.run(["zpool", "list", "-v", "-H", "-P", "-L", pool])
     names = [_name_of(host, word) for word in result.stdout.split() if word.startswith("/dev/")]
     if result.rc != 0 or not any(names):
-        facts.failures.append("the system lies on the ZFS pool %s, and zpool list does not tell its drives: %.100s" % (pool, result.stderr.strip()))
+        facts.failures.append(f"the system lies on the ZFS pool {pool}, and zpool list does not tell its drives: {result.stderr.strip():.100}")
     return [name for name in names if name]
 
 
-def _name_of(host: Host, path: str) -> Optional[str]:
+def _name_of(host: Host, path: str) -> str | None:
     """The kernel name behind a device path; None where there is no such block device."""
     name = resolved(host, path)[len("/dev/"):].replace("/", "!") if path.startswith("/dev/") else ""
     return name if name and host.exists("/sys/class/block/" + name) else None
@@ -218,7 +218,7 @@ def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool)
     nodes = {}
     for name in names:
         for member in [name, *_partitions(host, name)]:
-            number = host.get("/sys/class/block/%s/dev" % member)
+            number = host.get(f"/sys/class/block/{member}/dev")
             nodes.update({identity.node(member): number} if number else {})
     far = {mount.major_minor for mount in facts.mounts if mount.number in remote}
     watch = Watch(host, set().union(*facts.keys.values()), nodes, remote, facts.names, far)
@@ -226,8 +226,8 @@ def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool)
     facts.unseen += watch.failures
 
 
-def _partitions(host: Host, name: str) -> List[str]:
-    return [part for part in host.listdir("/sys/block/" + name) if host.exists("/sys/block/%s/%s/partition" % (name, part))]
+def _partitions(host: Host, name: str) -> list[str]:
+    return [part for part in host.listdir("/sys/block/" + name) if host.exists(f"/sys/block/{name}/{part}/partition")]
 
 
 # --- one drive -----------------------------------------------------------------------------------------------------------------------
@@ -242,14 +242,14 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     for mount in shared.mounts:
         source = resolved(host, mount.source)
         if mount.major_minor in facts.numbers or source in nodes or (mount.kind == "btrfs" and source in several):
-            add(facts.mounts, "%s on %s" % (mount.source, mount.where))
+            add(facts.mounts, f"{mount.source} on {mount.where}")
     facts.swaps = [swap for swap in shared.swaps if resolved(host, swap) in nodes]
     for member in facts.family:
         if member in shared.system:
             add(facts.system, shared.system[member])
     # A container may have got its own node for a drive so; that is the one that we use.
     bound = [where for number, where, ours in shared.bound if number in facts.numbers and not (ours and where in nodes)]
-    add(facts.mounts, *("its node on %s" % where for where in bound))
+    add(facts.mounts, *(f"its node on {where}" for where in bound))
     for key in sorted(facts.numbers | shared.keys.get(facts.name, set())):
         add(facts.opened, *shared.openers.get(key, ()))
         add(facts.passing, *shared.passing.get(key, ()))
@@ -261,13 +261,13 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
 def _walk_up(host: Host, facts: Facts, shared: Machine) -> None:
     facts.family = [facts.name, *facts.partitions]
     for member in facts.family:  # grows while we walk
-        above = host.listdir("/sys/class/block/%s/holders" % member)
+        above = host.listdir(f"/sys/class/block/{member}/holders")
         above += [user for user, path in shared.stacked if path == identity.node(member)]
         for name in above:
-            add(facts.holders, "%s uses %s" % (identity.node(name), identity.node(member)))
-            if (host.get("/sys/class/block/%s/dm/uuid" % name) or "").startswith("mpath-"):
-                add(facts.fabric, "it is a path of the multipath device %s" % identity.node(name))
+            add(facts.holders, f"{identity.node(name)} uses {identity.node(member)}")
+            if (host.get(f"/sys/class/block/{name}/dm/uuid") or "").startswith("mpath-"):
+                add(facts.fabric, f"it is a path of the multipath device {identity.node(name)}")
             if name not in facts.family:
                 facts.family.append(name)
-    numbers = {host.get("/sys/class/block/%s/dev" % member) for member in facts.family}
+    numbers = {host.get(f"/sys/class/block/{member}/dev") for member in facts.family}
     facts.numbers = {number for number in numbers if number}

@@ -24,7 +24,18 @@ from ..run import archive, decision, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
 from ..run.liveness import Process, is_live, job_of, pid_start, run_state
 from ..tuning import settings
-from .launch import START_TIMEOUT_S, STOP_TIMEOUT_S, JobError, await_start, changes, decide, install, launch, make_run_folders, write_starting
+from .launch import (
+    START_TIMEOUT_S,
+    STOP_TIMEOUT_S,
+    JobError,
+    await_start,
+    changes,
+    decide,
+    install,
+    launch,
+    make_run_folders,
+    write_starting,
+)
 from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restore_leftovers, restore_run
 
 UNTRUSTED = "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their own there: {1}"
@@ -36,7 +47,7 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
         with Lock("start", {"run": run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=2 * START_TIMEOUT_S):
             return start_alone(host, run_dir, plan, engine, check)
     except Locked as error:
-        raise JobError("another play is starting a run on this host: {0}".format(error)) from None
+        raise JobError(f"another play is starting a run on this host: {error}") from None
 
 
 def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
@@ -46,7 +57,7 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
     """
     wrong = decision.problem(plan)
     if wrong:
-        raise JobError("the plan is not one that preflight decided on: {0}; nothing was started".format(wrong))
+        raise JobError(f"the plan is not one that preflight decided on: {wrong}; nothing was started")
     untrusted = trust.problems(run_dir.state_dir)
     if untrusted:
         raise JobError(UNTRUSTED.format(run_dir.state_dir, "; ".join(untrusted)))
@@ -74,7 +85,7 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
     for run_id in run_ids(run_dir.state_dir):
         if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id)):
-            raise JobError("locked: run {0} is under way on this host; wait for it (watch.yml) or end it (stop.yml)".format(run_id))
+            raise JobError(f"locked: run {run_id} is under way on this host; wait for it (watch.yml) or end it (stop.yml)")
 
 
 @contextlib.contextmanager
@@ -84,7 +95,7 @@ def _host_to_itself(who: str, wait_s: float = 0.0) -> t.Iterator[None]:
         with host_lock({"run": who, "pid": os.getpid()}).acquire(wait_s):
             yield
     except Locked as error:
-        raise JobError("locked: another run has this host; wait for it (watch.yml) or end it (stop.yml): {0}".format(error)) from None
+        raise JobError(f"locked: another run has this host; wait for it (watch.yml) or end it (stop.yml): {error}") from None
 
 
 def refuse_foreign(state_dir: str) -> None:
@@ -173,7 +184,7 @@ def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
                 return
             time.sleep(0.1)
     if process:
-        raise JobError("the host job (pid {0}) of run {1} does not end".format(process.pid, run_dir.run_id))
+        raise JobError(f"the host job (pid {process.pid}) of run {run_dir.run_id} does not end")
 
 
 def _security_erased(run_dir: RunDir) -> list[str]:
@@ -187,9 +198,9 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
     """Remove an ended run's folder from the host. Raises JobError while it lives or the host is not restored."""
     there = os.path.isdir(run_dir.path)
     if is_live(host, run_dir):
-        raise JobError("run {0} is under way; end it first (stop.yml)".format(run_dir.run_id))
+        raise JobError(f"run {run_dir.run_id} is under way; end it first (stop.yml)")
     if there and leftover(run_dir):
-        raise JobError("the host still has the settings of run {0}; restore it first (restore.yml)".format(run_dir.run_id))
+        raise JobError(f"the host still has the settings of run {run_dir.run_id}; restore it first (restore.yml)")
     if there and not check:
         with _host_to_itself("removal of " + run_dir.run_id, STOP_TIMEOUT_S):
             own_data.close(run_dir.state_dir, run_dir.run_id, removed=True)

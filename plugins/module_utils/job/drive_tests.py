@@ -21,7 +21,17 @@ from ..tuning import write_cache
 from . import leaving
 from .measuring import Discarded, Measuring
 from .points import NoPoint, with_points
-from .standing import KEPT_OUTCOMES, NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
+from .standing import (
+    KEPT_OUTCOMES,
+    NOT_BEGUN,
+    crash_text,
+    discarded,
+    failed,
+    not_begun,
+    prepares,
+    unprepared,
+    without_its_state,
+)
 from .station import Station
 
 
@@ -55,7 +65,7 @@ class DriveTests:
         except Exception as error:
             # The test is no result: the next job does it again.
             with contextlib.suppress(OSError):
-                reason = "interrupted: the host job met {0}".format(crash_text(error))
+                reason = f"interrupted: the host job met {crash_text(error)}"
                 self._end_test(names, rounds, "interrupted", [reason])
             raise
 
@@ -99,7 +109,7 @@ class DriveTests:
             self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
             raise
         except Refused as refused:
-            self._end_test(names, rounds, "error", ["refused: {0}".format(refused)])
+            self._end_test(names, rounds, "error", [f"refused: {refused}"])
             raise
         except Hangs as error:
             self._end_test(names, rounds, "error", [str(error)])

@@ -73,7 +73,7 @@ class HostJob:
                 remove_asides(self._run_dir.path, WRITTEN_ASIDE)
                 return self._run_locked()
         except Locked as error:
-            self._status.set(state="failed", restored=True, message="another run has this host: {0}".format(error))
+            self._status.set(state="failed", restored=True, message=f"another run has this host: {error}")
             return 1
 
     def _run_locked(self) -> int:
@@ -104,7 +104,7 @@ class HostJob:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
 
     def _crash(self, error: Exception) -> str:
-        text = "{0}: {1}".format(type(error).__name__, error)
+        text = f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
             self._journal.add("crash", message=text, traceback=traceback.format_exc())
         sys.stderr.write(traceback.format_exc())
@@ -163,7 +163,7 @@ class HostJob:
                 self._show_life()
         for future in futures:
             future.result()
-        return ["{0}: {1}".format(campaign.drive, campaign.crashed) for campaign in campaigns if campaign.crashed]
+        return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
 
     def _show_life(self) -> None:
         """A status now and then while drives are silent for long: watch tells by its time how old a drive's own news is."""
@@ -222,7 +222,7 @@ def main(arguments: list[str] | None = None) -> int:
         with host_lock({"run": "restore of " + run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=LOCK_WAIT_S):
             return _after_the_job(host, run_dir)
     except Locked as error:
-        sys.stderr.write("not restored here: {0}\n".format(error))
+        sys.stderr.write(f"not restored here: {error}\n")
         return 1
 
 

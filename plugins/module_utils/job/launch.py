@@ -44,9 +44,7 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - UNCOMPARED)
     if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
-            "run {0} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)".format(
-                run_dir.run_id
-            )
+            f"run {run_dir.run_id} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)"
         )
     return "attach" if state in LIVE_STATES else "resume"
 
@@ -99,13 +97,13 @@ def launch(host: Host, run_dir: RunDir, engine: str) -> None:
     properties = {
         "ExecStopPost": " ".join(_unit_word(word) for word in restore),
         "KillMode": "mixed",
-        "TimeoutStopSec": "{0:g}".format(STOP_TIMEOUT_S),
+        "TimeoutStopSec": f"{STOP_TIMEOUT_S:g}",
         "Environment": "SSDLAB_FLEET_UNIT=" + unit,
     }
-    options = ["--property={0}={1}".format(name, value) for name, value in properties.items()]
+    options = [f"--property={name}={value}" for name, value in properties.items()]
     result = host.run(["systemd-run", "--quiet", "--collect", "--unit=" + unit] + options + run)
     if result.rc:
-        raise JobError("systemd-run could not start {0}: {1}".format(unit, result.stderr.strip()))
+        raise JobError(f"systemd-run could not start {unit}: {result.stderr.strip()}")
 
 
 def _unit_word(word: str) -> str:
@@ -125,7 +123,7 @@ def await_start(host: Host, run_dir: RunDir) -> str:
             return state
         time.sleep(0.05)
     said = (host.get(run_dir.log) or "nothing")[-500:]
-    raise JobError("the host job did not start within {0:g} s; {1} says: {2}".format(START_TIMEOUT_S, run_dir.log, said))
+    raise JobError(f"the host job did not start within {START_TIMEOUT_S:g} s; {run_dir.log} says: {said}")
 
 
 def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:

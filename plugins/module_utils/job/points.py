@@ -34,6 +34,6 @@ def _settled(cell: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Map
     found = load.chosen(cell["point"], sweep["cells"], averages)
     if found is None:
         limit = cell["point"].get("mean_latency_below_us")
-        below = " with a mean latency below {0:g} us".format(limit) if limit else ""
+        below = f" with a mean latency below {limit:g} us" if limit else ""
         raise NoPoint("cell {0}: {1} has no cell{2} to take threads and depth from".format(cell["id"], name, below))
     return dict(cell, threads=found["threads"], queue_depth=found["queue_depth"], chosen=found)

@@ -21,7 +21,7 @@ Mapping = t.Mapping[str, t.Any]
 
 def crash_text(error: Exception) -> str:
     """An exception that nobody foresaw, in one line."""
-    return "{0}: {1}".format(type(error).__name__, error)
+    return f"{type(error).__name__}: {error}"
 
 
 def not_begun(history: t.Iterable[Mapping]) -> list[str]:
@@ -46,7 +46,7 @@ def failed(name: str) -> str:
 
 def discarded(name: str, seen: str) -> str:
     """Why what builds on a test is not measured, once somebody else gave back what the drive held."""
-    return "not measured: in test {0} before it {1}".format(name, seen)
+    return f"not measured: in test {name} before it {seen}"
 
 
 def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping]) -> str:

@@ -23,9 +23,9 @@ _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 class Place(t.NamedTuple):
     """Where fio runs. cpus: a list as the kernel writes it, node: where its memory is; None: not bound. note: what to know of it."""
 
-    cpus: t.Optional[str]
-    node: t.Optional[int]
-    interrupt_cpus: t.Optional[str]
+    cpus: str | None
+    node: int | None
+    interrupt_cpus: str | None
     note: str
 
 
@@ -35,8 +35,8 @@ NOWHERE = Place(None, None, None, "")
 class Topology(t.NamedTuple):
     """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel does not say."""
 
-    core_of: t.Dict[int, t.Tuple[int, int]]
-    node_of: t.Dict[int, t.Optional[int]]
+    core_of: dict[int, tuple[int, int]]
+    node_of: dict[int, int | None]
 
     @property
     def online(self) -> list[int]:
@@ -66,12 +66,12 @@ def parse(text: str) -> list[int]:
     for part in text.strip().split(",") if text.strip() else []:
         match = _PART.fullmatch(part.strip())
         if match is None:
-            raise ValueError("{0!r} is not a list of CPUs as the kernel writes it, such as 0-3,8".format(text))
+            raise ValueError(f"{text!r} is not a list of CPUs as the kernel writes it, such as 0-3,8")
         first, last = int(match.group(1)), int(match.group(2) or match.group(1))
         if last < first:
-            raise ValueError("{0!r}: the range {1} runs backwards".format(text, part.strip()))
+            raise ValueError(f"{text!r}: the range {part.strip()} runs backwards")
         if last > HIGHEST_CPU:
-            raise ValueError("{0!r}: there is no CPU {1}".format(text, last))
+            raise ValueError(f"{text!r}: there is no CPU {last}")
         found.update(range(first, last + 1))
     return sorted(found)
 
@@ -84,7 +84,7 @@ def text(cpus: t.Iterable[int]) -> str:
             ranges[-1][1] = cpu
         else:
             ranges.append([cpu, cpu])
-    return ",".join(str(first) if first == last else "{0}-{1}".format(first, last) for first, last in ranges)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def canonical(given: str) -> str:
@@ -118,7 +118,7 @@ def in_cpuset(host: Host) -> list[int]:
             continue
         base, name = ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus") if controllers else ("/sys/fs/cgroup", "cpuset.cpus.effective")
         # A group without the controller has what the nearest one above it has; a container may see none of its own path.
-        while path != "/" and not host.exists("{0}{1}/{2}".format(base, path, name)):
+        while path != "/" and not host.exists(f"{base}{path}/{name}"):
             path = os.path.dirname(path)
         found = read_list(host, "{0}{1}/{2}".format(base, path.rstrip("/"), name))
         if found:
@@ -139,10 +139,10 @@ def topology(host: Host) -> Topology:
 
     The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies (Documentation/admin-guide/cputopology.rst).
     """
-    nodes = {cpu: node for node in node_numbers(host) for cpu in read_list(host, "{0}/node{1}/cpulist".format(NODE_DIR, node))}
+    nodes = {cpu: node for node in node_numbers(host) for cpu in read_list(host, f"{NODE_DIR}/node{node}/cpulist")}
     cores, node_of = {}, {}
     for cpu in online(host):
-        base = "{0}/cpu{1}/topology/".format(CPU_DIR, cpu)
+        base = f"{CPU_DIR}/cpu{cpu}/topology/"
         package, siblings = number(host, base + "physical_package_id"), read_list(host, base + "thread_siblings_list")
         cores[cpu] = (package or 0, min([cpu, *siblings]))
         node_of[cpu] = nodes.get(cpu)

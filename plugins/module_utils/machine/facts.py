@@ -7,14 +7,14 @@ from __future__ import annotations
 import os
 import platform
 import re
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Iterable
 
 from ..core.host import BOOT_ID, Host
 
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 
 
-def gather(host: Host, tools: Iterable[str] = TOOLS) -> Dict[str, Any]:
+def gather(host: Host, tools: Iterable[str] = TOOLS) -> dict[str, Any]:
     """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1 (sd_booted(3))."""
     return {
         "boot_id": host.get(BOOT_ID),
@@ -29,7 +29,7 @@ def gather(host: Host, tools: Iterable[str] = TOOLS) -> Dict[str, Any]:
     }
 
 
-def tool(host: Host, name: str, option: str = "--version") -> Optional[Dict[str, Optional[str]]]:
+def tool(host: Host, name: str, option: str = "--version") -> dict[str, str | None] | None:
     """Where a tool is and the version that it states when called with `option`; None where it is missing."""
     path = host.which(name)
     if path is None:
@@ -40,6 +40,6 @@ def tool(host: Host, name: str, option: str = "--version") -> Optional[Dict[str,
     return {"path": path, "version": match.group(0) if match else None}
 
 
-def _memory_bytes(host: Host) -> Optional[int]:
+def _memory_bytes(host: Host) -> int | None:
     match = re.search(r"^MemTotal:\s+([0-9]+) kB", host.get("/proc/meminfo") or "", re.MULTILINE)
     return int(match.group(1)) * 1024 if match else None

@@ -45,10 +45,10 @@ def rate(text: str | None) -> float | None:
 def policy(host: Host, name: str) -> str | None:
     """How the SATA link of a drive saves power: max_performance, med_power_with_dipm …"""
     adapter = _SCSI_HOST.search(host.realpath("/sys/block/" + name))
-    return host.get("/sys/class/scsi_host/{0}/link_power_management_policy".format(adapter.group(1))) if adapter else None
+    return host.get(f"/sys/class/scsi_host/{adapter.group(1)}/link_power_management_policy") if adapter else None
 
 
 def pci_power(host: Host, address: str | None) -> str | None:
     """The power state of a PCI function: D0 where it works."""
-    told = host.get("/sys/bus/pci/devices/{0}/power_state".format(address)) if address else None
+    told = host.get(f"/sys/bus/pci/devices/{address}/power_state") if address else None
     return told if told and re.fullmatch(r"D[0-3](hot|cold)?", told) else None

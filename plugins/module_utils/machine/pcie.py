@@ -54,12 +54,12 @@ def address_of(host: Host, name: str) -> str | None:
 def _told_by_its_tool(host: Host, name: str) -> str | None:
     """An ioMemory's block device has no parent in sysfs, but fio-status knows its card's address."""
     short = vendor_identity.read(host, name).get("pci_address") if vendor_identity.is_iomemory(name) else None
-    address = "0000:{0}".format(short)
-    return address if short and host.exists("{0}/{1}".format(DEVICES, address)) else None
+    address = f"0000:{short}"
+    return address if short and host.exists(f"{DEVICES}/{address}") else None
 
 
 def _starts(host: Host, name: str) -> list[str]:
-    device = "/sys/block/{0}/device".format(name)
+    device = f"/sys/block/{name}/device"
     controllers = [path for path in host.glob(device + "/nvme*") if re.fullmatch(r"nvme[0-9]+", os.path.basename(path))]
     # With native multipath the drive's parent is the subsystem, which is virtual and links to its controllers.
     if controllers and "/virtual/" in host.realpath(device):
@@ -76,7 +76,7 @@ def path_to_root(host: Host, address: str | None) -> list[Device]:
     """The devices from a drive's function up to its root port, in this order; empty where the address is unknown."""
     if address is None:
         return []
-    parts = host.realpath("{0}/{1}".format(DEVICES, address)).split("/")
+    parts = host.realpath(f"{DEVICES}/{address}").split("/")
     return [read(host, part) for part in reversed(parts) if ADDRESS.fullmatch(part)]
 
 
@@ -84,16 +84,16 @@ def topology(host: Host) -> dict[str, list[str]]:
     """For every function, the bridges above it, nearest first: {address: [address]}. Bridges are in it too; virtual functions, which have no link, not."""
     found = {}
     for address in host.listdir(DEVICES):
-        if host.exists("{0}/{1}/physfn".format(DEVICES, address)):
+        if host.exists(f"{DEVICES}/{address}/physfn"):
             continue
-        parts = [part for part in host.realpath("{0}/{1}".format(DEVICES, address)).split("/") if ADDRESS.fullmatch(part)]
+        parts = [part for part in host.realpath(f"{DEVICES}/{address}").split("/") if ADDRESS.fullmatch(part)]
         found[address] = parts[-2::-1]
     return found
 
 
 def read(host: Host, address: str) -> Device:
     """One function's facts."""
-    base = "{0}/{1}/".format(DEVICES, address)
+    base = f"{DEVICES}/{address}/"
     vendor, device, kind = (host.get(base + name) for name in ("vendor", "device", "class"))
     driver = host.readlink(base + "driver")
     return {
@@ -115,7 +115,7 @@ def read(host: Host, address: str) -> Device:
 
 def live(host: Host, address: str) -> Device:
     """What changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its configuration space."""
-    base = "{0}/{1}/".format(DEVICES, address)
+    base = f"{DEVICES}/{address}/"
     speed, width = (host.get(base + "current_link_" + name) for name in ("speed", "width"))
     return {"address": address, "speed_gts": speed_gts(speed), "width": lanes(width), "aer": aer(host, address)}
 
@@ -151,14 +151,14 @@ def bandwidth_mb_s(gts: float | None, width: int | None) -> float | None:
 
 def link_text(gts: float | None, width: int | None) -> str:
     """A link for people: 16 GT/s x4."""
-    return "{0} x{1}".format("? GT/s" if gts is None else "{0:g} GT/s".format(gts), "?" if width is None else width)
+    return "{0} x{1}".format("? GT/s" if gts is None else f"{gts:g} GT/s", "?" if width is None else width)
 
 
 def aer(host: Host, address: str) -> dict[str, int] | None:
     """{correctable, nonfatal, fatal}: errors since the boot; None where the function or this kernel does not count them."""
     found = {}
     for kind, (file, total) in AER_FILES.items():
-        count = aer_total(host.get("{0}/{1}/{2}".format(DEVICES, address, file)), total)
+        count = aer_total(host.get(f"{DEVICES}/{address}/{file}"), total)
         if count is None:
             return None
         found[kind] = count
@@ -193,7 +193,7 @@ def _more(before: int, now: int) -> int:
 
 def aer_text(counts: t.Mapping[str, int]) -> str:
     """Counters for people: 3 correctable, 1 fatal."""
-    return ", ".join("{0} {1}".format(count, kind) for kind, count in counts.items() if count)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
 
 
 def slot_power_w(config: bytes) -> float | None:

@@ -112,7 +112,7 @@ def _cpu(host: Host) -> dict[str, t.Any]:
 
 
 def _field(text: str, name: str) -> str | None:
-    match = re.search(r"^{0}\s*:\s*(\S.*)$".format(re.escape(name)), text, re.MULTILINE)
+    match = re.search(rf"^{re.escape(name)}\s*:\s*(\S.*)$", text, re.MULTILINE)
     return match.group(1).strip() if match else None
 
 
@@ -127,7 +127,7 @@ def _memory(host: Host) -> dict[str, t.Any]:
 
 
 def _kib(text: str, name: str) -> int | None:
-    match = re.search(r"^(?:Node [0-9]+ )?{0}:\s+([0-9]+) kB".format(name), text, re.MULTILINE)
+    match = re.search(rf"^(?:Node [0-9]+ )?{name}:\s+([0-9]+) kB", text, re.MULTILINE)
     return int(match.group(1)) * 1024 if match else None
 
 
@@ -173,7 +173,7 @@ def _numa(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
     """{nodes: {node: {cpus, memory_bytes, distances}}, drives: {kernel name: node}}; a drive's node is None where nobody tells it."""
     nodes = {}
     for node in cpus.node_numbers(host):
-        base = "{0}/node{1}/".format(NODE_DIR, node)
+        base = f"{NODE_DIR}/node{node}/"
         nodes[str(node)] = {
             "cpus": host.get(base + "cpulist"),
             "memory_bytes": _kib(host.get(base + "meminfo") or "", "MemTotal"),
@@ -189,7 +189,7 @@ def tunables(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
     found["governors"] = (host.get(CPU_DIR + "/cpu0/cpufreq/scaling_available_governors") or "").split()
     found["idle_states"] = _idle_states(host)
     found["vm"] = {key: host.get("/proc/sys/vm/" + key) for key in VM}
-    found["queue"] = {name: {key: _in_force(host, "/sys/block/{0}/queue/{1}".format(name, key)) for key in QUEUE} for name in names}
+    found["queue"] = {name: {key: _in_force(host, f"/sys/block/{name}/queue/{key}") for key in QUEUE} for name in names}
     found["services"] = systemd.states(host, systemd.REWRITERS)
     return found
 
@@ -202,7 +202,7 @@ def _in_force(host: Host, path: str) -> str | None:
 def _by_value(host: Host, file: str) -> dict[str, str]:
     found: dict[str, list[int]] = {}
     for cpu in cpus.online(host):
-        value = host.get("{0}/cpu{1}/{2}".format(CPU_DIR, cpu, file))
+        value = host.get(f"{CPU_DIR}/cpu{cpu}/{file}")
         if value is not None:
             found.setdefault(value, []).append(cpu)
     return {value: cpus.text(held) for value, held in found.items()}
@@ -223,6 +223,6 @@ def _drivers(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
     used = {}
     for name in names:
         address = pcie.address_of(host, name)
-        link = host.readlink("{0}/{1}/driver".format(pcie.DEVICES, address)) if address else None
+        link = host.readlink(f"{pcie.DEVICES}/{address}/driver") if address else None
         used[name] = os.path.basename(link) if link else None
-    return {"modules": {name: host.get("/sys/module/{0}/version".format(name)) for name in loaded}, "drives": used}
+    return {"modules": {name: host.get(f"/sys/module/{name}/version") for name in loaded}, "drives": used}

@@ -126,7 +126,7 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     words = {"read": "read", "write": "wrote"}
     more = {name: kernel[name] - own.get(name, 0) for name in floors}
     found = [
-        "{0} {1:.1f} MiB ({2:.1%} of fio's I/O)".format(words[name], amount / 2.0 ** 20, amount / float(max(1, sum(own.values()))))
+        f"{words[name]} {amount / 2.0 ** 20:.1f} MiB ({amount / float(max(1, sum(own.values()))):.1%} of fio's I/O)"
         for name, amount in more.items()
         if amount > max(floors[name], allowed)
     ]
@@ -160,7 +160,7 @@ def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     # Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once.
     share = (seen["throttled_s"] or 0) / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
     if share > limits.throttled_max:
-        found.append("its control group's CPU quota held fio up for {0:.0%} of the time: raise it".format(share))
+        found.append(f"its control group's CPU quota held fio up for {share:.0%} of the time: raise it")
     return found
 
 
@@ -176,14 +176,14 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     # Between bursts the queue is empty, as asked.
     queued = seen["queued"] / load.busy_share(cell, seen["run_s"])
     if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
-        found.append("IOPS x latency are {0:.1f} I/Os in flight of {1} asked".format(queued, asked))
+        found.append(f"IOPS x latency are {queued:.1f} I/Os in flight of {asked} asked")
     if queued > (limits.queued_max + edge) * asked:
-        found.append("IOPS x latency are {0:.1f} I/Os in flight, more than the {1} asked: fio's clock and its counts disagree".format(queued, asked))
+        found.append(f"IOPS x latency are {queued:.1f} I/Os in flight, more than the {asked} asked: fio's clock and its counts disagree")
     # Merged I/Os are fewer in flight than asked, and as much.
     counted = seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
     in_flight = (seen["in_flight"] or 0) / load.busy_share(cell, seen["run_s"], with_ramp=True)
     if counted and in_flight + cost < limits.in_flight_min * target:
-        found.append("the kernel saw {0:.1f} I/Os in flight of {1} asked".format(in_flight, asked))
+        found.append(f"the kernel saw {in_flight:.1f} I/Os in flight of {asked} asked")
     return found
 
 
@@ -198,11 +198,11 @@ def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list
     depth, requests = queue["device_depth"], queue["nr_requests"]
     found = []
     if depth is not None and depth < limits.queue_limit_min * min(asked, limits.device_depth):
-        found.append("device/queue_depth allows {0} I/Os in flight, the cell asks for {1}".format(depth, asked))
+        found.append(f"device/queue_depth allows {depth} I/Os in flight, the cell asks for {asked}")
     target = asked if depth is None else min(asked, depth)
     room = None if requests is None else requests * min(cell["threads"], queue["hw_queues"] or 1)
     if room is not None and room < limits.queue_limit_min * target:
-        found.append("queue/nr_requests allows {0} I/Os in flight, the cell asks for {1}: raise it".format(room, asked))
+        found.append(f"queue/nr_requests allows {room} I/Os in flight, the cell asks for {asked}: raise it")
     return target, found
 
 

@@ -66,11 +66,11 @@ def fill(job: str, values: t.Mapping[str, t.Any]) -> str:
         names = [match.strip("@")[len("ssd_") :] for match in PLACEHOLDER.findall(line)]
         unknown = [name for name in names if name not in values]
         if unknown:
-            raise ValueError("unknown placeholder @ssd_{0}@ in the fio job line {1!r}".format(unknown[0], line))
+            raise ValueError(f"unknown placeholder @ssd_{unknown[0]}@ in the fio job line {line!r}")
         if any(values[name] is None for name in names):
             continue
         for name in names:
-            line = line.replace("@ssd_{0}@".format(name), str(values[name]))
+            line = line.replace(f"@ssd_{name}@", str(values[name]))
         lines.append(line)
     return "\n".join(lines) + "\n"
 
@@ -161,7 +161,7 @@ class Runner:
                         break
                     stderr += chunk
                 if deadline_s is not None and time.monotonic() - began > deadline_s:
-                    raise FioError("fio did not end within {0:g} s: the drive hangs or fio does; it was ended".format(deadline_s))
+                    raise FioError(f"fio did not end within {deadline_s:g} s: the drive hangs or fio does; it was ended")
                 if tick and time.monotonic() - last_tick >= 1.0:
                     tick()
                     last_tick = time.monotonic()
@@ -177,7 +177,7 @@ def end_process(process: subprocess.Popen) -> None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(grace_s)
         if process.returncode is None:
-            raise Hangs("the drive hangs: fio (pid {0}) waits for it in the kernel, and SIGKILL does not end it".format(process.pid))
+            raise Hangs(f"the drive hangs: fio (pid {process.pid}) waits for it in the kernel, and SIGKILL does not end it")
     finally:
         if process.stderr is not None:
             process.stderr.close()
@@ -194,7 +194,7 @@ def parse(text: str) -> dict[str, t.Any]:
             continue
         if isinstance(data, dict) and isinstance(data.get("jobs"), list):
             return data
-    raise FioError("fio wrote no JSON result; its output begins {0!r}".format(text[:200]))
+    raise FioError(f"fio wrote no JSON result; its output begins {text[:200]!r}")
 
 
 def problems(
@@ -212,7 +212,7 @@ def problems(
     """
     found = []
     if rc != 0:
-        found.append("fio ended with exit code {0}".format(rc))
+        found.append(f"fio ended with exit code {rc}")
     jobs = result["jobs"]
     if not jobs:
         found.append("fio reports no job")
@@ -227,7 +227,7 @@ def problems(
     if size_bytes is not None:
         written = sum(job["write"]["io_bytes"] for job in jobs)
         if written != size_bytes:
-            found.append("fio wrote {0} of {1} bytes".format(written, size_bytes))
+            found.append(f"fio wrote {written} of {size_bytes} bytes")
     return found
 
 
@@ -236,10 +236,10 @@ def _direction_problems(jobs: list[dict[str, t.Any]], direction: str, share: flo
     if not any(side["total_ios"] > 0 and side["io_bytes"] > 0 for side in sides):
         ios = sum(job[name]["total_ios"] for job in jobs for name in DIRECTIONS)
         by_chance = ios > 0 and (1 - share) ** ios >= NO_IO_CHANCE
-        return [] if by_chance else ["no {0} I/O was done".format(direction)]
+        return [] if by_chance else [f"no {direction} I/O was done"]
     runtime_ms = max(side["runtime"] for side in sides)
     if runtime_s is not None and runtime_ms < SHORTEST_RUNTIME * 1000 * runtime_s:
-        return ["{0}s ran for {1:.2f} s of {2} s".format(direction, runtime_ms / 1000.0, runtime_s)]
+        return [f"{direction}s ran for {runtime_ms / 1000.0:.2f} s of {runtime_s} s"]
     return []
 
 

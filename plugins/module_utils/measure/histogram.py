@@ -62,9 +62,9 @@ def of(latency: t.Mapping[str, t.Any]) -> Bins:
     for key, count in latency["bins"].items():
         value = int(key)
         if value < 0 or value_of(bin_of(value)) != value:
-            raise ValueError("{0} ns is the middle of no bin".format(key))
+            raise ValueError(f"{key} ns is the middle of no bin")
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError("{0!r} I/Os in the bin of {1} ns".format(count, key))
+            raise ValueError(f"{count!r} I/Os in the bin of {key} ns")
         if count:
             found[value] = count
     return dict(sorted(found.items()))
@@ -99,7 +99,7 @@ def needed_ios(percent: str) -> int:
     """How many I/Os it takes for LEAST_BEYOND beyond a percentile: 10,000 for 99.9, 10 million for 99.9999. Raises ValueError for 100 and more."""
     beyond = 100 - Fraction(percent)
     if beyond <= 0:
-        raise ValueError("nothing lies beyond the percentile {0}".format(percent))
+        raise ValueError(f"nothing lies beyond the percentile {percent}")
     return -(-LEAST_BEYOND * 100 // beyond)
 
 
@@ -118,7 +118,7 @@ def share_within_pct(bins: t.Mapping[int, int], limit_us: int) -> float:
 
 def within_metric(limit_us: int) -> str:
     """The name of a share: within_1ms_pct, within_250us_pct."""
-    return "within_{0}_pct".format("{0}us".format(limit_us) if limit_us % 1000 else "{0}ms".format(limit_us // 1000))
+    return "within_{0}_pct".format(f"{limit_us}us" if limit_us % 1000 else f"{limit_us // 1000}ms")
 
 
 def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[int] = ()) -> dict[str, float | None]:
@@ -129,7 +129,7 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
         found[name + "_ios"] = ios(bins)
         for percent, value in percentiles_us(bins).items():
             found["{0}_p{1}_latency_us".format(name, percent.replace(".", "_"))] = value
-        found.update({"{0}_{1}".format(name, within_metric(limit)): share_within_pct(bins, limit) for limit in limits})
+        found.update({f"{name}_{within_metric(limit)}": share_within_pct(bins, limit) for limit in limits})
     both = merged(sides.values())
     if both:
         found.update({within_metric(limit): share_within_pct(both, limit) for limit in limits})

@@ -29,7 +29,7 @@ def compressible(job: str) -> list[str]:
         options = dict(shared, **own)
         if options.get("rw") not in WRITES:
             continue
-        found.update({"{0}={1}".format(key, options[key]): None for key, shrinks in SHRINKING.items() if key in options and shrinks(options[key])})
+        found.update({f"{key}={options[key]}": None for key, shrinks in SHRINKING.items() if key in options and shrinks(options[key])})
         if options.get("refill_buffers", "0") == "0" and "zero_buffers" not in options:
             found["no refill_buffers"] = None
     return list(found)

@@ -57,7 +57,7 @@ class Sizes:
         return abs(total_bytes - ios * self.mean) <= chance + (1 + astride) * self.most
 
     def __str__(self) -> str:
-        return str(self.most) if self.are_one else "{0:.0f} on average".format(self.mean)
+        return str(self.most) if self.are_one else f"{self.mean:.0f} on average"
 
 
 def chosen(

@@ -73,7 +73,7 @@ def contradictions(result: Mapping, job: str, runtime_s: float | None = None) ->
 def _options(asked: Mapping, echo: Mapping) -> list[str]:
     keys = [key for key in OPTIONS if key in asked or key in echo]
     other = [key for key in keys if asked.get(key) != echo.get(key)]
-    return ["fio worked with {0}={1}, not {2}".format(key, echo.get(key), asked.get(key)) for key in other]
+    return [f"fio worked with {key}={echo.get(key)}, not {asked.get(key)}" for key in other]
 
 
 def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]:
@@ -111,7 +111,7 @@ def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
     ios, latency = side["total_ios"], side["lat_ns"]
     figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [latency[key] for key in ("min", "max", "mean")]
     if not all(isinstance(value, (int, float)) and math.isfinite(value) and value >= 0 for value in figures):
-        return ["{0}s: a figure is negative, no number or not finite".format(name)]
+        return [f"{name}s: a figure is negative, no number or not finite"]
     if not ios:
         return ["{0}s: {1} bytes without an I/O".format(name, side["io_bytes"])] if side["io_bytes"] else []
     found = []
@@ -119,14 +119,14 @@ def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
         found.append("{0}s: {1} bytes are not {2} I/Os of {3}".format(name, side["io_bytes"], ios, sizes))
     for key, what in (("short_ios", "short"), ("drop_ios", "dropped")):
         if side.get(key):
-            found.append("{0}s: {1} I/Os were {2}".format(name, side[key], what))
+            found.append(f"{name}s: {side[key]} I/Os were {what}")
     if not latency["mean"]:
-        return found + ["{0}s: {1} I/Os in no time".format(name, ios)]
+        return found + [f"{name}s: {ios} I/Os in no time"]
     # fio counts whole milliseconds: of a job of a few blocks they tell no rate.
     for key, amount in (("iops", ios), ("bw_bytes", side["io_bytes"])) if side["runtime"] >= LEAST_RATE_MS else ():
         true = amount * 1000.0 / side["runtime"]
         if abs(side[key] - true) > IOPS_SHARE * true + 1:
-            found.append("{0}s: {1} {2:.0f}, but its counts give {3:.0f}".format(name, key, side[key], true))
+            found.append(f"{name}s: {key} {side[key]:.0f}, but its counts give {true:.0f}")
     return found + _latencies(name, side)
 
 
@@ -138,7 +138,7 @@ def _latencies(name: str, side: Mapping) -> list[str]:
     shown = latency.get("percentile") or side.get("clat_ns", {}).get("percentile") or {}
     values = [value for _share, value in sorted((float(share), value) for share, value in shown.items())]
     if values != sorted(values):
-        return ["{0}s: the latency percentiles are not in order".format(name)]
+        return [f"{name}s: the latency percentiles are not in order"]
     if values and values[-1] > latency["max"] * (1 + BIN_SHARE) + 1:
         return ["{0}s: a latency percentile, {1} ns, is above the maximum, {2}".format(name, values[-1], latency["max"])]
     return []
@@ -148,18 +148,18 @@ def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency and of every percentile that fio tells."""
     latency = side["lat_ns"]
     if "bins" not in latency:
-        return ["{0}s: there is no latency histogram; is fio older than json+?".format(name)]
+        return [f"{name}s: there is no latency histogram; is fio older than json+?"]
     try:
         bins = histogram.of(latency)
     except ValueError as error:
-        return ["{0}s: latency histogram: {1}".format(name, error)]
+        return [f"{name}s: latency histogram: {error}"]
     counted = histogram.ios(bins)
     # At the end of a ramp fio forgets bytes and latencies one after the other: 2 of 252,315 were seen to be in one alone.
     if not counted or abs(counted - ended) > ramped:
-        return ["{0}s: the latency histogram counts {1} I/Os of {2}".format(name, counted, ended)]
+        return [f"{name}s: the latency histogram counts {counted} I/Os of {ended}"]
     for key, value in (("min", min(bins)), ("max", max(bins))) if not ramped else ():
         if histogram.bin_of(int(latency[key])) != histogram.bin_of(value):
-            return ["{0}s: the {1} latency {2} ns is not in the histogram's bin of {3} ns".format(name, key, latency[key], value)]
+            return [f"{name}s: the {key} latency {latency[key]} ns is not in the histogram's bin of {value} ns"]
     low, high = (sum(edge(value) * count for value, count in bins.items()) / counted for edge in (histogram.lowest_of, histogram.highest_of))
     if max(bins) == histogram.value_of(histogram.MOST_BINS - 1):
         high = float("inf")
@@ -175,7 +175,7 @@ def _percentile(name: str, bins: Mapping, counted: int, share: str, value: float
     below = sum(count for told, count in bins.items() if told < value)
     if value in bins and below < wanted * (1 + EDGE_SHARE) and below + bins[value] >= wanted * (1 - EDGE_SHARE):
         return []
-    return ["{0}s: the percentile {1:g} is told as {2} ns, which the histogram contradicts".format(name, float(share), value)]
+    return [f"{name}s: the percentile {float(share):g} is told as {value} ns, which the histogram contradicts"]
 
 
 def _time(name: str, side: Mapping, runtime_s: float, longest_s: float) -> list[str]:
@@ -183,7 +183,7 @@ def _time(name: str, side: Mapping, runtime_s: float, longest_s: float) -> list[
     most_s = runtime_s + max((LONGEST_SHARE - 1) * runtime_s, LONGEST_SLACK_S) + longest_s
     if SHORTEST_SHARE * runtime_s <= seconds <= most_s:
         return []
-    return ["{0}s ran for {1:.2f} s of {2:g} s".format(name, seconds, runtime_s)]
+    return [f"{name}s ran for {seconds:.2f} s of {runtime_s:g} s"]
 
 
 def _mix(sides: Mapping, options: Mapping) -> list[str]:
@@ -200,4 +200,4 @@ def _mix(sides: Mapping, options: Mapping) -> list[str]:
     allowed = MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + _in_flight(options)
     if min(shares) * total - allowed <= reads <= max(shares) * total + allowed:
         return []
-    return ["{0:.2%} of the I/Os were reads, not {1:.0%}".format(reads / total, share)]
+    return [f"{reads / total:.2%} of the I/Os were reads, not {share:.0%}"]

@@ -125,7 +125,7 @@ class Rounds:
             return "{0} rounds".format(limits["max"])
         multiple = limits.get("capacity_multiple")
         if multiple and written >= multiple * self._size_bytes:
-            return "{0:g} x the user capacity written".format(multiple)
+            return f"{multiple:g} x the user capacity written"
         if limits.get("time_limit_s") and elapsed_s >= limits["time_limit_s"]:
             return "{0:g} s of rounds".format(limits["time_limit_s"])
         return ""
@@ -157,12 +157,12 @@ class Rounds:
             return "complete", []
         if self.steady_at is not None:
             return "steady", []
-        reasons = ["not steady after {0}".format(self._limit_reached() or "{0} rounds".format(self.count)), *self._too_early()]
+        reasons = ["not steady after {0}".format(self._limit_reached() or f"{self.count} rounds"), *self._too_early()]
         for item in self.steady_state():
             reasons += ["{0} {1}: {2}".format(item["cell"], item["metric"], reason) for reason in item["reasons"]]
         if self._confirm and all(item["steady"] for item in self.steady_state()):
             text = "the last window is steady, but {0} before it has to be steady too, within {1:g} % of its average"
-            reasons.append(text.format("the one" if self._confirm == 1 else "each of the {0}".format(self._confirm), 100 * self._steady["slope_limit"]))
+            reasons.append(text.format("the one" if self._confirm == 1 else f"each of the {self._confirm}", 100 * self._steady["slope_limit"]))
         return "not_steady", reasons
 
     def _any_clean(self) -> bool:

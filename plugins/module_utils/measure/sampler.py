@@ -56,7 +56,7 @@ def unread(first: Sample | None, last: Sample) -> dict[str, str]:
         return {}
     lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]
     why = last["error"] or ("it no longer tells its counters" if lost else "")
-    return {"unread": "its health could not be read at the end, so whether it was throttled is unknown: {0}".format(why)} if why else {}
+    return {"unread": f"its health could not be read at the end, so whether it was throttled is unknown: {why}"} if why else {}
 
 
 def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict[str, str]:
@@ -64,7 +64,7 @@ def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict
     seen = now["temperature_c"]
     if before or seen is None or limit_c is None or seen < limit_c:
         return {}
-    return {"temperature": "it had {0} °C, its own limit is {1} °C".format(seen, limit_c)}
+    return {"temperature": f"it had {seen} °C, its own limit is {limit_c} °C"}
 
 
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:
@@ -76,7 +76,7 @@ def _throttling(first: Sample, now: Sample) -> dict[str, str]:
             told["throttled " + level] = text.format(level[1:], count, seconds)
     for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
         if None not in (first[key], now[key]) and now[key] > first[key]:
-            told[key] = "it was above its {0} temperature for {1} min more".format(name, now[key] - first[key])
+            told[key] = f"it was above its {name} temperature for {now[key] - first[key]} min more"
     return told
 
 
@@ -97,9 +97,9 @@ def _narrower(first: Sample, now: Sample) -> dict[str, str]:
     if None in before or before == after:
         return _slower(first.get("link_rate_gbit_s"), now.get("link_rate_gbit_s"))
     if None in after:
-        return {"link": "its link of {0} can no longer be seen".format(pcie.link_text(*before))}
+        return {"link": f"its link of {pcie.link_text(*before)} can no longer be seen"}
     fell = after[0] < before[0] or after[1] < before[1]
-    return {"link": "its link fell from {0} to {1}".format(pcie.link_text(*before), pcie.link_text(*after))} if fell else {}
+    return {"link": f"its link fell from {pcie.link_text(*before)} to {pcie.link_text(*after)}"} if fell else {}
 
 
 def _slower(before: float | None, after: float | None) -> dict[str, str]:
@@ -107,14 +107,14 @@ def _slower(before: float | None, after: float | None) -> dict[str, str]:
     if before is None or before == after:
         return {}
     if after is None:
-        return {"link": "its link of {0:g} Gb/s can no longer be seen".format(before)}
-    return {"link": "its link fell from {0:g} to {1:g} Gb/s".format(before, after)} if after < before else {}
+        return {"link": f"its link of {before:g} Gb/s can no longer be seen"}
+    return {"link": f"its link fell from {before:g} to {after:g} Gb/s"} if after < before else {}
 
 
 def _errors(first: Sample, now: Sample) -> dict[str, str]:
     before, after = ([{"address": address, "aer": counts} for address, counts in sample["aer"].items()] for sample in (first, now))
     rose = pcie.aer_increase(before, [item for item in after if item["address"] in first["aer"]])
-    return {address: "PCI Express errors rose by {0} at {1}".format(pcie.aer_text(more), address) for address, more in rose.items()}
+    return {address: f"PCI Express errors rose by {pcie.aer_text(more)} at {address}" for address, more in rose.items()}
 
 
 class Sampler:
@@ -185,7 +185,7 @@ class Sampler:
             while not self._stop.wait(self._interval_s):
                 self._look(ask=self._known.get("transport") == "nvme")
         except Exception as error:  # A thread that dies unseen would let a throttled drive pass.
-            self._spoilt["samples"] = "samples ended early ({0}: {1}): whether it was throttled is unknown".format(type(error).__name__, error)
+            self._spoilt["samples"] = f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
 
     def _look(self, ask: bool = True) -> Sample:
         sample = take(self._host, self._known, self._path, ask)

@@ -26,7 +26,7 @@ class Tally:
             numbers = self._rounds.setdefault(key, [])
             if not numbers or numbers[-1] != number:
                 numbers.append(number)
-            self._first.setdefault(key, "round {0}, {1}: {2}".format(number, cell, item.message))
+            self._first.setdefault(key, f"round {number}, {cell}: {item.message}")
 
     def is_spoilt(self, number: int) -> bool:
         """Whether a round can't be in a window."""
@@ -57,7 +57,7 @@ def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
 
 def sentence(item: t.Mapping[str, t.Any]) -> str:
     """One entry of `validity` for people: "other I/O in rounds 3, 5-9 (6): round 3, …"."""
-    shown = [str(first) if first == last else "{0}-{1}".format(first, last) for first, last in item["rounds"][:LONGEST_SHOWN]]
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in item["rounds"][:LONGEST_SHOWN]]
     more = ", …" if len(item["rounds"]) > LONGEST_SHOWN else ""
     word = "round" if item["count"] == 1 else "rounds"
     return "{0} in {1} {2}{3} ({4} in all): {5}".format(TITLES[item["cause"]], word, ", ".join(shown), more, item["count"], item["first"])

@@ -12,7 +12,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Sequence
 
 WINDOW = 5
 RANGE_LIMIT = 0.20
@@ -52,7 +52,7 @@ def evaluate(
     window: int = WINDOW,
     range_limit: Any = RANGE_LIMIT,
     slope_limit: Any = SLOPE_LIMIT,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """Say whether and when the rounds reached steady state.
 
     `values`: one a round, oldest first; int, float, Decimal or a numeric text. Returns `steady`, `rounds` (the first
@@ -75,7 +75,7 @@ def first_steady(
     window: int = WINDOW,
     range_limit: Any = RANGE_LIMIT,
     slope_limit: Any = SLOPE_LIMIT,
-) -> Optional[int]:
+) -> int | None:
     """The first round, counted from 1, at which the window that ends there is steady; None if there is none."""
     return _first_steady(
         _exact_values(values),
@@ -85,7 +85,7 @@ def first_steady(
     )
 
 
-def _first_steady(exact: List[Optional[Fraction]], window: int, range_limit: Fraction, slope_limit: Fraction) -> Optional[int]:
+def _first_steady(exact: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction) -> int | None:
     scale = _common_denominator(exact)
     for end in range(window, len(exact) + 1):
         part = exact[end - window:end]
@@ -109,8 +109,8 @@ def _measure(part: Sequence[Fraction], scale: int) -> _Window:
     return _Window(sum(whole), twisted, max(whole) - min(whole), size, scale)
 
 
-def _figures(part: List[Optional[Fraction]]) -> Dict[str, Optional[float]]:
-    figures: Dict[str, Optional[float]] = {"average": None, "range_ratio": None, "slope": None, "slope_ratio": None}
+def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
+    figures: dict[str, float | None] = {"average": None, "range_ratio": None, "slope": None, "slope_ratio": None}
     if not part or None in part:
         return figures
     measured = _measure(part, _common_denominator(part))
@@ -123,7 +123,7 @@ def _figures(part: List[Optional[Fraction]]) -> Dict[str, Optional[float]]:
     return figures
 
 
-def _reasons(part: List[Optional[Fraction]], window: int, range_limit: Fraction, slope_limit: Fraction) -> List[str]:
+def _reasons(part: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction) -> list[str]:
     reasons = []
     if len(part) < window:
         reasons.append("%d of the %d rounds that the window needs" % (len(part), window))
@@ -133,11 +133,11 @@ def _reasons(part: List[Optional[Fraction]], window: int, range_limit: Fraction,
         return reasons
     measured = _measure(part, _common_denominator(part))
     if measured.total <= 0:
-        return ["the average of the window is %s, not above zero" % _digits(measured.average(), 6)]
+        return [f"the average of the window is {_digits(measured.average(), 6)}, not above zero"]
     if measured.range_ratio() > range_limit:
-        reasons.append("the range of the window is %s" % _above(measured.range_ratio(), range_limit))
+        reasons.append(f"the range of the window is {_above(measured.range_ratio(), range_limit)}")
     if measured.slope_ratio() > slope_limit:
-        reasons.append("the fitted line moves across the window by %s" % _above(measured.slope_ratio(), slope_limit))
+        reasons.append(f"the fitted line moves across the window by {_above(measured.slope_ratio(), slope_limit)}")
     return reasons
 
 
@@ -146,8 +146,8 @@ def _above(ratio: Fraction, limit: Fraction) -> str:
     for digits in (3, 6, 12, 17):
         shown, allowed = _digits(100 * ratio, digits), _digits(100 * limit, digits)
         if shown != allowed:
-            return "%s %% of its average, limit %s %%" % (shown, allowed)
-    return "just above %s %% of its average, the limit" % _digits(100 * limit, 6)
+            return f"{shown} % of its average, limit {allowed} %"
+    return f"just above {_digits(100 * limit, 6)} % of its average, the limit"
 
 
 def _digits(number: Fraction, digits: int) -> str:
@@ -155,27 +155,27 @@ def _digits(number: Fraction, digits: int) -> str:
     return "beyond 1e308" if shown is None else "%.*g" % (digits, shown)
 
 
-def _exact_values(values: Sequence[Any]) -> List[Optional[Fraction]]:
+def _exact_values(values: Sequence[Any]) -> list[Fraction | None]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        raise ValueError("values must be a list of numbers, not %r" % (values,))
+        raise ValueError(f"values must be a list of numbers, not {values!r}")
     return [_exact("values[%d]" % index, value) for index, value in enumerate(values)]
 
 
-def _exact(name: str, value: Any) -> Optional[Fraction]:
+def _exact(name: str, value: Any) -> Fraction | None:
     """The number exactly as its decimal text says it; None for NaN and infinity. Raises ValueError, naming it."""
     text = _decimal_text(value)
     if text is not None and _NOT_FINITE.fullmatch(text):
         return None
     match = _NUMBER.fullmatch(text) if text is not None else None
     if match is None:
-        raise ValueError("%s is not a number: %r" % (name, value))
+        raise ValueError(f"{name} is not a number: {value!r}")
     digits, _mark, exponent = text.lower().partition("e")
     if max(abs(int(exponent or 0)), len(digits)) > _MOST_DIGITS:
-        raise ValueError("%s is out of range: %.40s" % (name, text))
+        raise ValueError(f"{name} is out of range: {text:.40}")
     return Fraction(text)
 
 
-def _decimal_text(value: Any) -> Optional[str]:
+def _decimal_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -188,17 +188,17 @@ def _decimal_text(value: Any) -> Optional[str]:
 def _limit(name: str, value: Any) -> Fraction:
     exact = _exact(name, value)
     if exact is None or exact < 0:
-        raise ValueError("%s must be zero or more, as a part of the average (0.2 is 20 %%), not %r" % (name, value))
+        raise ValueError(f"{name} must be zero or more, as a part of the average (0.2 is 20 %), not {value!r}")
     return exact
 
 
 def _whole_number(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 2:
-        raise ValueError("%s must be a whole number of rounds, 2 or more, not %r" % (name, value))
+        raise ValueError(f"{name} must be a whole number of rounds, 2 or more, not {value!r}")
     return value
 
 
-def _common_denominator(part: Sequence[Optional[Fraction]]) -> int:
+def _common_denominator(part: Sequence[Fraction | None]) -> int:
     common = 1
     for value in part:
         if value is not None:
@@ -206,7 +206,7 @@ def _common_denominator(part: Sequence[Optional[Fraction]]) -> int:
     return common
 
 
-def _display(value: Optional[Fraction]) -> Optional[float]:
+def _display(value: Fraction | None) -> float | None:
     """A float for people and JSON; None for what a float cannot hold."""
     try:
         return None if value is None else float(value)

@@ -35,11 +35,11 @@ class Look(t.NamedTuple):
 
     time_s: float
     wall_s: float
-    stat: t.Optional[t.List[int]]
-    cpu: t.Optional[t.Tuple[int, int, int]]
-    throttled: t.Dict[str, float]
+    stat: list[int] | None
+    cpu: tuple[int, int, int] | None
+    throttled: dict[str, float]
     boot_s: float
-    beside: t.Optional[int] = None
+    beside: int | None = None
 
 
 class Witness:
@@ -47,14 +47,14 @@ class Witness:
 
     def __init__(self, host: Host, name: str, given: str | None) -> None:
         self._host = host
-        self._base = "/sys/block/{0}/".format(name)
+        self._base = f"/sys/block/{name}/"
         self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
         self._beside = beside(host, name)
 
     def look(self) -> Look:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
-        others = [counters(self._host.get("/sys/block/{0}/stat".format(name)) or "") for name in self._beside]
+        others = [counters(self._host.get(f"/sys/block/{name}/stat") or "") for name in self._beside]
         told = sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SECTOR_BYTES
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         return Look(time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None)
@@ -83,9 +83,9 @@ def beside(host: Host, name: str) -> list[str]:
     """The other namespaces of an NVMe drive's controller, or of its subsystem: they share what it is made of."""
     if not _NAMESPACE.fullmatch(name):
         return []
-    home = host.realpath("/sys/block/{0}/device".format(name))
+    home = host.realpath(f"/sys/block/{name}/device")
     named = [other for other in host.listdir("/sys/block") if other != name and _NAMESPACE.fullmatch(other)]
-    return [other for other in named if host.realpath("/sys/block/{0}/device".format(other)) == home]
+    return [other for other in named if host.realpath(f"/sys/block/{other}/device") == home]
 
 
 def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dict[str, int] | None:
@@ -104,7 +104,7 @@ def counters(text: str) -> list[int] | None:
 
 def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | None:
     """Ticks (all, idle, stolen) of some CPUs together, of /proc/stat; None where one of them is not told."""
-    names = {"cpu{0}".format(cpu) for cpu in wanted}
+    names = {f"cpu{cpu}" for cpu in wanted}
     rows = [line.split() for line in text.splitlines() if line.split(" ", 1)[0] in names]
     if not names or len(rows) != len(names) or any(len(row) <= CPU_FIELDS for row in rows):
         return None
@@ -118,7 +118,7 @@ def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
     It may have ended, but must not be reaped yet.
     """
     found = {}
-    for line in (host.get("/proc/{0}/io".format(pid)) or "").splitlines():
+    for line in (host.get(f"/proc/{pid}/io") or "").splitlines():
         key, _colon, value = line.partition(":")
         if key in PROCESS and value.strip().isdigit():
             found[PROCESS[key]] = int(value)

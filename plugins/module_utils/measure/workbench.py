@@ -118,7 +118,7 @@ class Workbench:
 
     def _device(self) -> str:
         """What fio opens: our own descriptor, so that no other device can be put in the place of a name."""
-        return "/proc/{0}/fd/{1}".format(os.getpid(), self._held.descriptor())
+        return f"/proc/{os.getpid()}/fd/{self._held.descriptor()}"
 
     def check_fio(self) -> None:
         """Prove that fio writes under our exclusive open. Raises FioError."""
@@ -126,7 +126,7 @@ class Workbench:
         try:
             self._checked("probe", PROBE_JOB, self.placeholders(), directions={"write": 1.0}, size_bytes=size, length_s=0.0)
         except fio.FioError as error:
-            raise fio.FioError("this fio cannot write to a drive that the job holds open exclusively: {0}".format(error)) from None
+            raise fio.FioError(f"this fio cannot write to a drive that the job holds open exclusively: {error}") from None
 
     def begin_test(self) -> None:
         """What comes before a test's first cell is no gap of it."""
@@ -163,7 +163,7 @@ class Workbench:
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
-            raise fio.FioError("fio's result {0} has an unknown form ({1}: {2})".format(raw, type(error).__name__, error)) from None
+            raise fio.FioError(f"fio's result {raw} has an unknown form ({type(error).__name__}: {error})") from None
         self._last = watch.after
         self._settled = watch.after.stat if watch.after else None
         return {
@@ -233,7 +233,7 @@ class Workbench:
             if written != progress["bytes"]:
                 progress.update(bytes=written, time=now_s)
             elif now_s - progress["time"] > STUCK_S:
-                raise fio.FioError("{0}: nothing was written for {1:g} s: the drive hangs".format(name, STUCK_S))
+                raise fio.FioError(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
             return tick(min(1.0, (written - before) / total))
 
         return share_done
@@ -272,11 +272,11 @@ class Workbench:
             found = fio.problems(rc, result, values["device"], directions, runtime_s, size_bytes)
             found = found or plausible.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
-            found = ["fio ended with exit code {0}".format(rc), str(error)]
+            found = [f"fio ended with exit code {rc}", str(error)]
         except UNKNOWN_FORM as error:
-            found = ["fio's result has an unknown form ({0}: {1})".format(type(error).__name__, error)]
+            found = [f"fio's result has an unknown form ({type(error).__name__}: {error})"]
         if found:
-            raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + " (kept in {0}.*)".format(base))
+            raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + f" (kept in {base}.*)")
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
 
 

@@ -57,13 +57,13 @@ def take(host: Host, identity: t.Mapping[str, t.Any]) -> World:
         "pci_power": links.pci_power(host, address),
         "power_state": state._asdict(),
         "direct_io": direct_io(host, name),
-        "write_cache": host.get("/sys/block/{0}/queue/write_cache".format(name)),
+        "write_cache": host.get(f"/sys/block/{name}/queue/write_cache"),
     }
 
 
 def direct_io(host: Host, name: str) -> bool | None:
     """Whether a loop device goes past the page cache; None for any other drive, and where the kernel does not tell."""
-    told = host.get("/sys/block/{0}/loop/dio".format(name)) if name.startswith("loop") else None
+    told = host.get(f"/sys/block/{name}/loop/dio") if name.startswith("loop") else None
     return {"1": True, "0": False}.get(told or "")
 
 
@@ -99,7 +99,7 @@ def _power(first: World, now: World) -> dict[str, str]:
     for key, name in (("pci_power", "PCI power state"), ("link_policy", "link power management")):
         one, other = first[key], now[key]
         if None not in (one, other) and one != other:
-            found.append("its {0} changed from {1} to {2}".format(name, one, other))
+            found.append(f"its {name} changed from {one} to {other}")
     return {"power_state": "; ".join(found)} if found else {}
 
 
@@ -116,14 +116,14 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
     rose = None not in (before["highest_temperature_c"], now["highest_temperature_c"]) and now["highest_temperature_c"] > before["highest_temperature_c"]
     seen = max([value for value in (now["temperature_c"], now["highest_temperature_c"] if rose else None) if value is not None], default=None)
     hot = seen is not None and seen >= limit - BELOW_LIMIT_C
-    return {"temperature": "it had {0} °C, its own limit is {1} °C".format(seen, limit)} if hot else {}
+    return {"temperature": f"it had {seen} °C, its own limit is {limit} °C"} if hot else {}
 
 
 def _counters(before: World, now: World) -> dict[str, str]:
     one, other = before["media_errors"], now["media_errors"]
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
         return {}
-    return {"media_errors": "it counted {0} more media errors ({1} to {2}): reads that failed or were repeated".format(other - one, one, other)}
+    return {"media_errors": f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"}
 
 
 def _write_cache(before: World, now: World) -> dict[str, str]:
@@ -131,7 +131,7 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
     one, other = before.get("write_cache"), now.get("write_cache")
     if one is None or other is None or one == other:
         return {}
-    return {"write_cache": "its write cache changed from {0!r} to {1!r} while it was measured".format(one, other)}
+    return {"write_cache": f"its write cache changed from {one!r} to {other!r} while it was measured"}
 
 
 def _cached(now: World) -> list[Cause]:

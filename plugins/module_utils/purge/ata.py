@@ -97,7 +97,7 @@ def _can_sanitize(method: str) -> t.Callable[[Capabilities], str]:
     return supported
 
 
-def _sanitize_commands(method: str) -> t.Callable[[Capabilities, Options], t.List[Command]]:
+def _sanitize_commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
     return lambda found, _options: [["hdparm", _SURE, _SANITIZE[method][1], str(found["path"])]]
 
 
@@ -117,7 +117,7 @@ def _watch(work: Work) -> None:
         raise PurgeError(str(error)) from None
 
 
-def _sanitize(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
+def _sanitize(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         (argv,) = _sanitize_commands(method)(work.capabilities, work.options)
         before = _sanitize_status(work.host, work.identity["path"])
@@ -153,7 +153,7 @@ def _password(option: str, path: str) -> Command:
     return ["hdparm", "--user-master", "u", option, PASSWORD, path]
 
 
-def _erase_commands(method: str) -> t.Callable[[Capabilities, Options], t.List[Command]]:
+def _erase_commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
     return lambda found, _options: [_password("--security-set-pass", found["path"]), _password(_ERASE[method], found["path"])]
 
 
@@ -188,7 +188,7 @@ def recover(
         state = _identify_in_time(host, identity, sleep).security
         if state.enabled:
             result = host.run(argv, timeout_s=_ASK_S)  # hdparm unlocks before it disables
-            problem = (result.stderr.strip() or "exit code {0}".format(result.rc)).splitlines()[-1]
+            problem = (result.stderr.strip() or f"exit code {result.rc}").splitlines()[-1]
             state = _identify_in_time(host, identity, sleep).security
         if not state.enabled:
             note(CLEARED, security=state._asdict())
@@ -210,7 +210,7 @@ def _identify_in_time(host: Host, identity: t.Mapping[str, t.Any], sleep: t.Call
     return _identify(host, identity)
 
 
-def _erase(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
+def _erase(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         found = dict(work.capabilities, security=_identify(work.host, work.identity).security._asdict())
         obstacle = _can_erase(method)(found)
@@ -224,7 +224,7 @@ def _erase(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
             try:
                 recover(work.host, work.identity, work.note, work.sleep)
             except PurgeError as left:
-                raise PurgeError("{0}; {1}".format(error, left)) from error
+                raise PurgeError(f"{error}; {left}") from error
             raise
         recover(work.host, work.identity, work.note, work.sleep)
         return {}

@@ -43,7 +43,7 @@ def _deallocate(work: Work) -> dict[str, t.Any]:
         try:
             work.bounded("discard", functools.partial(fcntl.ioctl, handle, BLKDISCARD, extent))
         except OSError as error:
-            raise PurgeError("the drive refused to deallocate at byte {0}: {1}".format(start, error.strerror)) from None
+            raise PurgeError(f"the drive refused to deallocate at byte {start}: {error.strerror}") from None
         work.tick((start + length) / size)
     return {}
 

@@ -76,7 +76,7 @@ def reformat(host: Host, card: Card, sector_bytes: int, size_pct: int, limit_s: 
     _run(host, detach, limit_s)
     try:
         if _same(host, card).state != iomemory.DETACHED:
-            raise PurgeError("{0} did not detach; nothing is formatted".format(card.control))
+            raise PurgeError(f"{card.control} did not detach; nothing is formatted")
         _run(host, formatting, limit_s)
     except BaseException:
         host.run(attach, timeout_s=limit_s)
@@ -84,7 +84,7 @@ def reformat(host: Host, card: Card, sector_bytes: int, size_pct: int, limit_s: 
     _run(host, attach, limit_s)
     after = _appeared(host, card, sleep)
     if after.sector_bytes != sector_bytes:
-        raise PurgeError("{0} has sectors of {1} bytes after a format to {2}".format(card.control, after.sector_bytes, sector_bytes))
+        raise PurgeError(f"{card.control} has sectors of {after.sector_bytes} bytes after a format to {sector_bytes}")
     return after
 
 
@@ -101,7 +101,7 @@ def _same(host: Host, card: Card) -> Card:
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
     if now.control != card.control:
-        text = "{0} was {1} and is {2} now: nothing is formatted; start over with preflight".format(card.serial, card.control, now.control)
+        text = f"{card.serial} was {card.control} and is {now.control} now: nothing is formatted; start over with preflight"
         raise PurgeError(text, "identity_changed")
     return now
 
@@ -113,7 +113,7 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
         if now.state == iomemory.ATTACHED and now.block and host.exists("/sys/block/" + now.block):
             return now
         if time.monotonic() > deadline:
-            raise PurgeError("{0} is not back {1:g} s after it was attached; look at fio-status -a and the kernel log".format(card.control, APPEAR_S))
+            raise PurgeError(f"{card.control} is not back {APPEAR_S:g} s after it was attached; look at fio-status -a and the kernel log")
         sleep(0.5)
 
 
@@ -124,7 +124,7 @@ def _format(work: Work) -> dict[str, t.Any]:
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
     if card.control != work.capabilities["control"] or card.block != work.identity["kernel_name"]:
-        raise PurgeError("fio-status no longer shows {0} as it was; nothing was formatted".format(card.serial), "identity_changed")
+        raise PurgeError(f"fio-status no longer shows {card.serial} as it was; nothing was formatted", "identity_changed")
     work.tick(None)
     limit_s = timeout_s(work.identity["size_bytes"], work.options)
     with work.lend(MAY_CHANGE):

@@ -75,12 +75,12 @@ class Method(t.NamedTuple):
     purge_class: str
     strength: int
     supported: t.Callable[[Capabilities], str]
-    commands: t.Callable[[Capabilities, Options], t.List[Command]]
-    run: t.Callable[["Work"], t.Dict[str, t.Any]]
+    commands: t.Callable[[Capabilities, Options], list[Command]]
+    run: t.Callable[[Work], dict[str, t.Any]]
     hits_others: t.Callable[[Capabilities], str] = _nobody
     timeout_s: t.Callable[[Capabilities, Options], float] = _by_capacity
-    progress: t.Optional[t.Callable[["Work"], Progress]] = None
-    read_again: t.Callable[["Work"], t.Dict[str, t.Any]] = _nothing
+    progress: t.Callable[[Work], Progress] | None = None
+    read_again: t.Callable[[Work], dict[str, t.Any]] = _nothing
     sets_lba_size: bool = False
 
 
@@ -98,9 +98,9 @@ class Work:
         host: Host,
         held: HeldDrive,
         options: Options,
-        tick: t.Callable[[t.Optional[float]], None],
+        tick: t.Callable[[float | None], None],
         note: t.Callable[..., None],
-        fill: t.Callable[[t.Callable[[float], None]], t.Dict[str, t.Any]],
+        fill: t.Callable[[t.Callable[[float], None]], dict[str, t.Any]],
         history: t.Sequence[t.Mapping[str, t.Any]] = (),
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,

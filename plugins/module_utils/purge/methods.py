@@ -40,7 +40,7 @@ def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
         except PurgeError as error:
             capabilities = {"error": str(error)}
         except Exception as error:  # pylint: disable=broad-except  # whatever a drive says: what is not understood is not supported
-            capabilities = {"error": "{0}: {1}".format(type(error).__name__, error)}
+            capabilities = {"error": f"{type(error).__name__}: {error}"}
         if capabilities:
             found[name] = capabilities
     return found
@@ -75,7 +75,7 @@ def _lba_size_problem(method: Method, identity: t.Mapping[str, t.Any], options: 
     wanted, now = options.get("lba_size_bytes"), identity.get("logical_block_size_bytes")
     if wanted in (None, now) or method.sets_lba_size:
         return ""
-    return "it cannot change the LBA size from {0} to {1} bytes".format(now, wanted)
+    return f"it cannot change the LBA size from {now} to {wanted} bytes"
 
 
 def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
@@ -107,7 +107,7 @@ def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
     offer = next((item for item in offered if item["method"] == method), None)
     if offer is None:
         known = "is not for this kind of drive" if method in METHODS else "is unknown"
-        raise PurgeError("purge_method {0} {1}; the drive offers: {2}".format(method, known, names), "purge_unsupported")
+        raise PurgeError(f"purge_method {method} {known}; the drive offers: {names}", "purge_unsupported")
     if not offer["supported"]:
         raise PurgeError("the drive does not support {0}: {1}; it offers: {2}".format(method, offer["reason"], names), "purge_unsupported")
     if offer["hits_others"]:

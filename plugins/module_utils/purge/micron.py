@@ -59,7 +59,7 @@ def _erase(work: Work) -> dict[str, t.Any]:
     result = work.command(rssdm.erase_arguments(now["drive_id"]), limit, stdin=ANSWER)
     problem = rssdm.parse_status(result)
     if problem:
-        raise PurgeError("the secure erase failed: {0}".format(problem))
+        raise PurgeError(f"the secure erase failed: {problem}")
     return {}
 
 

@@ -40,7 +40,7 @@ class _Sanitize(t.NamedTuple):
     title: str
     action: int
     bit: int
-    more: t.Tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
 
 
 class _Format(t.NamedTuple):
@@ -81,7 +81,7 @@ def _named(numbers: t.Sequence[int]) -> str:
 
 def _sanitize_hits(found: Capabilities) -> str:
     if _others(found):
-        return "a sanitize erases the whole NVM subsystem, with its {0}".format(_named(_others(found)))
+        return f"a sanitize erases the whole NVM subsystem, with its {_named(_others(found))}"
     return "its NVM subsystem has {0} controllers, and another host may use one".format(found["controllers"]) if found["controllers"] > 1 else ""
 
 
@@ -90,7 +90,7 @@ def _format_hits(found: Capabilities) -> str:
         return ""
     text = "a format erases all namespaces of this drive (FNA {0:#x}), with ".format(found["fna"])
     if _others(found):
-        return text + "its {0}".format(_named(_others(found)))
+        return text + f"its {_named(_others(found))}"
     hidden = found["controllers"] > 1 and not found["shows_all"]
     return text + "those that only another of its {0} controllers shows".format(found["controllers"]) if hidden else ""
 
@@ -118,16 +118,16 @@ def wanted_format(found: Capabilities, options: Options) -> LbaFormat:
     fitting = [item for item in formats if item.data_bytes == size and not item.metadata_bytes]
     if not fitting:
         sizes = ", ".join(str(number) for number in sorted({item.data_bytes for item in formats if not item.metadata_bytes})) or "none"
-        raise PurgeError("it has no LBA format of {0} bytes without metadata; it has: {1}".format(size, sizes))
+        raise PurgeError(f"it has no LBA format of {size} bytes without metadata; it has: {sizes}")
     return min(fitting, key=lambda item: (item.performance, item.index))
 
 
-def _format_commands(kind: _Format) -> t.Callable[[Capabilities, Options], t.List[Command]]:
+def _format_commands(kind: _Format) -> t.Callable[[Capabilities, Options], list[Command]]:
     def commands(found: Capabilities, options: Options) -> list[Command]:
         wanted = wanted_format(found, options)
         limit_ms = min(_MOST_TIMEOUT_MS, int(timeout_s(found["size_bytes"], options) * 1000))
-        argv = ["nvme", "format", found["controller"], "--namespace-id={0}".format(found["namespace_id"]), "--lbaf={0}".format(wanted.index)]
-        argv += ["--ses={0}".format(kind.ses), "--timeout={0}".format(limit_ms)]
+        argv = ["nvme", "format", found["controller"], "--namespace-id={0}".format(found["namespace_id"]), f"--lbaf={wanted.index}"]
+        argv += [f"--ses={kind.ses}", f"--timeout={limit_ms}"]
         return [argv + (_protection(found) if wanted.index == found["lba_format"] else [])]
 
     return commands
@@ -136,35 +136,35 @@ def _format_commands(kind: _Format) -> t.Callable[[Capabilities, Options], t.Lis
 def _protection(found: Capabilities) -> list[str]:
     """Metadata and protection information as they are: nvme-cli would turn them off (FLBAS bit 4; DPS bits 3 and 2:0)."""
     values = (("ms", found["flbas"] >> 4 & 1), ("pi", found["dps"] & 7), ("pil", found["dps"] >> 3 & 1))
-    return ["--{0}={1}".format(key, value) for key, value in values if value]
+    return [f"--{key}={value}" for key, value in values if value]
 
 
-def _sanitize_commands(kind: _Sanitize) -> t.Callable[[Capabilities, Options], t.List[Command]]:
-    return lambda found, _options: [["nvme", "sanitize", found["controller"], "--sanact={0}".format(kind.action), *kind.more]]
+def _sanitize_commands(kind: _Sanitize) -> t.Callable[[Capabilities, Options], list[Command]]:
+    return lambda found, _options: [["nvme", "sanitize", found["controller"], f"--sanact={kind.action}", *kind.more]]
 
 
 def _again(work: Work) -> Capabilities:
     """What the namespace behind the held descriptor tells now. Raises PurgeError when it is not what it was."""
     number = os.fstat(work.handle).st_rdev
-    name = os.path.basename(work.host.realpath("/sys/dev/block/{0}:{1}".format(os.major(number), os.minor(number))))
+    name = os.path.basename(work.host.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}"))
     try:
         found = nvme_capabilities.gather(work.host, work.identity, name)
     except NvmeError as error:
-        raise PurgeError("the drive cannot be identified: {0}".format(error)) from None
+        raise PurgeError(f"the drive cannot be identified: {error}") from None
     changed = [key for key in _SAME if found[key] != work.capabilities[key]]
     if changed:
         raise PurgeError("{0} changed since the drive was looked at; nothing more was done to it".format(", ".join(changed)))
     return found
 
 
-def _run_format(commands: t.Callable[[Capabilities, Options], t.List[Command]]) -> t.Callable[[Work], t.Dict[str, t.Any]]:
+def _run_format(commands: t.Callable[[Capabilities, Options], list[Command]]) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         before = _again(work)
         wanted = wanted_format(before, work.options)
         (argv,) = commands(before, work.options)
         result = work.command(argv, timeout_s(before["size_bytes"], work.options) + _FORMAT_MARGIN_S)
         if result.rc != 0:
-            raise PurgeError("nvme format ended with {0}: {1}".format(result.rc, nvme.said(result)))
+            raise PurgeError(f"nvme format ended with {result.rc}: {nvme.said(result)}")
         if wanted.index != before["lba_format"]:
             _read_again(work, wanted)
         after = _again(work)
@@ -181,7 +181,7 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
     deadline = work.clock() + _RESCAN_S
     while work.host.get(path) != str(wanted.data_bytes):
         if work.clock() > deadline:
-            raise PurgeError("the kernel does not take the new LBA size of {0} bytes: {1} is {2}".format(wanted.data_bytes, path, work.host.get(path)))
+            raise PurgeError(f"the kernel does not take the new LBA size of {wanted.data_bytes} bytes: {path} is {work.host.get(path)}")
         work.sleep(0.5)
     with work.lend(("logical_block_size_bytes", "physical_block_size_bytes")):
         pass
@@ -216,19 +216,19 @@ def sanitize_progress(work: Work) -> Progress:
         raise Unreadable(str(error)) from None
 
 
-def _run_sanitize(commands: t.Callable[[Capabilities, Options], t.List[Command]]) -> t.Callable[[Work], t.Dict[str, t.Any]]:
+def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         before = _again(work)
         try:
             running = sanitize_progress(work).state == RUNNING
         except Unreadable as error:
-            raise PurgeError("the drive does not tell its sanitize status: {0}".format(error)) from None
+            raise PurgeError(f"the drive does not tell its sanitize status: {error}") from None
         if running:
             raise PurgeError("a sanitize runs already that this run did not start; wait for it to end", "sanitize_running")
         (argv,) = commands(before, work.options)
         result = work.command(argv, START_S)
         if result.rc != 0:
-            raise PurgeError("nvme sanitize ended with {0}: {1}".format(result.rc, nvme.said(result)))
+            raise PurgeError(f"nvme sanitize ended with {result.rc}: {nvme.said(result)}")
         size = before["size_bytes"]
         try:
             watch(lambda: sanitize_progress(work), timeout_s(size, work.options), stuck_s(size, work.options), work.tick, work.clock, work.sleep)

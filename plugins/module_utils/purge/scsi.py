@@ -30,14 +30,14 @@ class _Kind(t.NamedTuple):
 
     strength: int
     opcode: int
-    action: t.Optional[int]
+    action: int | None
     title: str
-    argv: t.Callable[[Capabilities, Options], t.List[str]]
+    argv: t.Callable[[Capabilities, Options], list[str]]
     full: bool = False
 
 
-def _sanitize(option: str) -> t.Callable[[Capabilities, Options], t.List[str]]:
-    return lambda _found, _options: ["sg_sanitize", option, *_START, "--timeout={0}".format(_START_S)]
+def _sanitize(option: str) -> t.Callable[[Capabilities, Options], list[str]]:
+    return lambda _found, _options: ["sg_sanitize", option, *_START, f"--timeout={_START_S}"]
 
 
 def _passes(options: Options) -> int:
@@ -45,7 +45,7 @@ def _passes(options: Options) -> int:
 
 
 def _overwrite(_found: Capabilities, options: Options) -> list[str]:
-    return ["sg_sanitize", "--overwrite", "--zero", "--count={0}".format(_passes(options)), *_START, "--timeout={0}".format(_START_S)]
+    return ["sg_sanitize", "--overwrite", "--zero", f"--count={_passes(options)}", *_START, f"--timeout={_START_S}"]
 
 
 # Protection type (SBC-3, 4.22.2) -> FMTPINFO and PROTECTION FIELD USAGE that ask for it again.
@@ -55,7 +55,7 @@ _PROTECTION = {0: [], 1: ["--fmtpinfo=2"], 2: ["--fmtpinfo=3"], 3: ["--fmtpinfo=
 def _format(found: Capabilities, options: Options) -> list[str]:
     """Block size and protection type are always said: a bare format may fall back to the drive's default. Never --ffmt: it erases nothing."""
     size = options.get("lba_size_bytes") or found["lba_size_bytes"]
-    return ["sg_format", "--format", "--size={0}".format(size), *_PROTECTION[found["protection_type"]], *_START, "--timeout={0}".format(_START_S)]
+    return ["sg_format", "--format", f"--size={size}", *_PROTECTION[found["protection_type"]], *_START, f"--timeout={_START_S}"]
 
 
 # SANITIZE and its service actions: SBC-3, 5.30; FORMAT UNIT: 5.3.
@@ -82,11 +82,11 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
 
 
 def _has(host: Host, path: str, kind: _Kind) -> bool:
-    asked = "{0:#04x}".format(kind.opcode) + ("" if kind.action is None else ",{0:#x}".format(kind.action))
+    asked = f"{kind.opcode:#04x}" + ("" if kind.action is None else f",{kind.action:#x}")
     result = sg3.run(host, ["sg_opcodes", "--opcode=" + asked, "--hex", path])
     if result.rc != 0:
         more = ": it does not tell which commands it has" if result.rc in (5, 9) else ""
-        raise PurgeError("the drive could not be asked for {0}{1}; {2}".format(kind.title, more, sg3.explain(result)))
+        raise PurgeError(f"the drive could not be asked for {kind.title}{more}; {sg3.explain(result)}")
     try:
         return sg3.has_command(sg3.hex_bytes(result.stdout), kind.opcode, kind.action)
     except ValueError as error:
@@ -95,7 +95,7 @@ def _has(host: Host, path: str, kind: _Kind) -> bool:
 
 def _protection_type(host: Host, name: str) -> int | None:
     """The kernel's reading of READ CAPACITY (16); None when it is unknown."""
-    found = {host.get(path) for path in host.glob("/sys/block/{0}/device/scsi_disk/*/protection_type".format(name))}
+    found = {host.get(path) for path in host.glob(f"/sys/block/{name}/device/scsi_disk/*/protection_type")}
     text = found.pop() if len(found) == 1 else None
     return int(text) if text in ("0", "1", "2", "3") else None
 
@@ -104,7 +104,7 @@ def _supported(method: str) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
         if method not in found["commands"]:
             has = ", ".join(_KINDS[name].title for name in found["commands"]) or "none of those that purge"
-            return "the drive does not have {0}; it has: {1}".format(_KINDS[method].title, has)
+            return f"the drive does not have {_KINDS[method].title}; it has: {has}"
         if method == "scsi_format_unit" and found["protection_type"] is None:
             return "its protection type is unknown (scsi_disk/*/protection_type in sysfs), and a format would change it"
         return ""
@@ -112,7 +112,7 @@ def _supported(method: str) -> t.Callable[[Capabilities], str]:
     return supported
 
 
-def _commands(method: str) -> t.Callable[[Capabilities, Options], t.List[Command]]:
+def _commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
     return lambda found, options: [[*_KINDS[method].argv(found, options), str(found["path"])]]
 
 
@@ -134,7 +134,7 @@ def _watch(work: Work, method: str) -> None:
         raise PurgeError(str(error)) from None
 
 
-def _run(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
+def _run(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         wanted = work.options.get("lba_size_bytes")
         changes = bool(wanted) and wanted != work.capabilities["lba_size_bytes"]
@@ -142,7 +142,7 @@ def _run(method: str) -> t.Callable[[Work], t.Dict[str, t.Any]]:
         (argv,) = _commands(method)(work.capabilities, work.options)
         result = work.command(argv, _START_S + 60)
         if result.rc != 0:
-            raise PurgeError("the drive did not start {0}: {1}".format(_KINDS[method].title, sg3.explain(result)))
+            raise PurgeError(f"the drive did not start {_KINDS[method].title}: {sg3.explain(result)}")
         _watch(work, method)
         if changes:
             with work.lend(("logical_block_size_bytes", "physical_block_size_bytes", "size_bytes")):

@@ -44,7 +44,7 @@ class Sentinels:
         return {"size_bytes": self._size_bytes, "block_bytes": self._block_bytes, "seed": self.seed}
 
     def _data(self, offset: int) -> bytes:
-        return hashlib.shake_256("{0}/{1}".format(self.seed, offset).encode()).digest(self._block_bytes)
+        return hashlib.shake_256(f"{self.seed}/{offset}".encode()).digest(self._block_bytes)
 
     def blocks(self) -> dict[int, bytes]:
         """What each holds, by its byte offset."""
@@ -90,7 +90,7 @@ def check_alive(handle: int, block_bytes: int) -> None:
         os.fsync(handle)
         alive = _read(handle, 0, block_bytes) == data
     except OSError as error:
-        raise PurgeError("the drive neither reads nor writes after the purge ({0}); look at its health".format(error.strerror)) from None
+        raise PurgeError(f"the drive neither reads nor writes after the purge ({error.strerror}); look at its health") from None
     if not alive:
         raise PurgeError("the drive does not keep what is written to it after the purge; look at its health")
 

@@ -97,7 +97,7 @@ def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
         watch(lambda: _ended_is_done(progress(work)), started["timeout_s"], stuck_s(size, work.options), work.tick, work.clock, work.sleep)
         work.held.purge_is_ours = True
     except (Stuck, Unreadable) as error:
-        raise PurgeError("a purge that was started before: {0}".format(error)) from None
+        raise PurgeError(f"a purge that was started before: {error}") from None
     return True
 
 

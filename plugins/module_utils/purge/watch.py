@@ -23,7 +23,7 @@ def watch(
     read_progress: t.Callable[[], Progress],
     timeout_s: float,
     stuck_s: float,
-    tick: t.Callable[[t.Optional[float]], None],
+    tick: t.Callable[[float | None], None],
     clock: t.Callable[[], float] = time.monotonic,
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> Progress:
@@ -61,17 +61,17 @@ def _check(
 ) -> None:
     """Raise Stuck when one of the limits is passed. Without a share only an unreadable answer stands still."""
     share = last[1] if last else None
-    where = "at {0:.1%}".format(share) if share is not None else "without a word on its progress"
+    where = f"at {share:.1%}" if share is not None else "without a word on its progress"
     more = "; its last answer: " + problem if problem else ""
     advice = "; it may go on in the drive: power-cycle the drive, wait for it to end, and look at its health"
     if elapsed > timeout_s:
-        raise Stuck("purge stuck: not done after {0:g} s, {1}{2}{3} (purge_timeout_s)".format(timeout_s, where, more, advice))
+        raise Stuck(f"purge stuck: not done after {timeout_s:g} s, {where}{more}{advice} (purge_timeout_s)")
     if still > stuck_s and (share is not None or problem):
-        raise Stuck("purge stuck: no progress for {0:g} s, {1}{2}{3} (purge_stuck_s)".format(stuck_s, where, more, advice))
+        raise Stuck(f"purge stuck: no progress for {stuck_s:g} s, {where}{more}{advice} (purge_stuck_s)")
 
 
 def _pause(
-    elapsed: float, tick: t.Callable[[t.Optional[float]], None], share: float | None, sleep: t.Callable[[float], None]
+    elapsed: float, tick: t.Callable[[float | None], None], share: float | None, sleep: t.Callable[[float], None]
 ) -> None:
     rest = min(LONGEST_POLL_S, max(SHORTEST_POLL_S, elapsed * POLL_SHARE))
     while rest > 0:

@@ -58,6 +58,6 @@ def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[t.M
         for record in finished if is_of_model(criterion, model) else ():
             value = figure(criterion, record) if record["outcome"] in _MEASURED and is_for(criterion, record["test"]) else None
             if value is not None and not is_met(criterion, value):
-                limits = ["{0} {1}".format(word, criterion[word]) for word in ("min", "max") if criterion.get(word) is not None]
+                limits = [f"{word} {criterion[word]}" for word in ("min", "max") if criterion.get(word) is not None]
                 found.append("{0}: {1} is {2:.6g} ({3})".format(record["test"], criterion["metric"], value, ", ".join(limits)))
     return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, Mapping
+from typing import Any, Mapping
 
 DESTRUCTIVE = "destructive"
 # Of a drive's entry in plan.json: who it is, what of its identity may never be another, and what is done to it.
@@ -24,7 +24,7 @@ def digest(plan: Mapping[str, Any], mode: str) -> str:
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode("utf-8")).hexdigest()
 
 
-def made(plan: Mapping[str, Any], mode: str = DESTRUCTIVE) -> Dict[str, str]:
+def made(plan: Mapping[str, Any], mode: str = DESTRUCTIVE) -> dict[str, str]:
     """The decision for a plan, as it stands in plan.json: {mode, digest}."""
     return {"mode": mode, "digest": digest(plan, mode)}
 
@@ -35,7 +35,7 @@ def problem(plan: Mapping[str, Any]) -> str:
     if not isinstance(known, Mapping):
         return "it carries no decision of preflight"
     if known.get("mode") != DESTRUCTIVE:
-        return "preflight decided for ssd_mode=%s" % known.get("mode")
+        return "preflight decided for ssd_mode={}".format(known.get("mode"))
     if known.get("digest") != digest(plan, DESTRUCTIVE):
         return "its drives or tests are not those that preflight decided on"
     return ""

@@ -14,7 +14,17 @@ import tempfile
 import threading
 import typing as t
 
-from ..core.files import SCHEMA_VERSION, Damaged, append_line, make_folders, name_file, now, own_slug, read_json, write_atomic
+from ..core.files import (
+    SCHEMA_VERSION,
+    Damaged,
+    append_line,
+    make_folders,
+    name_file,
+    now,
+    own_slug,
+    read_json,
+    write_atomic,
+)
 from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -33,7 +43,7 @@ class RunDir:
     def __init__(self, state_dir: str, run_id: str) -> None:
         if not RUN_ID_PATTERN.fullmatch(run_id):
             raise ValueError(
-                "run id {0!r}: use up to 100 of A-Z a-z 0-9 . _ - and start with a letter or a digit".format(run_id)
+                f"run id {run_id!r}: use up to 100 of A-Z a-z 0-9 . _ - and start with a letter or a digit"
             )
         self.state_dir = state_dir
         self.run_id = run_id

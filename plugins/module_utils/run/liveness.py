@@ -16,7 +16,7 @@ from .folder import FINAL_STATES, LIVE_STATES, RunDir, queued
 
 def pid_start(host: Host, pid: int) -> str | None:
     """When a process started, in clock ticks since boot (proc(5), stat, field 22); None when there is no such process."""
-    stat = host.get("/proc/{0}/stat".format(pid))
+    stat = host.get(f"/proc/{pid}/stat")
     if stat is None:
         return None
     # The second field, the command's name, may hold blanks and brackets: count from its end.

@@ -68,11 +68,11 @@ def problem(data: t.Any, fields: Fields, where: str = "") -> str:
         return "{0} is no mapping".format(where or "it")
     for field, wanted in fields.items():
         key = field.rstrip("?")
-        name = "{0}.{1}".format(where, key) if where else key
+        name = f"{where}.{key}" if where else key
         if key not in data and field != key:
             continue
         if key not in data:
-            return "{0} is missing".format(name)
+            return f"{name} is missing"
         found = _value_problem(data[key], wanted, name)
         if found:
             return found
@@ -84,14 +84,14 @@ def _value_problem(value: t.Any, wanted: t.Any, name: str) -> str:
         return problem(value, wanted, name)
     if isinstance(wanted, list):
         if not isinstance(value, list):
-            return "{0} is no list".format(name)
-        each = (problem(item, wanted[0], "{0}[{1}]".format(name, index)) for index, item in enumerate(value))
+            return f"{name} is no list"
+        each = (problem(item, wanted[0], f"{name}[{index}]") for index, item in enumerate(value))
         return next((text for text in each if text), "")
     if isinstance(wanted, set):
-        return "" if isinstance(value, (str, _NO_VALUE)) and value in wanted else "{0} is {1!r}".format(name, value)
+        return "" if isinstance(value, (str, _NO_VALUE)) and value in wanted else f"{name} is {value!r}"
     # True is an int for Python, not for us.
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        return "{0} is {1}".format(name, type(value).__name__)
+        return f"{name} is {type(value).__name__}"
     return ""
 
 

@@ -31,9 +31,9 @@ class Run(t.NamedTuple):
     run_id: str
     state: str
     status: Record
-    journal: t.List[Record]
+    journal: list[Record]
     plan: Record
-    damage: t.List[str] = []
+    damage: list[str] = []
 
     @property
     def live(self) -> bool:
@@ -52,7 +52,7 @@ def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of
 
 def definitions(plan: Record) -> Record:
     """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do count too."""
-    tests: t.Dict[str, t.List[Record]] = {}
+    tests: dict[str, list[Record]] = {}
     for drive in plan.get("drives", []):
         for test in drive["tests"]:
             tests.setdefault(test["name"], []).append(test)
@@ -106,7 +106,7 @@ def read(host: Host, run_dir: RunDir) -> Run:
     state, status = run_state(host, run_dir)
     journal, lines = scan_journal(run_dir.journal)
     plan, damage = _plan(run_dir)
-    torn = ["{0}: {1} line(s) of it are no records, the first is line {2}".format(run_dir.journal, len(lines), lines[0])] if lines else []
+    torn = [f"{run_dir.journal}: {len(lines)} line(s) of it are no records, the first is line {lines[0]}"] if lines else []
     damage = [text for text in (run_dir.status_damage(), damage) if text] + torn
     return Run(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
 
@@ -171,7 +171,7 @@ def host_snapshot(run: Run) -> Record | None:
 
 def _latest_attempts(history: t.Iterable[Record]) -> list[list[Record]]:
     """For each test, the journal records of its newest attempt."""
-    tests: t.Dict[str, t.List[Record]] = {}
+    tests: dict[str, list[Record]] = {}
     for record in history:
         if record["event"] == "test_started":
             tests[record["test"]] = [record]

@@ -43,8 +43,8 @@ class Security(t.NamedTuple):
     frozen: bool
     expired: bool
     enhanced: bool
-    erase_min: t.Optional[int]
-    enhanced_erase_min: t.Optional[int]
+    erase_min: int | None
+    enhanced_erase_min: int | None
 
 
 class Identify(t.NamedTuple):
@@ -53,7 +53,7 @@ class Identify(t.NamedTuple):
     serial: str
     model: str
     firmware: str
-    sanitize: t.Tuple[str, ...]
+    sanitize: tuple[str, ...]
     security: Security
 
 
@@ -65,15 +65,15 @@ def read(host: Host, path: str, serial: str | None) -> Identify:
     try:
         found = identify(result.stdout)
     except ValueError as error:
-        raise ValueError("hdparm --Istdout {0}: {1}{2}".format(path, error, _said(result))) from None
+        raise ValueError(f"hdparm --Istdout {path}: {error}{_said(result)}") from None
     if serial and found.serial != serial.strip():
-        raise ValueError("hdparm --Istdout {0} shows the serial {1!r}, not {2!r}: it is another drive".format(path, found.serial, serial))
+        raise ValueError(f"hdparm --Istdout {path} shows the serial {found.serial!r}, not {serial!r}: it is another drive")
     return found
 
 
 def _said(result: Result) -> str:
     said = result.stderr.strip().splitlines()
-    return "; it said: {0:.120}".format(said[0]) if said else ""
+    return f"; it said: {said[0]:.120}" if said else ""
 
 
 def identify(text: str) -> Identify:
@@ -92,7 +92,7 @@ def _words(text: str) -> list[int]:
     lines = [line.strip() for line in text.lower().splitlines()]
     words = [int(word, 16) for line in lines if _LINE.fullmatch(line) for word in line.split()]
     if len(words) != WORDS:
-        raise ValueError("{0} of the {1} words of IDENTIFY DEVICE".format(len(words), WORDS))
+        raise ValueError(f"{len(words)} of the {WORDS} words of IDENTIFY DEVICE")
     if words[255] >> 8 == _INTEGRITY and words[255] & 0xFF != _INTEGRITY and _checksum(words) == 0:
         words = [word >> 8 | (word & 0xFF) << 8 for word in words]  # hdparm before 9.56 may swap bytes; only a checksum proves that it did
     if not _is_ata_drive(words):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from ..core.files import make_folders
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
@@ -37,28 +37,28 @@ class Card(NamedTuple):
     control: str
     state: str
     serial: str
-    block: Optional[str]
-    pci_address: Optional[str]
-    model: Optional[str]
-    firmware: Optional[str]
-    size_bytes: Optional[int]
-    sector_bytes: Optional[int]
-    advertised_bytes: Optional[int]
-    link_lanes: Optional[int]
-    link_speed_gts: Optional[float]
-    temperature_c: Optional[float]
-    reserve: Optional[str]
-    reserves_pct: Optional[float]
-    reserves_warn_pct: Optional[float]
-    writes_left_pct: Optional[float]
-    power_loss: Optional[str]
-    bus_errors: Optional[str]
-    trouble: Optional[str]
+    block: str | None
+    pci_address: str | None
+    model: str | None
+    firmware: str | None
+    size_bytes: int | None
+    sector_bytes: int | None
+    advertised_bytes: int | None
+    link_lanes: int | None
+    link_speed_gts: float | None
+    temperature_c: float | None
+    reserve: str | None
+    reserves_pct: float | None
+    reserves_warn_pct: float | None
+    writes_left_pct: float | None
+    power_loss: str | None
+    bus_errors: str | None
+    trouble: str | None
     # The highest that it had since the driver was loaded.
-    highest_c: Optional[float] = None
+    highest_c: float | None = None
 
     @property
-    def size_pct(self) -> Optional[int]:
+    def size_pct(self) -> int | None:
         """The capacity in per cent of what is advertised, which under-formatting lowers."""
         if not self.size_bytes or not self.advertised_bytes:
             return None
@@ -68,13 +68,13 @@ class Card(NamedTuple):
 class _Section(NamedTuple):
     name: str
     title: str
-    lines: List[str]
+    lines: list[str]
 
 
-def parse_status(text: str) -> List[Card]:
+def parse_status(text: str) -> list[Card]:
     """The cards that `fio-status -a` shows. An entry without a control device or a serial number is left out: it can't be named."""
-    cards: List[Card] = []
-    adapter: Optional[_Section] = None
+    cards: list[Card] = []
+    adapter: _Section | None = None
     sections = _sections(text)
     for section in sections:
         if section.name == "Adapter:":
@@ -86,8 +86,8 @@ def parse_status(text: str) -> List[Card]:
     return cards
 
 
-def _sections(text: str) -> List[_Section]:
-    sections: List[_Section] = []
+def _sections(text: str) -> list[_Section]:
+    sections: list[_Section] = []
     for line in text.splitlines():
         match = _HEADING.match(line)
         if match:
@@ -97,7 +97,7 @@ def _sections(text: str) -> List[_Section]:
     return sections
 
 
-def _card(section: _Section, adapter: Optional[_Section], blocks: List[_Section]) -> Optional[Card]:
+def _card(section: _Section, adapter: _Section | None, blocks: list[_Section]) -> Card | None:
     # "Located in slot …" carries the serial number of the card that holds the module, which two modules may share.
     serials = [_search(r"\bSN:\s*(\w+(?:-\w+)*)", line) for line in section.lines if not line.startswith("Located")]
     serial = next((found for found in serials if found), None)
@@ -134,13 +134,13 @@ def _card(section: _Section, adapter: Optional[_Section], blocks: List[_Section]
     )
 
 
-def _model(section: _Section, adapter: Optional[_Section]) -> str:
+def _model(section: _Section, adapter: _Section | None) -> str:
     """The module's name; its card's where the line has a serial number alone (VSL 3.1)."""
     own = section.lines[0].split(",")[0]
     return adapter.lines[0].split(",")[0] if own.startswith("SN:") and adapter and adapter.lines else own
 
 
-def _state(section: _Section) -> Tuple[str, Optional[str]]:
+def _state(section: _Section) -> tuple[str, str | None]:
     warning = next((line for line in section.lines if re.search(r"ACTIVE WARNINGS|minimal (mode|state)|\bERROR\b", line, re.IGNORECASE)), None)
     word = section.title.split(" ")[0].rstrip(":").lower() if section.title else ""
     if word in (ATTACHED, DETACHED):
@@ -148,14 +148,14 @@ def _state(section: _Section) -> Tuple[str, Optional[str]]:
     return UNKNOWN, warning or section.title or "it states none"
 
 
-def _block(section: _Section) -> Optional[str]:
+def _block(section: _Section) -> str | None:
     """The block device: "Attached as 'fioa'" (3.1) or the line under "Contained VSUs:" (3.2)."""
     named = _search(r"\bas '(fio[a-z]+)'", section.title)
     listed = [found for found in (_search(r"^(fio[a-z]+):\s+ID:", line) for line in section.lines) if found]
     return named or (listed[0] if len(listed) == 1 else None)
 
 
-def _format(lines: List[str]) -> Tuple[Optional[int], Optional[int]]:
+def _format(lines: list[str]) -> tuple[int | None, int | None]:
     """(capacity, sector) in bytes: "Format: v500, 2353515625 sectors of 512 bytes"."""
     found = {match.groups() for match in (re.search(r"\b([0-9]{1,18}) sectors of ([0-9]{1,6}) bytes", line.replace(",", " ")) for line in lines) if match}
     if len(found) != 1:
@@ -164,7 +164,7 @@ def _format(lines: List[str]) -> Tuple[Optional[int], Optional[int]]:
     return sectors * sector, sector
 
 
-def _advertised(adapter: Optional[_Section]) -> Optional[int]:
+def _advertised(adapter: _Section | None) -> int | None:
     """The advertised capacity of one module: the card's, out of its name (1.205TB, 640GB, SX300-1300), shared by its modules."""
     if adapter is None or not adapter.lines:
         return None
@@ -178,28 +178,28 @@ def _advertised(adapter: Optional[_Section]) -> Optional[int]:
     return round(size / modules) or None
 
 
-def _search(pattern: str, text: str) -> Optional[str]:
+def _search(pattern: str, text: str) -> str | None:
     match = re.search(pattern, text)
     return match.group(1).strip() if match else None
 
 
-def _first(pattern: str, lines: List[str]) -> Optional[str]:
+def _first(pattern: str, lines: list[str]) -> str | None:
     return next((found for found in (_search(pattern, line) for line in lines) if found), None)
 
 
-def _figure(pattern: str, lines: List[str]) -> Optional[float]:
+def _figure(pattern: str, lines: list[str]) -> float | None:
     found = _first(pattern, lines)
     return _float(found) if found else None
 
 
-def _float(text: str) -> Optional[float]:
+def _float(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def cards(host: Host) -> List[Card]:
+def cards(host: Host) -> list[Card]:
     """The cards of the host now. Raises IomemoryError."""
     result = host.run(["fio-status", "-a"], timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:
@@ -209,13 +209,13 @@ def cards(host: Host) -> List[Card]:
     return parse_status(result.stdout)
 
 
-def find(listed: List[Card], serial: str) -> Card:
+def find(listed: list[Card], serial: str) -> Card:
     """The one card with this serial number, compared as a whole. Raises IomemoryError."""
     same = [card for card in listed if serial.strip() and card.serial == serial.strip()]
     if len(same) == 1:
         return same[0]
-    known = ", ".join("%s (%s)" % (card.serial, card.control) for card in listed) or "no card"
-    raise IomemoryError("fio-status shows %s cards with the serial %s; it shows %s" % (len(same) or "no", serial.strip() or "(empty)", known))
+    known = ", ".join(f"{card.serial} ({card.control})" for card in listed) or "no card"
+    raise IomemoryError("fio-status shows {} cards with the serial {}; it shows {}".format(len(same) or "no", serial.strip() or "(empty)", known))
 
 
 def said(result: Result) -> str:
@@ -224,26 +224,26 @@ def said(result: Result) -> str:
     return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-4:]) or "nothing")
 
 
-def attach_arguments(control: str) -> List[str]:
+def attach_arguments(control: str) -> list[str]:
     """Makes the block device appear."""
     return ["fio-attach", control]
 
 
-def detach_arguments(control: str) -> List[str]:
+def detach_arguments(control: str) -> list[str]:
     """Takes the block device away; the tool refuses while it is in use. Never forced."""
     return ["fio-detach", control]
 
 
-def format_arguments(control: str, sector_bytes: int, size_pct: int) -> List[str]:
+def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str]:
     """Erases. -b and -s as in the guide; -y answers its question. Raises IomemoryError."""
     if sector_bytes not in SECTOR_BYTES:
-        raise IomemoryError("sector_bytes %s is refused: the guide formats to 512 (blocks below 4 KiB) or 4096" % sector_bytes)
+        raise IomemoryError(f"sector_bytes {sector_bytes} is refused: the guide formats to 512 (blocks below 4 KiB) or 4096")
     if not isinstance(size_pct, int) or not 1 <= size_pct <= 100:
-        raise IomemoryError("size_pct %s is refused: 1 to 100 per cent of the advertised capacity, such as 90 or 80" % size_pct)
+        raise IomemoryError(f"size_pct {size_pct} is refused: 1 to 100 per cent of the advertised capacity, such as 90 or 80")
     return ["fio-format", "-y", "-b", str(sector_bytes), "-s", "%d%%" % size_pct, control]
 
 
-def beacon_arguments(control: str, lit: bool) -> List[str]:
+def beacon_arguments(control: str, lit: bool) -> list[str]:
     """The LEDs that tell which card it is."""
     return ["fio-beacon", "-1" if lit else "-0", control]
 
@@ -255,7 +255,7 @@ def bugreport(host: Host) -> str:
     if result.rc != 0 or not found:
         raise IomemoryError(said(result))
     if not host.exists(found[-1]):
-        raise IomemoryError("fio-bugreport says that its report is %s, which is not there" % found[-1])
+        raise IomemoryError(f"fio-bugreport says that its report is {found[-1]}, which is not there")
     return found[-1]
 
 
@@ -269,6 +269,6 @@ def kept_bugreport(host: Host, state_dir: str) -> str:
     return os.path.basename(path)
 
 
-def facts(card: Card) -> Dict[str, Any]:
+def facts(card: Card) -> dict[str, Any]:
     """A card as the module returns it."""
     return dict(card._asdict(), size_pct=card.size_pct)

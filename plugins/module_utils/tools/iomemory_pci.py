@@ -8,7 +8,7 @@ A finding is {check, drive | null, level, message, remedy}, as in the preflight 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Sequence
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from .iomemory import TIMEOUT_S, Card, IomemoryError, said
@@ -29,19 +29,19 @@ class Node(NamedTuple):
 
     kind: str
     address: str
-    needed: Optional[int]
-    available: Optional[int]
-    lanes: Optional[int]
-    lanes_max: Optional[int]
-    errors: List[str]
-    marked: List[str]
+    needed: int | None
+    available: int | None
+    lanes: int | None
+    lanes_max: int | None
+    errors: list[str]
+    marked: list[str]
     bandwidth_marked: bool
-    buses: Optional[Tuple[int, int]]
+    buses: tuple[int, int] | None
 
 
-def parse(text: str) -> List[Node]:
+def parse(text: str) -> list[Node]:
     """The nodes of a report, root first, in its order."""
-    nodes: List[Node] = []
+    nodes: list[Node] = []
     for raw in text.splitlines():
         marked = raw.strip().startswith("*")
         line = raw.strip().lstrip("* ").strip()
@@ -54,7 +54,7 @@ def parse(text: str) -> List[Node]:
     return nodes
 
 
-def _buses(text: str) -> Optional[Tuple[int, int]]:
+def _buses(text: str) -> tuple[int, int] | None:
     match = re.search(r"\(([0-9a-fA-F]{2})-([0-9a-fA-F]{2})\)", text)
     return (int(match.group(1), 16), int(match.group(2), 16)) if match else None
 
@@ -72,42 +72,42 @@ def _add(node: Node, line: str, marked: bool) -> Node:
     return node._replace(marked=[*node.marked, line]) if marked else node
 
 
-def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: Optional[int] = None) -> List[Finding]:
+def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[Finding]:
     """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is; `parallel`: how many are measured at a time."""
     serials = {_short(card.pci_address): card.serial for card in cards if card.pci_address}
-    found: List[Finding] = []
+    found: list[Finding] = []
     for node in nodes:
-        where = ("%s %s" % (node.kind, node.address)).strip()
+        where = (f"{node.kind} {node.address}").strip()
         drive = serials.get(_short(node.address)) if node.address else None
         rate = _bandwidth(node, where, _relief(nodes, node, parallel))
         found += [dict(finding, drive=drive) for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))]
     return found
 
 
-def card_findings(cards: Sequence[Card], lanes: Optional[int] = None) -> List[Finding]:
+def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Finding]:
     """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo; not given: than any card's)."""
     found = []
     for card in cards:
         if card.bus_errors:
-            text = "%s (%s): PCIe errors: %s" % (card.serial, card.control, card.bus_errors)
+            text = f"{card.serial} ({card.control}): PCIe errors: {card.bus_errors}"
             found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
         if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
             text = "%s (%s): the link has %d of %d lanes" % (card.serial, card.control, card.link_lanes, lanes or LEAST_LANES)
             found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
         if card.trouble:
-            found.append(_finding("iomemory_state", "blocks", "%s (%s): %s" % (card.serial, card.control, card.trouble),
+            found.append(_finding("iomemory_state", "blocks", f"{card.serial} ({card.control}): {card.trouble}",
                                   "Look at fio-status -a; firmware and driver must fit each other.", card.serial))
     return found
 
 
-def _relief(nodes: Sequence[Node], node: Node, parallel: Optional[int]) -> bool:
+def _relief(nodes: Sequence[Node], node: Node, parallel: int | None) -> bool:
     """Whether a bridge is wide enough for those of its cards that are measured at a time, though not for all."""
     low, high = node.buses or (1, 0)
     cards = sum(1 for other in nodes if other.kind not in BRIDGES and low <= int(other.address[:2], 16) <= high)
     return bool(parallel and node.needed and node.available and node.needed * parallel <= node.available * cards)
 
 
-def _bandwidth(node: Node, where: str, relief: bool) -> List[Finding]:
+def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
     if node.needed is None or node.available is None:
         return []
     if node.needed > node.available:
@@ -122,17 +122,17 @@ def _bandwidth(node: Node, where: str, relief: bool) -> List[Finding]:
     return []
 
 
-def _errors(node: Node, where: str) -> List[Finding]:
+def _errors(node: Node, where: str) -> list[Finding]:
     if not node.errors:
         return []
-    text = "%s reports PCIe errors: %s" % (where, ", ".join(node.errors))
+    text = "{} reports PCIe errors: {}".format(where, ", ".join(node.errors))
     if node.kind in BRIDGES:
         return [_finding("pcie_errors", "warning", text, "Bridges may report errors that are none: without traffic, or when asked often. Drive traffic and "
                          "look again; if they come back: " + RESEAT)]
     return [_finding("pcie_errors", "blocks", text, RESEAT_CARD)]
 
 
-def _width(node: Node, where: str) -> List[Finding]:
+def _width(node: Node, where: str) -> list[Finding]:
     if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
         return []
     level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
@@ -140,21 +140,21 @@ def _width(node: Node, where: str) -> List[Finding]:
     return [_finding("pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT)]
 
 
-def _marked(node: Node, where: str) -> List[Finding]:
-    return [_finding("pcie_other", "warning", "%s: fio-pci-check marks: %.160s" % (where, line), "See the vendor's user guide.") for line in node.marked]
+def _marked(node: Node, where: str) -> list[Finding]:
+    return [_finding("pcie_other", "warning", f"{where}: fio-pci-check marks: {line:.160}", "See the vendor's user guide.") for line in node.marked]
 
 
-def _finding(check: str, level: str, message: str, remedy: str, drive: Optional[str] = None) -> Finding:
+def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> Finding:
     return {"check": check, "drive": drive, "level": level, "message": message, "remedy": remedy}
 
 
-def _short(address: Optional[str]) -> str:
+def _short(address: str | None) -> str:
     """bb:dd.f, whether the function is written with one digit or two."""
     match = re.fullmatch(r"([0-9a-f]{2}:[0-9a-f]{2})\.0?([0-9a-f])", (address or "").lower())
-    return "%s.%s" % match.groups() if match else ""
+    return "{}.{}".format(*match.groups()) if match else ""
 
 
-def check(host: Host, cards: Sequence[Card], parallel: Optional[int] = None) -> List[Finding]:
+def check(host: Host, cards: Sequence[Card], parallel: int | None = None) -> list[Finding]:
     """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises IomemoryError."""
     result = host.run(list(COMMAND), timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:

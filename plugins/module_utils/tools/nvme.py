@@ -69,10 +69,10 @@ class Namespace(t.NamedTuple):
     dps: int
     nmic: int
     lba_format: int
-    lba_formats: t.List[LbaFormat]
+    lba_formats: list[LbaFormat]
     eui64: str
     nguid: str
-    format_left_pct: t.Optional[int]
+    format_left_pct: int | None
 
 
 def query(host: Host, words: t.Sequence[str]) -> dict[str, t.Any]:
@@ -87,7 +87,7 @@ def parse(result: Result) -> dict[str, t.Any]:
     if result.rc == COMMAND_NOT_FOUND:
         raise NvmeError("nvme-cli is not installed")
     if result.rc != 0:
-        raise NvmeError("{0} ended with {1}: {2}".format(name, result.rc, said(result)))
+        raise NvmeError(f"{name} ended with {result.rc}: {said(result)}")
     for start in (0, result.stdout.find("{")):
         try:
             data = json.loads(result.stdout[start:]) if start >= 0 else None
@@ -95,7 +95,7 @@ def parse(result: Result) -> dict[str, t.Any]:
             continue
         if isinstance(data, dict):
             return data
-    raise NvmeError("{0} gave no JSON: {1}".format(name, said(result)))
+    raise NvmeError(f"{name} gave no JSON: {said(result)}")
 
 
 def said(result: Result) -> str:
@@ -109,21 +109,21 @@ def number(data: t.Mapping[str, t.Any], key: str, most: int) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,40}|0x[0-9a-fA-F]{1,32}", value):
         value = int(value, 0) if value.startswith("0x") else int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise NvmeError("nvme-cli gives {0!r} for {1}".format(data.get(key), key))
+        raise NvmeError(f"nvme-cli gives {data.get(key)!r} for {key}")
     return value
 
 
 def _text(data: t.Mapping[str, t.Any], key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str):
-        raise NvmeError("nvme-cli gives {0!r} for {1}".format(value, key))
+        raise NvmeError(f"nvme-cli gives {value!r} for {key}")
     return value.strip()
 
 
 def _listed(data: t.Mapping[str, t.Any], key: str) -> list[t.Mapping[str, t.Any]]:
     value = data.get(key)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise NvmeError("nvme-cli gives no list {0}".format(key))
+        raise NvmeError(f"nvme-cli gives no list {key}")
     return value
 
 
@@ -141,7 +141,7 @@ def controller(host: Host, node: str) -> Controller:
 
 def namespace(host: Host, node: str, namespace_id: int) -> Namespace:
     """Identify Namespace, asked of a controller. Raises NvmeError."""
-    return parse_namespace(query(host, ["id-ns", node, "--namespace-id={0}".format(namespace_id)]))
+    return parse_namespace(query(host, ["id-ns", node, f"--namespace-id={namespace_id}"]))
 
 
 def parse_namespace(data: t.Mapping[str, t.Any]) -> Namespace:
@@ -151,7 +151,7 @@ def parse_namespace(data: t.Mapping[str, t.Any]) -> Namespace:
     # Bits 6:5 extend the index where there are more than 16 formats (NVM Command Set Specification, FLBAS).
     index = flbas & 0xF | ((flbas >> 5 & 0x3) << 4 if len(formats) > 16 else 0)
     if index >= len(formats):
-        raise NvmeError("LBA format {0} is in use, but there are {1}".format(index, len(formats)))
+        raise NvmeError(f"LBA format {index} is in use, but there are {len(formats)}")
     return Namespace(
         size_bytes=number(data, "nsze", (1 << 64) - 1) * formats[index].data_bytes,
         flbas=flbas,
@@ -175,13 +175,13 @@ def hexadecimal(text: str | None) -> str:
     """The hexadecimal digits of a name, however it is written; "" for none or only zeros. Raises NvmeError."""
     digits = re.sub(r"[ :-]", "", (text or "").lower())
     if not re.fullmatch(r"[0-9a-f]*", digits):
-        raise NvmeError("{0!r} is not a hexadecimal name".format(text))
+        raise NvmeError(f"{text!r} is not a hexadecimal name")
     return digits if digits.strip("0") else ""
 
 
 def descriptors(host: Host, node: str, namespace_id: int) -> set[str]:
     """The hexadecimal names in a namespace's identification descriptors (EUI64, NGUID, UUID). Raises NvmeError."""
-    return set(_names(query(host, ["ns-descs", node, "--namespace-id={0}".format(namespace_id)])))
+    return set(_names(query(host, ["ns-descs", node, f"--namespace-id={namespace_id}"])))
 
 
 def _names(data: t.Any) -> t.Iterator[str]:
@@ -221,7 +221,7 @@ def parse_sanitize_log(data: t.Mapping[str, t.Any]) -> Progress:
     texts = [text for text in logs[0]["sstat"].values() if isinstance(text, str)]
     matches = [match for match in map(_STATUS.match, texts) if match]
     if len(matches) != 1 or int(matches[0].group(1)) not in _STATES:
-        raise NvmeError("sanitize-log says {0!r}".format(texts))
+        raise NvmeError(f"sanitize-log says {texts!r}")
     share = number(logs[0], "sprog", _WORD)
     state = _STATES[int(matches[0].group(1))]
     # FFFFh: nothing is in progress (Base Specification, SPROG).

@@ -22,7 +22,7 @@ def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, 
     """
     block = "/sys/block/" + name
     namespace_id = nvme.number({"nsid": host.get(block + "/nsid")}, "nsid", 0xFFFFFFFE)
-    names = {key: nvme.hexadecimal(host.get("{0}/{1}".format(block, file))) for key, file in (("eui64", "eui"), ("nguid", "nguid"), ("uuid", "uuid"))}
+    names = {key: nvme.hexadecimal(host.get(f"{block}/{file}")) for key, file in (("eui64", "eui"), ("nguid", "nguid"), ("uuid", "uuid"))}
     node, drive, namespace = _controller(host, identity, nvme.controllers(host, name), namespace_id, names)
     everyone = nvme.siblings(host, node)
     ids = {number for each in everyone for number in nvme.namespace_ids(host, each, drive.manages_namespaces)}

@@ -8,8 +8,6 @@ SPC-4, 6.29 (the list of security protocols).
 """
 from __future__ import annotations
 
-from typing import List
-
 TCG_PROTOCOL = 0x01
 _HEADER_BYTES = 48
 _LOCKING_FEATURE = 0x0002
@@ -18,7 +16,7 @@ _LOCKED, _MBR_ENABLED, _MBR_DONE = 0x04, 0x10, 0x20
 LIST_BYTES, DISCOVERY_BYTES = 512, 2048
 
 
-def protocols(data: bytes) -> List[int]:
+def protocols(data: bytes) -> list[int]:
     """The security protocols of a drive. Raises ValueError for anything but their list."""
     if len(data) < 8:
         raise ValueError("a list of security protocols has 8 bytes at least, not %d" % len(data))
@@ -28,14 +26,14 @@ def protocols(data: bytes) -> List[int]:
     return list(data[8:8 + count])
 
 
-def locked(data: bytes) -> List[str]:
+def locked(data: bytes) -> list[str]:
     """What a drive's Level 0 discovery has against it; empty: it neither locks nor hides data. Raises ValueError for anything else."""
     if len(data) < _HEADER_BYTES:
         raise ValueError("a Level 0 discovery has %d bytes at least, not %d" % (_HEADER_BYTES, len(data)))
     end = 4 + int.from_bytes(data[:4], "big")
     if end < _HEADER_BYTES or end > len(data):
         raise ValueError("a Level 0 discovery of %d bytes, of which %d were read" % (end, len(data)))
-    found: List[str] = []
+    found: list[str] = []
     place = _HEADER_BYTES
     while place < end:
         if place + 4 > end or place + 4 + data[place + 3] > end:
@@ -49,7 +47,7 @@ def locked(data: bytes) -> List[str]:
     return found
 
 
-def _locking(flags: int) -> List[str]:
+def _locking(flags: int) -> list[str]:
     found = ["a range of it is locked"] if flags & _LOCKED else []
     if flags & _MBR_ENABLED and not flags & _MBR_DONE:
         found.append("a shadow MBR stands in front of its data")

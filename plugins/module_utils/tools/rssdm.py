@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Mapping, NamedTuple, Optional
 
 from ..core.host import Host, Result
 
@@ -30,7 +30,7 @@ COALESCING = {
 IOPS_VALUE, LATENCY_VALUE = 0xD801F, 0xD020F
 IOPS_ABOVE_DEPTH, LATENCY_BELOW_DEPTH = 128, 32
 POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE = "power_limiting", "interrupt_coalescing", "write_cache"
-SHOWN_AS: Dict[str, str] = {
+SHOWN_AS: dict[str, str] = {
     POWER_LIMITING: r"power.*limit",
     INTERRUPT_COALESCING: r"(interrupt|intrp|int).*coal",
     WRITE_CACHE: r"write.*cache",
@@ -63,19 +63,19 @@ class Drive(NamedTuple):
     fields: Mapping[str, str]
 
     @property
-    def family(self) -> Optional[str]:
+    def family(self) -> str | None:
         """P320h or P420m; None for anything else."""
         return next((name for mark, name in _FAMILIES if mark in self.model.upper()), None)
 
     @property
-    def form_factor(self) -> Optional[str]:
+    def form_factor(self) -> str | None:
         """hhhl or 2.5-inch, from the part number; None when it says neither."""
         return next((name for mark, name in _FORM_FACTORS if mark in self.model.upper()), None)
 
 
-def parse_list(text: str) -> List[Drive]:
+def parse_list(text: str) -> list[Drive]:
     """The drives that `rssdm -L` or `rssdm -L -d` lists. A block without an id that is a number is not a drive."""
-    blocks: List[Dict[str, str]] = []
+    blocks: list[dict[str, str]] = []
     for line in text.splitlines():
         match = _LINE.match(line)
         if not match:
@@ -90,7 +90,7 @@ def parse_list(text: str) -> List[Drive]:
     return [_drive(fields) for fields in blocks if re.fullmatch(r"[0-9]{1,6}", fields.get("drive id", ""))]
 
 
-def _drive(fields: Dict[str, str]) -> Drive:
+def _drive(fields: dict[str, str]) -> Drive:
     pci = next((value for name, value in fields.items() if name.startswith("pci path")), "")
     return Drive(
         drive_id=fields["drive id"],
@@ -104,9 +104,9 @@ def _drive(fields: Dict[str, str]) -> Drive:
     )
 
 
-def parse_settings(drive: Drive) -> Dict[str, Value]:
+def parse_settings(drive: Drive) -> dict[str, Value]:
     """What a drive of `rssdm -L -d` is set to: True, False, a number, or None where it does not say or contradicts itself."""
-    found: Dict[str, Value] = {}
+    found: dict[str, Value] = {}
     for setting, pattern in SHOWN_AS.items():
         texts = [value for name, value in drive.fields.items() if re.search(pattern, name)]
         values = {_number(text) if setting == INTERRUPT_COALESCING else _switch(text) for text in texts}
@@ -114,17 +114,17 @@ def parse_settings(drive: Drive) -> Dict[str, Value]:
     return found
 
 
-def _switch(text: str) -> Optional[bool]:
+def _switch(text: str) -> bool | None:
     words = text.lower().split()
     return _ON_OFF.get(words[0].strip(".,;()")) if words else None
 
 
-def _number(text: str) -> Optional[int]:
+def _number(text: str) -> int | None:
     match = re.match(r"(0[xX][0-9a-fA-F]{1,8})\b", text) or re.match(r"([0-9]{1,10})\s*$", text)
     return int(match.group(1), 0 if match.group(1)[:2].lower() == "0x" else 10) if match else None
 
 
-def parse_status(result: Result) -> Optional[str]:
+def parse_status(result: Result) -> str | None:
     """Why a command of rssdm did not succeed; None if it did. Its exit code and its CMD_STATUS line must both say so."""
     text = result.stdout
     said = re.search(r"^\s*CMD_STATUS\s*:\s*(.*?)\s*$", text, re.MULTILINE)
@@ -135,9 +135,9 @@ def parse_status(result: Result) -> Optional[str]:
     return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-6:]) or "nothing")
 
 
-def parse_smart(text: str) -> Dict[str, int]:
+def parse_smart(text: str) -> dict[str, int]:
     """What `rssdm -S` tells: {name: value}. A line with more numbers than its own and one value is left out: which of them counts, nobody tells."""
-    found: Dict[str, List[int]] = {}
+    found: dict[str, list[int]] = {}
     for line in text.splitlines():
         parts = re.split(r"([0-9]{1,18})", line)
         if len(parts) in (3, 5) and not re.search(r"[0-9A-Za-z]", parts[-1] + (parts[0] if len(parts) == 5 else "")):
@@ -152,36 +152,36 @@ def coalescing_value(text: object) -> int:
     except ValueError:
         value = -1
     if value not in COALESCING:
-        choice = "; ".join("0x%X (%s)" % item for item in COALESCING.items())
-        raise RssdmError("interrupt coalescing %s is refused: Micron TN-FD-15 allows three values and says that any other may give unexpected results. "
-                         "Use %s" % (text, choice))
+        choice = "; ".join("0x{:X} ({})".format(*item) for item in COALESCING.items())
+        raise RssdmError(f"interrupt coalescing {text} is refused: Micron TN-FD-15 allows three values and says that any other may give unexpected results. "
+                         f"Use {choice}")
     return value
 
 
-def coalescing_for_depth(queue_depth: int) -> Optional[int]:
+def coalescing_for_depth(queue_depth: int) -> int | None:
     """The value for a workload's whole queue depth (threads x depth); None where the drive's default is left alone."""
     if queue_depth > IOPS_ABOVE_DEPTH:
         return IOPS_VALUE
     return LATENCY_VALUE if queue_depth < LATENCY_BELOW_DEPTH else None
 
 
-def refusal(drive: Drive, setting: str) -> Optional[str]:
+def refusal(drive: Drive, setting: str) -> str | None:
     """Why this drive's setting can't be changed; None if it can. Source: TN-FD-15, "Power Limiting" and "Write Cache Setting"."""
     if drive.family is None:
         return "%s is neither a P320h nor a P420m" % (drive.model or "its model (not stated)")
     if setting == POWER_LIMITING and drive.form_factor == "2.5-inch":
         return "power limiting of the 2.5-inch drive is disabled and cannot be changed (TN-FD-15)"
     if setting == POWER_LIMITING and drive.form_factor is None:
-        return "power limiting exists on the HHHL drive only (TN-FD-15), and the part number in %r does not say which this is" % drive.model
+        return f"power limiting exists on the HHHL drive only (TN-FD-15), and the part number in {drive.model!r} does not say which this is"
     if setting == WRITE_CACHE and drive.family == "P420m":
         return "the P420m's write cache is enabled, backed by power holdup, and cannot be changed (TN-FD-15); only the P320h's can"
     return None
 
 
-def set_arguments(setting: str, value: object, drive_id: str, write_cache_flag: str = "") -> List[str]:
+def set_arguments(setting: str, value: object, drive_id: str, write_cache_flag: str = "") -> list[str]:
     """The argument list that sets one setting. `write_cache_flag`: the note names that setting but prints no option for it."""
     if setting == INTERRUPT_COALESCING:
-        option = ["-i", "0x%X" % coalescing_value(value)]
+        option = ["-i", f"0x{coalescing_value(value):X}"]
     elif setting == POWER_LIMITING:
         option = ["-p", "1" if value else "0"]
     else:
@@ -189,22 +189,22 @@ def set_arguments(setting: str, value: object, drive_id: str, write_cache_flag: 
     return [TOOL, "-M", *option, "-n", drive_id]
 
 
-def erase_arguments(drive_id: str) -> List[str]:
+def erase_arguments(drive_id: str) -> list[str]:
     """Secure erase (figure 9); ffff is the password. It asks Y/N on its standard input."""
     return [TOOL, "-X", "-p", "ffff", "-n", drive_id]
 
 
-def drives(host: Host, details: bool = False) -> List[Drive]:
+def drives(host: Host, details: bool = False) -> list[Drive]:
     """The drives that rssdm lists now. Raises RssdmError."""
     return parse_list(_ask(host, [TOOL, "-L", *(["-d"] if details else [])]))
 
 
-def smart(host: Host, drive_id: str) -> Dict[str, int]:
+def smart(host: Host, drive_id: str) -> dict[str, int]:
     """The SMART values of a drive, as far as parse_smart understands them. Raises RssdmError."""
     return parse_smart(_ask(host, [TOOL, "-S", "-n", drive_id]))
 
 
-def _ask(host: Host, argv: List[str]) -> str:
+def _ask(host: Host, argv: list[str]) -> str:
     """What a command that changes nothing prints."""
     result = host.run(argv, timeout_s=TIMEOUT_S)
     for _again in range(TRIES - 1):
@@ -213,23 +213,23 @@ def _ask(host: Host, argv: List[str]) -> str:
         time.sleep(BUSY_S)
         result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc == 127:
-        raise RssdmError("%s is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)" % TOOL)
+        raise RssdmError(f"{TOOL} is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)")
     problem = parse_status(result)
     if problem:
         raise RssdmError(problem)
     return result.stdout
 
 
-def find(listed: List[Drive], serial: str) -> Drive:
+def find(listed: list[Drive], serial: str) -> Drive:
     """The one drive with this serial number, compared as a whole; its place in the list means nothing. Raises RssdmError."""
     same = [drive for drive in listed if serial.strip() and drive.serial == serial.strip()]
     if len(same) == 1:
         return same[0]
-    known = ", ".join("%s (id %s)" % (drive.serial or "no serial", drive.drive_id) for drive in listed) or "no drive"
-    raise RssdmError("rssdm -L lists %s drives with the serial %s; it lists %s" % (len(same) or "no", serial.strip() or "(empty)", known))
+    known = ", ".join("{} (id {})".format(drive.serial or "no serial", drive.drive_id) for drive in listed) or "no drive"
+    raise RssdmError("rssdm -L lists {} drives with the serial {}; it lists {}".format(len(same) or "no", serial.strip() or "(empty)", known))
 
 
-def read(host: Host, serial: str) -> Tuple[Drive, Dict[str, Value]]:
+def read(host: Host, serial: str) -> tuple[Drive, dict[str, Value]]:
     """A drive and what it is set to, by `rssdm -L -d`. Raises RssdmError."""
     drive = find(drives(host, details=True), serial)
     return drive, parse_settings(drive)

@@ -51,7 +51,7 @@ class Sense(t.NamedTuple):
     key: int
     asc: int
     ascq: int
-    share: t.Optional[float]
+    share: float | None
 
 
 class LbaStatus(t.NamedTuple):
@@ -77,7 +77,7 @@ def explain(result: Result) -> str:
     said = (result.stderr.strip() or result.stdout.strip()).splitlines()
     meaning = EXIT.get(result.rc, "")
     return "{0} ended with {1}{2}{3}".format(
-        " ".join(result.argv), result.rc, ": " + meaning if meaning else "", " ({0:.120})".format(said[-1].strip()) if said else ""
+        " ".join(result.argv), result.rc, ": " + meaning if meaning else "", f" ({said[-1].strip():.120})" if said else ""
     )
 
 
@@ -89,7 +89,7 @@ def hex_bytes(text: str) -> bytes:
         if match is None:
             continue
         if int(match.group(1), 16) != len(data) or len(data) % 16:
-            raise ValueError("the hex dump has a gap at byte {0}".format(len(data)))
+            raise ValueError(f"the hex dump has a gap at byte {len(data)}")
         data += bytes.fromhex(match.group(2).replace(" ", ""))
     if not data:
         raise ValueError("no hex dump")
@@ -99,15 +99,15 @@ def hex_bytes(text: str) -> bytes:
 def has_command(data: bytes, opcode: int, action: int | None = None) -> bool:
     """REPORT SUPPORTED OPERATION CODES for one command (SPC-4, 6.35.3): as its standard says? Raises ValueError for another answer."""
     if len(data) < 4 or len(data) < 4 + int.from_bytes(data[2:4], "big"):
-        raise ValueError("a short answer of {0} bytes".format(len(data)))
+        raise ValueError(f"a short answer of {len(data)} bytes")
     support = data[1] & 7
     if support in (1, 5):  # 5: in a way of the vendor's own, which nobody can rely on
         return False
     usage = data[4:]
     if support != 3 or len(usage) < 6 or usage[0] != opcode:
-        raise ValueError("no answer on command {0:#04x}".format(opcode))
+        raise ValueError(f"no answer on command {opcode:#04x}")
     if action is not None and usage[1] & 0x1F not in (action, 0x1F):
-        raise ValueError("an answer on service action {0:#x}, not {1:#x}".format(usage[1] & 0x1F, action))
+        raise ValueError(f"an answer on service action {usage[1] & 0x1F:#x}, not {action:#x}")
     return True
 
 
@@ -115,7 +115,7 @@ def lba_status(data: bytes) -> list[LbaStatus]:
     """GET LBA STATUS (SBC-3, 5.5.2; SBC-4 adds status 3 and 4). Raises ValueError for no answer of its form."""
     end = 4 + int.from_bytes(data[:4], "big")
     if len(data) < 8 or end < 8:
-        raise ValueError("a short answer of {0} bytes".format(len(data)))
+        raise ValueError(f"a short answer of {len(data)} bytes")
     # A drive may have more to tell than there was room for.
     descriptors = [data[start:start + 16] for start in range(8, min(end, len(data)) - 15, 16)]
     return [LbaStatus(int.from_bytes(one[:8], "big"), int.from_bytes(one[8:12], "big"), one[12] & 0xF not in (1, 2)) for one in descriptors]
@@ -162,10 +162,10 @@ def progress(host: Host, path: str) -> Progress:
     try:
         found = sense(hex_bytes(result.stdout))
     except ValueError as error:
-        raise Unreadable("sg_requests --hex {0}: {1}".format(path, error)) from None
+        raise Unreadable(f"sg_requests --hex {path}: {error}") from None
     code = (found.asc, found.ascq)
     if found.asc == _ASC_FORMAT:
-        return Progress(FAILED, None, _BROKEN.get(found.ascq, "additional sense 31h/{0:02X}h".format(found.ascq)))
+        return Progress(FAILED, None, _BROKEN.get(found.ascq, f"additional sense 31h/{found.ascq:02X}h"))
     if found.key in (NO_SENSE, NOT_READY) and code in _IN_PROGRESS:
         return Progress(RUNNING, found.share)
     if found.key not in (NO_SENSE, RECOVERED) or found.asc not in (0, *_REMARKS):
@@ -184,5 +184,5 @@ def reservation_keys(text: str) -> list[str]:
     length = int(match.group(1))
     data = hex_bytes(text) if length else b""
     if len(data) != length or length % 8:
-        raise ValueError("{0} of {1} bytes of reservation keys".format(len(data), length))
+        raise ValueError(f"{len(data)} of {length} bytes of reservation keys")
     return [data[start:start + 8].hex() for start in range(0, length, 8)]

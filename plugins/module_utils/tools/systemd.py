@@ -52,4 +52,4 @@ def stopped_with(host: Host, unit: str) -> list[str]:
 def change(host: Host, unit: str, wanted: str) -> str:
     """Make a unit `active` or `inactive`; an error text, empty when it worked."""
     result = host.run(["systemctl", "start" if wanted == "active" else "stop", "--", unit], timeout_s=CHANGE_TIMEOUT_S)
-    return (result.stderr.strip() or "systemctl ended with exit code {0}".format(result.rc)) if result.rc else ""
+    return (result.stderr.strip() or f"systemctl ended with exit code {result.rc}") if result.rc else ""

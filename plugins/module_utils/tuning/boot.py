@@ -79,10 +79,10 @@ def _refuse_at_work(changes: bool) -> None:
             with host_lock({"boot": "kernel arguments", "pid": os.getpid()}):
                 pass
         except Locked as error:
-            raise BootError("a run has this host, and this takes a reboot; wait for it or end it (stop.yml): {0}".format(error)) from None
+            raise BootError(f"a run has this host, and this takes a reboot; wait for it or end it (stop.yml): {error}") from None
 
 
-def _new_record(host: Host, loader: "Loader", arguments: t.Sequence[str], old: t.Mapping[str, t.Any] | None) -> Result:
+def _new_record(host: Host, loader: Loader, arguments: t.Sequence[str], old: t.Mapping[str, t.Any] | None) -> Result:
     # What the host had before the first change stays what to go back to.
     first = old["command_line"] if old else host.read(COMMAND_LINE)
     return {
@@ -141,7 +141,7 @@ def _result(changed: bool, reboot_required: bool, before: str, after: str, loade
 def _run(host: Host, *argv: str) -> str:
     result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc:
-        raise BootError("{0}: {1}".format(" ".join(argv), result.stderr.strip() or "exit code {0}".format(result.rc)))
+        raise BootError("{0}: {1}".format(" ".join(argv), result.stderr.strip() or f"exit code {result.rc}"))
     return result.stdout
 
 
@@ -149,9 +149,9 @@ class Loader(t.NamedTuple):
     """A way to change the command line. had: the words without ours, by the first command line; has: is it configured so; replaced: what it supersedes."""
 
     name: str
-    had: t.Callable[[Host, str], t.List[str]]
+    had: t.Callable[[Host, str], list[str]]
     has: t.Callable[[Host, t.Sequence[str]], bool]
-    replaced: t.Callable[[Host, t.Sequence[str]], t.List[str]]
+    replaced: t.Callable[[Host, t.Sequence[str]], list[str]]
     add: t.Callable[[Host, t.Mapping[str, t.Any]], None]
     remove: t.Callable[[Host, t.Mapping[str, t.Any]], None]
 

@@ -20,7 +20,7 @@ MANAGED_ERRNOS = (errno.EIO, errno.EPERM)
 
 def path(number: int) -> str:
     """The file that holds an interrupt's affinity."""
-    return "/proc/irq/{0}/smp_affinity_list".format(number)
+    return f"/proc/irq/{number}/smp_affinity_list"
 
 
 def number_of(affinity_path: str) -> int:
@@ -32,7 +32,7 @@ def of_function(host: Host, address: str | None) -> list[int]:
     """The interrupts of a PCI function: its MSI and MSI-X vectors, else its one line; empty where it has none."""
     if address is None:
         return []
-    base = "{0}/{1}/".format(pcie.DEVICES, address)
+    base = f"{pcie.DEVICES}/{address}/"
     vectors = sorted(int(name) for name in host.listdir(base + "msi_irqs") if name.isdigit())
     line = host.get(base + "irq") or "0"
     return vectors or [int(line)] * (line.isdigit() and line != "0")
@@ -46,7 +46,7 @@ def allowed(host: Host, number: int) -> str | None:
 
 def effective(host: Host, number: int) -> str | None:
     """The CPUs that it is delivered on now; None where the kernel does not tell, or the interrupt is not in use."""
-    return host.get("/proc/irq/{0}/effective_affinity_list".format(number))
+    return host.get(f"/proc/irq/{number}/effective_affinity_list")
 
 
 def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
@@ -56,8 +56,8 @@ def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
     except OSError as error:
         if error.errno in MANAGED_ERRNOS:
             return "managed", "the kernel places this interrupt itself; it is delivered on CPU {0}".format(effective(host, number) or "?")
-        hint = ": none of the CPUs {0} is on".format(wanted) if error.errno == errno.EINVAL else ""
-        return "failed", "{0}: {1}{2}".format(path(number), error.strerror, hint)
+        hint = f": none of the CPUs {wanted} is on" if error.errno == errno.EINVAL else ""
+        return "failed", f"{path(number)}: {error.strerror}{hint}"
     return "", ""
 
 
@@ -69,7 +69,7 @@ def check(host: Host, wanted: str) -> str:
     online = cpus.online(host)
     absent = cpus.missing(listed, online)
     if absent:
-        raise ValueError("CPU {0} is not there, or not on; this host has the CPUs {1}".format(absent, cpus.text(online)))
+        raise ValueError(f"CPU {absent} is not there, or not on; this host has the CPUs {cpus.text(online)}")
     return cpus.text(listed)
 
 
@@ -80,15 +80,15 @@ def named(host: Host, device: str | None, address: str | None, numbers: t.Sequen
     if device is not None:
         name = host.realpath(device if device.startswith("/") else "/dev/" + device)[len("/dev/"):].replace("/", "!")
         if not host.exists("/sys/block/" + name):
-            raise ValueError("there is no block device {0} (a whole one, not a partition)".format(device))
+            raise ValueError(f"there is no block device {device} (a whole one, not a partition)")
         address = pcie.address_of(host, name)
         if address is None:
-            raise ValueError("{0} hangs on no PCI function, or on several".format(device))
-    if not host.exists("{0}/{1}".format(pcie.DEVICES, address)):
-        raise ValueError("there is no PCI function {0}".format(address))
+            raise ValueError(f"{device} hangs on no PCI function, or on several")
+    if not host.exists(f"{pcie.DEVICES}/{address}"):
+        raise ValueError(f"there is no PCI function {address}")
     found = of_function(host, address)
     if not found:
-        raise ValueError("the PCI function {0} has no interrupts in use".format(address))
+        raise ValueError(f"the PCI function {address} has no interrupts in use")
     return found
 
 
@@ -104,7 +104,7 @@ def _pin_one(host: Host, number: int, wanted: str, dry: bool) -> dict[str, t.Any
     before = allowed(host, number)
     item = {"irq": number, "before": before, "wanted": wanted, "effective": effective(host, number), "outcome": "unchanged", "message": ""}
     if before is None:
-        return dict(item, outcome="not_applicable", message="there is no interrupt {0}".format(number))
+        return dict(item, outcome="not_applicable", message=f"there is no interrupt {number}")
     if before == wanted:
         return item
     if dry:
@@ -112,5 +112,5 @@ def _pin_one(host: Host, number: int, wanted: str, dry: bool) -> dict[str, t.Any
     outcome, message = change(host, number, wanted)
     now = allowed(host, number)
     if not outcome and now != wanted:
-        outcome, message = "failed", "interrupt {0} is allowed on {1} after writing {2}".format(number, now, wanted)
+        outcome, message = "failed", f"interrupt {number} is allowed on {now} after writing {wanted}"
     return dict(item, effective=effective(host, number), outcome=outcome or "changed", message=message)

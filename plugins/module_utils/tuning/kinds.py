@@ -51,7 +51,7 @@ EXPLAINED = (
 class Kind(t.NamedTuple):
     """read: the value in force, None where the host has no such thing. survives_reboot: the drive itself keeps it. costly: a process."""
 
-    read: t.Callable[[Host, Setting], t.Optional[str]]
+    read: t.Callable[[Host, Setting], str | None]
     write: t.Callable[[Host, Setting, str], Written]
     survives_reboot: bool = False
     costly: bool = True
@@ -76,10 +76,10 @@ def _write_file(host: Host, setting: Setting, value: str) -> Written:
 def _explain(path: str, error: OSError) -> Written:
     for part, code, outcome, message in EXPLAINED:
         if part in path and error.errno == code:
-            return outcome, "{0}: {1}".format(error.strerror, message)
+            return outcome, f"{error.strerror}: {message}"
     if error.errno in NOT_APPLICABLE_ERRNOS:
-        return "not_applicable", "not applicable: {0}".format(error.strerror)
-    return "failed", "{0}: {1}".format(path, error.strerror)
+        return "not_applicable", f"not applicable: {error.strerror}"
+    return "failed", f"{path}: {error.strerror}"
 
 
 def _write_service(host: Host, setting: Setting, value: str) -> Written:

@@ -24,24 +24,24 @@ class Want(t.NamedTuple):
     """What is known and asked of a drive. node: its NUMA node, None is unknown; cpus: assigned by hand; most: CPUs at most."""
 
     drive: str
-    node: t.Optional[int] = None
-    cpus: t.Optional[str] = None
-    most: t.Optional[int] = None
+    node: int | None = None
+    cpus: str | None = None
+    most: int | None = None
 
 
 class Placements:
     """Places for the drives of a host job, `parallel` at a time; `interrupt_cores`: kept free on each node, a number or `auto`."""
 
-    def __init__(self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: t.Union[int, str] = AUTO) -> None:
+    def __init__(self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: int | str = AUTO) -> None:
         self._topology = topology
         self._lock = threading.Lock()
         self._wants = {want.drive: want for want in wants}
         self._nodes = {want.drive: self._node_of(want) for want in wants}
         self._by_hand = {cpu for want in wants for cpu in self._asked(want)}
-        self._shares: dict[t.Optional[int], list[list[int]]] = {}
+        self._shares: dict[int | None, list[list[int]]] = {}
         for node in topology.nodes or [None]:
             self._shares[node] = self._share_out(node, parallel, interrupt_cores)
-        self._taken: dict[str, dict[t.Optional[int], int]] = {}
+        self._taken: dict[str, dict[int | None, int]] = {}
         self._running: dict[str, list[int]] = {}
 
     def _asked(self, want: Want) -> list[int]:
@@ -117,13 +117,13 @@ class Placements:
     def _node_note(self, want: Want) -> str:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
         if absent:
-            return "CPU {0} of its `cpus` is not there, not on, or not in the cpuset of the host job".format(absent)
+            return f"CPU {absent} of its `cpus` is not there, not on, or not in the cpuset of the host job"
         if self._nodes[want.drive] is not None:
             near = want.node in (None, self._nodes[want.drive])
-            return "" if near else "no CPU of its NUMA node {0} may be used: fio runs far from it".format(want.node)
+            return "" if near else f"no CPU of its NUMA node {want.node} may be used: fio runs far from it"
         if not self._topology.nodes:
             return ""
-        said = "its NUMA node is unknown" if want.node is None else "there is no NUMA node {0} here".format(want.node)
+        said = "its NUMA node is unknown" if want.node is None else f"there is no NUMA node {want.node} here"
         return said + ": give the drive's entry a numa_node; fio may run far from it"
 
     def _overlap_note(self, drive: str, share: list[int]) -> str:
@@ -134,7 +134,7 @@ class Placements:
 def _most_note(want: Want, share: list[int]) -> str:
     if want.most is None or len(share) <= want.most:
         return ""
-    return "its `cpus` are {0}, more than the {1} that tune_cpu_limits says are best for it".format(len(share), want.most)
+    return f"its `cpus` are {len(share)}, more than the {want.most} that tune_cpu_limits says are best for it"
 
 
 def _reserved(cores: int, asked: int | str, shares: int) -> int:

@@ -33,11 +33,11 @@ class Target(t.NamedTuple):
     drive: str
     selector: t.Mapping[str, t.Any]
     name: str
-    address: t.Optional[str]
+    address: str | None
     identity: t.Mapping[str, t.Any]
     options: t.Mapping[str, t.Any]
     # The state of the write cache that its tests need; preflight has seen that it is one.
-    cache: t.Optional[str] = None
+    cache: str | None = None
 
 
 def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
@@ -145,7 +145,7 @@ def _by_rule(rule: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> st
 
 def most_cpus(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> int | None:
     """How many CPUs a drive is measured with at most: the first limit whose `model` or `driver` fits it; None: no limit."""
-    link = host.readlink("{0}/{1}/driver".format(pcie.DEVICES, target.address)) if target.address else None
+    link = host.readlink(f"{pcie.DEVICES}/{target.address}/driver") if target.address else None
     names = {"model": str(target.identity.get("model") or ""), "driver": os.path.basename(link or "")}
     for limit in limits:
         if all(fnmatch.fnmatchcase(names[key], str(limit[key])) for key in names if key in limit):

@@ -161,7 +161,7 @@ def _sentence(item: Setting, count: int) -> str:
 
 
 def _more(count: int) -> str:
-    return " (and {0} more like it)".format(count - 1) if count > 1 else ""
+    return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
 def alike(settings: t.Iterable[Setting]) -> list[Setting]:
@@ -200,7 +200,7 @@ def read_record(record_path: str) -> Record | None:
     problem = "" if record is None else shapes.problem(record, shapes.TUNING)
     unknown = [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
     if problem or unknown:
-        raise Damaged(record_path, problem or "no such kind of setting: {0}".format(unknown[0]))
+        raise Damaged(record_path, problem or f"no such kind of setting: {unknown[0]}")
     return record
 
 

@@ -68,10 +68,10 @@ def change(host: Host, name: str, wanted: str) -> str:
     else:
         words, file = _scsi_words(host, name), _scsi_file(host, name)
         if words is None or file is None:
-            return "{0} has no write cache that can be switched".format(name)
+            return f"{name} has no write cache that can be switched"
         # A drive that hangs blocks its writer: a child, with a deadline.
         result = host.run(["tee", host.path(file)], timeout_s=TIMEOUT_S, stdin=_WORDS[(wanted == "on", words[1])])
-    return (result.stderr.strip() or result.stdout.strip() or "exit code {0}".format(result.rc)) if result.rc else ""
+    return (result.stderr.strip() or result.stdout.strip() or f"exit code {result.rc}") if result.rc else ""
 
 
 def _may_be_volatile(host: Host, node: str) -> bool:
@@ -87,7 +87,7 @@ def _node(host: Host, controller: str) -> str:
 
 
 def _scsi_file(host: Host, name: str) -> str | None:
-    found = host.glob("/sys/block/{0}/device/scsi_disk/*/cache_type".format(name))
+    found = host.glob(f"/sys/block/{name}/device/scsi_disk/*/cache_type")
     return found[0] if len(found) == 1 else None
 
 

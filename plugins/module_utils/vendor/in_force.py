@@ -8,7 +8,7 @@ set is `pending`, and what is measured is the old value.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Mapping
 
 from ..core.host import Host
 from ..drive import vendor
@@ -18,7 +18,7 @@ from . import iomemory_dma, rssdm_settings
 IOMEMORY = "iomemory"
 
 
-def read(host: Host, identity: Mapping[str, Any], state_dir: str) -> Optional[Dict[str, Any]]:
+def read(host: Host, identity: Mapping[str, Any], state_dir: str) -> dict[str, Any] | None:
     """{tool, settings: {name: value; None: it does not show it}, pending: {name: value}, error}; None for a drive without such a tool."""
     name, serial = str(identity.get("kernel_name") or ""), str(identity.get("serial") or "")
     if vendor.is_micron(name):
@@ -28,20 +28,20 @@ def read(host: Host, identity: Mapping[str, Any], state_dir: str) -> Optional[Di
     return None
 
 
-def _told(tool: str, ask: Any) -> Dict[str, Any]:
+def _told(tool: str, ask: Any) -> dict[str, Any]:
     try:
         return dict(ask(), tool=tool, error="")
     except (rssdm.RssdmError, iomemory.IomemoryError, OSError) as error:
         return {"tool": tool, "settings": {}, "pending": {}, "error": str(error)}
 
 
-def _micron(host: Host, serial: str, state_dir: str) -> Dict[str, Any]:
+def _micron(host: Host, serial: str, state_dir: str) -> dict[str, Any]:
     _drive, seen = rssdm.read(host, serial)
     pending = rssdm_settings.pending(host, serial, seen, state_dir)
     return {"settings": rssdm_settings.show(seen), "pending": rssdm_settings.show(pending)}
 
 
-def _iomemory(host: Host, serial: str) -> Dict[str, Any]:
+def _iomemory(host: Host, serial: str) -> dict[str, Any]:
     card = iomemory.find(iomemory.cards(host), serial)
     delay = iomemory_dma.apply(host, None)
     waiting = delay.configured is not None and delay.effective is not None and delay.configured != delay.effective
@@ -49,7 +49,7 @@ def _iomemory(host: Host, serial: str) -> Dict[str, Any]:
     return {"settings": settings, "pending": {"dma_delay": delay.configured} if waiting else {}}
 
 
-def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]:
+def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """What is in force and is not what the inventory wants, as sentences. wanted: the drive's part of the plan (vendor_rssdm, vendor_iomemory_dma_delay)."""
     try:
         asked = _asked(seen["tool"], wanted)
@@ -64,7 +64,7 @@ def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]
     return found
 
 
-def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]:
+def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """What can't be known of a vendor's settings, as sentences: the tool's failure, or what the inventory wants and the tool does not show."""
     if seen["error"]:
         return ["the vendor's settings are unknown: {0}".format(seen["error"])]
@@ -76,13 +76,13 @@ def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> List[str]:
             if seen["settings"].get(name) is None]
 
 
-def waiting(seen: Mapping[str, Any]) -> List[str]:
+def waiting(seen: Mapping[str, Any]) -> list[str]:
     """What was set and is not in force, as sentences."""
     text = "its {0} was set to {1}, and {2} was measured: it waits for a power cycle, of ioMemory for its driver to be loaded anew"
     return [text.format(name.replace("_", " "), value, seen["settings"].get(name)) for name, value in sorted(seen["pending"].items())]
 
 
-def _asked(tool: str, wanted: Mapping[str, Any]) -> Dict[str, Any]:
+def _asked(tool: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What the inventory wants, as `read` shows it."""
     if tool == rssdm.TOOL:
         return rssdm_settings.show(rssdm_settings.wanted(wanted))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import List, NamedTuple, Optional, Union
+from typing import NamedTuple
 
 from ..core.files import write_atomic
 from ..core.host import Host
@@ -27,13 +27,13 @@ class DmaDelay(NamedTuple):
     """configured: by our file, None without it. effective: of the loaded driver, None where none is loaded. wanted: None: not asked."""
 
     changed: bool
-    before: Optional[int]
-    configured: Optional[int]
-    effective: Optional[int]
+    before: int | None
+    configured: int | None
+    effective: int | None
     driver_reload_required: bool
 
 
-def wanted_value(text: object) -> Union[int, str, None]:
+def wanted_value(text: object) -> int | str | None:
     """0 to 31 or `default`, out of the module's argument. Raises IomemoryError."""
     if text is None or text == "default":
         return "default" if text else None
@@ -52,7 +52,7 @@ def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
         return DmaDelay(False, before, before, effective, False)
     others = _elsewhere(host)
     if others:
-        raise IomemoryError("%s sets %s as well; remove it there first: which file counts is not sure" % (", ".join(others), PARAMETER))
+        raise IomemoryError("{} sets {} as well; remove it there first: which file counts is not sure".format(", ".join(others), PARAMETER))
     line = None if wanted == "default" else "options %s %s=%d\n" % ((driver or _DRIVERS[0]).replace("_", "-"), PARAMETER, wanted)
     changed = _text(host) != (_HEAD + line if line else None)
     if changed and not check:
@@ -62,7 +62,7 @@ def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
     return DmaDelay(changed, before, configured, effective, effective is not None and effective != in_force)
 
 
-def _text(host: Host) -> Optional[str]:
+def _text(host: Host) -> str | None:
     try:
         with open(host.path(FILE), encoding="utf-8") as file:
             return file.read()
@@ -70,7 +70,7 @@ def _text(host: Host) -> Optional[str]:
         return None
 
 
-def _write(host: Host, text: Optional[str]) -> None:
+def _write(host: Host, text: str | None) -> None:
     if text is None:
         os.unlink(host.path(FILE))
         return
@@ -78,17 +78,17 @@ def _write(host: Host, text: Optional[str]) -> None:
     write_atomic(host.path(FILE), text)
 
 
-def _configured(host: Host) -> Optional[int]:
-    match = re.search(r"^options\s.*\b%s=([0-9]{1,9})" % PARAMETER, _text(host) or "", re.MULTILINE)
+def _configured(host: Host) -> int | None:
+    match = re.search(rf"^options\s.*\b{PARAMETER}=([0-9]{{1,9}})", _text(host) or "", re.MULTILINE)
     return int(match.group(1)) if match else None
 
 
-def _effective(host: Host, driver: Optional[str]) -> Optional[int]:
-    text = host.get("/sys/module/%s/parameters/%s" % (driver, PARAMETER)) if driver else None
+def _effective(host: Host, driver: str | None) -> int | None:
+    text = host.get(f"/sys/module/{driver}/parameters/{PARAMETER}") if driver else None
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
-def _elsewhere(host: Host) -> List[str]:
+def _elsewhere(host: Host) -> list[str]:
     places = host.glob(FOLDER + "/*.conf") + host.glob("/etc/modprobe.conf")
-    setting = re.compile(r"^\s*options\s.*\b%s=" % PARAMETER, re.MULTILINE)
+    setting = re.compile(rf"^\s*options\s.*\b{PARAMETER}=", re.MULTILINE)
     return [path for path in places if path != FILE and setting.search(host.get(path) or "")]

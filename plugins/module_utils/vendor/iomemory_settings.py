@@ -4,7 +4,7 @@
 """Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format goes through the guard, like every other purge."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     changed: bool
     before: Card
     after: Card
-    commands: List[List[str]]
+    commands: list[list[str]]
     message: str
 
 
@@ -37,7 +37,7 @@ def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check
     """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger). Raises IomemoryError."""
     card = iomemory.find(iomemory.cards(host), serial)
     if card.state == UNKNOWN:
-        raise IomemoryError("%s (%s) is neither attached nor detached; fio-status says: %s" % (card.serial, card.control, card.trouble))
+        raise IomemoryError(f"{card.serial} ({card.control}) is neither attached nor detached; fio-status says: {card.trouble}")
     if state == FORMATTED:
         return _format(host, card, options, check)
     if card.state == state:
@@ -47,7 +47,7 @@ def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check
     return Outcome(True, card, after, [argv], "")
 
 
-def _switch(host: Host, card: Card, argv: List[str], state: str) -> Card:
+def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
     """Under the drive's lock: a card that a run works on stays as it is."""
     try:
         with drive_lock({"serial": card.serial}, dict(_OWNER)):
@@ -56,9 +56,9 @@ def _switch(host: Host, card: Card, argv: List[str], state: str) -> Card:
                 raise IomemoryError(iomemory.said(result))
             after = iomemory.find(iomemory.cards(host), card.serial)
     except Locked as error:
-        raise IomemoryError("%s is in use by a run: %s. Wait for it to end, or stop it" % (card.serial, error)) from None
+        raise IomemoryError(f"{card.serial} is in use by a run: {error}. Wait for it to end, or stop it") from None
     if after.state != state:
-        raise IomemoryError("%s (%s) is %s after %s" % (card.serial, card.control, after.state, " ".join(argv)))
+        raise IomemoryError("{} ({}) is {} after {}".format(card.serial, card.control, after.state, " ".join(argv)))
     return after
 
 
@@ -66,42 +66,41 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
     sector_bytes = options.get("sector_bytes") or card.sector_bytes
     size_pct = options.get("size_pct") or card.size_pct
     if not sector_bytes or not size_pct:
-        raise IomemoryError("%s: fio-status does not show how it is formatted; give sector_bytes and size_pct" % card.serial)
+        raise IomemoryError(f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct")
     formatting = iomemory.format_arguments(card.control, sector_bytes, size_pct)
     commands = [iomemory.detach_arguments(card.control), formatting, iomemory.attach_arguments(card.control)]
     if card.state != ATTACHED:
-        raise IomemoryError("%s (%s) is not attached: the guard can't look at what is on it. Attach it first (state: attached)" % (card.serial, card.control))
+        raise IomemoryError(f"{card.serial} ({card.control}) is not attached: the guard can't look at what is on it. Attach it first (state: attached)")
     if card.size_pct is None and options.get("size_pct"):
-        raise IomemoryError("%s: its advertised capacity can't be read from its name, so whether it is at %s %% is not known; purge it by playbooks/purge.yml"
-                            % (card.serial, size_pct))
+        raise IomemoryError(f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % is not known; purge it by playbooks/purge.yml")
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return Outcome(False, card, card, [], "")
     state_dir = options.get("state_dir")
     identity = _eligible(host, card, state_dir)
     planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
     if check or options.get("mode") != "destructive":
-        asked = "" if check else "%s would be ERASED and formatted anew; nothing was done, since mode is not destructive" % card.serial
+        asked = "" if check else f"{card.serial} would be ERASED and formatted anew; nothing was done, since mode is not destructive"
         return Outcome(check, card, planned, commands, asked)
     return Outcome(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
 
 
-def _eligible(host: Host, card: Card, state_dir: Optional[str]) -> Dict[str, Any]:
+def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, Any]:
     """The drive's identity, if the guard lets it be erased. Raises IomemoryError with every reason why not."""
     seen = inspection.inspect(host, [{"serial": card.serial}], None, state_dir)[0]
     if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
-        reasons = ["%s: %s" % (refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
-        raise IomemoryError("%s may not be formatted. %s" % (card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."))
+        reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
+        raise IomemoryError("{} may not be formatted. {}".format(card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."))
     return seen["identity"]
 
 
-def _erase(host: Host, card: Card, identity: Dict[str, Any], state_dir: Optional[str], sector_bytes: int, size_pct: int) -> Card:
+def _erase(host: Host, card: Card, identity: dict[str, Any], state_dir: str | None, sector_bytes: int, size_pct: int) -> Card:
     held = HeldDrive(host, {"selector": {"serial": card.serial}, "expected": identity}, dict(_OWNER), same_boot=True, state_dir=state_dir)
     try:
         held.take()
         with held.lend(MAY_CHANGE):
             return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
     except (Refused, PurgeError) as error:
-        raise IomemoryError("%s: %s" % (card.serial, error)) from None
+        raise IomemoryError(f"{card.serial}: {error}") from None
     finally:
         held.release()
 
@@ -123,6 +122,6 @@ def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> b
     return changed
 
 
-def shown(card: Optional[Card]) -> Dict[str, Any]:
+def shown(card: Card | None) -> dict[str, Any]:
     """What of a card stands in the diff."""
     return dict(shape(card), state=card.state) if card else {}

@@ -7,20 +7,20 @@ from __future__ import annotations
 import glob
 import json
 import os
-from typing import Any, Dict, List
+from typing import Any
 
 from ..core.files import make_folders, slug, write_atomic
 
 SCHEMA_VERSION = 1
 
 
-def records(state_dir: str, tool: str) -> List[Dict[str, Any]]:
+def records(state_dir: str, tool: str) -> list[dict[str, Any]]:
     """What was kept of every drive for one tool, in the order of the files' names."""
     paths = sorted(glob.glob(os.path.join(glob.escape(state_dir), tool, "*.json")))
     return [_load(path) for path in paths]
 
 
-def _load(path: str) -> Dict[str, Any]:
+def _load(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)
@@ -35,7 +35,7 @@ class Record:
     def __init__(self, state_dir: str, tool: str, serial: str) -> None:
         self.path = os.path.join(state_dir, tool, slug(serial) + ".json")
 
-    def read(self) -> Dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         """What was kept; {} where nothing was."""
         return _load(self.path)
 

@@ -9,7 +9,7 @@ What a drive had before the first change is recorded too, until `restore` has pu
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Mapping, NamedTuple
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
@@ -29,16 +29,16 @@ class Outcome(NamedTuple):
 
     drive: Drive
     changed: bool
-    before: Dict[str, Any]
-    current: Dict[str, Any]
-    pending: Dict[str, Any]
-    commands: List[List[str]]
+    before: dict[str, Any]
+    current: dict[str, Any]
+    pending: dict[str, Any]
+    commands: list[list[str]]
     message: str
 
 
-def wanted(parameters: Mapping[str, Any]) -> Dict[str, Any]:
+def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What the module's arguments ask for: {setting: value}; a setting that is left alone is not in it. Raises RssdmError."""
-    asked: Dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     if parameters.get("power_limiting") is not None:
         asked[POWER_LIMITING] = bool(parameters["power_limiting"])
     if parameters.get("interrupt_coalescing") is not None:
@@ -46,15 +46,15 @@ def wanted(parameters: Mapping[str, Any]) -> Dict[str, Any]:
     depth = parameters.get("queue_depth")
     if depth is not None:
         if depth < 1:
-            raise RssdmError("queue_depth %s is refused: it is the workload's threads times depth, at least 1" % depth)
+            raise RssdmError(f"queue_depth {depth} is refused: it is the workload's threads times depth, at least 1")
         value = rssdm.coalescing_for_depth(depth)
         if value is not None:
             asked[INTERRUPT_COALESCING] = value
     if parameters.get("write_cache") is not None:
         flag = parameters.get("write_cache_flag") or ""
         if not _CACHE_FLAG.fullmatch(flag) or flag in _OTHER_FLAGS:
-            raise RssdmError("write_cache needs write_cache_flag, one lower-case option such as -w, and not %r: TN-FD-15 says that rssdm sets the P320h's "
-                             "write cache, but prints no option for it; take it from the help of the rssdm that is installed" % flag)
+            raise RssdmError(f"write_cache needs write_cache_flag, one lower-case option such as -w, and not {flag!r}: TN-FD-15 says that rssdm sets the P320h's "
+                             "write cache, but prints no option for it; take it from the help of the rssdm that is installed")
         asked[WRITE_CACHE] = bool(parameters["write_cache"])
     return asked
 
@@ -63,7 +63,7 @@ class Restored(NamedTuple):
     """What came of one recorded drive. outcome: its Outcome; problem: why it could not be put back, and what to do; one of them is empty."""
 
     serial: str
-    outcome: Optional[Outcome]
+    outcome: Outcome | None
     problem: str
 
 
@@ -80,7 +80,7 @@ def apply(host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, wri
     new = {setting: asked[setting] for setting in commands}
     current = seen
     if not check:
-        sent: List[str] = []
+        sent: list[str] = []
         # Before the first change: a value that is changed a second time was ours already.
         originals = {**{setting: seen[setting] for setting in commands}, **_originals(recorded)}
         flag = write_cache_flag if WRITE_CACHE in commands else recorded.get("write_cache_flag", "")
@@ -97,7 +97,7 @@ def apply(host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, wri
     return Outcome(drive, bool(new), before, current, pending, list(commands.values()), message)
 
 
-def restore(host: Host, state_dir: str, check: bool = False) -> List[Restored]:
+def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
     """Put back, on every drive that is recorded, what it had before our first change. A drive that fails does not keep the others from it."""
     done = []
     for recorded in records(state_dir, rssdm.TOOL):
@@ -107,19 +107,19 @@ def restore(host: Host, state_dir: str, check: bool = False) -> List[Restored]:
         try:
             done.append(Restored(serial, apply(host, serial, originals, state_dir, str(recorded.get("write_cache_flag") or ""), check), ""))
         except RssdmError as error:
-            kept = ", ".join("%s = %s" % (setting, shown(setting, value)) for setting, value in sorted(originals.items()))
-            advice = "Put it right and restore again; for a drive that is gone for good, remove %s" % Record(state_dir, rssdm.TOOL, serial).path
-            done.append(Restored(serial, None, "drive %s did not get back %s: %s. %s" % (serial, kept, error, advice)))
+            kept = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(originals.items()))
+            advice = f"Put it right and restore again; for a drive that is gone for good, remove {Record(state_dir, rssdm.TOOL, serial).path}"
+            done.append(Restored(serial, None, f"drive {serial} did not get back {kept}: {error}. {advice}"))
     return done
 
 
 def _refuse(drive: Drive, asked: Mapping[str, Any]) -> None:
     problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in asked) if problem]
     if problems:
-        raise RssdmError("drive %s (rssdm id %s): %s" % (drive.serial, drive.drive_id, "; ".join(dict.fromkeys(problems))))
+        raise RssdmError("drive {} (rssdm id {}): {}".format(drive.serial, drive.drive_id, "; ".join(dict.fromkeys(problems))))
 
 
-def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> Dict[str, Any]:
+def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> dict[str, Any]:
     """What an earlier run set and no power cycle can have brought into effect yet, or has not."""
     values = kept.get("pending")
     if not isinstance(values, Mapping):
@@ -128,29 +128,28 @@ def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> Dic
     return {setting: value for setting, value in values.items() if setting in SETTINGS and (same_boot or seen.get(setting) != value)}
 
 
-def pending(host: Host, serial: str, seen: Mapping[str, Any], state_dir: str) -> Dict[str, Any]:
+def pending(host: Host, serial: str, seen: Mapping[str, Any], state_dir: str) -> dict[str, Any]:
     """What was set on a drive and is not in force yet. seen: its settings as `rssdm -L -d` shows them."""
     return _pending(Record(state_dir, rssdm.TOOL, serial.strip()).read(), seen, host.get(BOOT_ID) or "")
 
 
-def _originals(kept: Mapping[str, Any]) -> Dict[str, Any]:
+def _originals(kept: Mapping[str, Any]) -> dict[str, Any]:
     """What the drive had before the first change of ours."""
     values = kept.get("originals")
     return {setting: value for setting, value in values.items() if setting in SETTINGS} if isinstance(values, Mapping) else {}
 
 
-def _commands(drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str) -> Dict[str, List[str]]:
+def _commands(drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str) -> dict[str, list[str]]:
     commands = {}
     for setting, value in asked.items():
         if seen.get(setting) is None:
-            raise RssdmError("drive %s: rssdm -L -d does not show its %s, so it could not be verified; it shows: %s. Install the latest support pack"
-                             % (drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing"))
+            raise RssdmError("drive {}: rssdm -L -d does not show its {}, so it could not be verified; it shows: {}. Install the latest support pack".format(drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing"))
         if kept.get(setting, seen[setting]) != value:
             commands[setting] = rssdm.set_arguments(setting, value, drive.drive_id, flag)
     return commands
 
 
-def _send(host: Host, drive: Drive, commands: Mapping[str, List[str]], sent: List[str]) -> Tuple[Drive, Dict[str, Any]]:
+def _send(host: Host, drive: Drive, commands: Mapping[str, list[str]], sent: list[str]) -> tuple[Drive, dict[str, Any]]:
     """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that were set."""
     try:
         with drive_lock({"serial": drive.serial}, {"tool": rssdm.TOOL}):
@@ -158,16 +157,16 @@ def _send(host: Host, drive: Drive, commands: Mapping[str, List[str]], sent: Lis
                 _same_id(rssdm.find(rssdm.drives(host), drive.serial), drive)
                 problem = rssdm.parse_status(host.run(argv, timeout_s=rssdm.TIMEOUT_S))
                 if problem:
-                    raise RssdmError("drive %s: %s was not set: %s" % (drive.serial, setting.replace("_", " "), problem))
+                    raise RssdmError("drive {}: {} was not set: {}".format(drive.serial, setting.replace("_", " "), problem))
                 sent.append(setting)
             return rssdm.read(host, drive.serial)
     except Locked as error:
-        raise RssdmError("drive %s is in use by a run: %s. Wait for it to end, or stop it" % (drive.serial, error)) from None
+        raise RssdmError(f"drive {drive.serial} is in use by a run: {error}. Wait for it to end, or stop it") from None
 
 
 def _same_id(now: Drive, then: Drive) -> None:
     if now.drive_id != then.drive_id:
-        raise RssdmError("drive %s had the rssdm id %s and has %s now; run this again" % (then.serial, then.drive_id, now.drive_id))
+        raise RssdmError(f"drive {then.serial} had the rssdm id {then.drive_id} and has {now.drive_id} now; run this again")
 
 
 def _remember(record: Record, fields: Mapping[str, Any]) -> None:
@@ -185,16 +184,16 @@ def _remember(record: Record, fields: Mapping[str, Any]) -> None:
 def _message(drive: Drive, pending: Mapping[str, Any], kept: Mapping[str, Any], boot: str) -> str:
     if not pending:
         return ""
-    names = ", ".join("%s = %s" % (setting, shown(setting, value)) for setting, value in sorted(pending.items()))
+    names = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(pending.items()))
     booted = " The host has booted since without it taking effect: that was a reboot, not a power cycle." if kept and kept.get("boot_id") != boot else ""
-    return "drive %s: %s is set and waits for a power cycle.%s %s" % (drive.serial, names, booted, POWER_CYCLE)
+    return f"drive {drive.serial}: {names} is set and waits for a power cycle.{booted} {POWER_CYCLE}"
 
 
-def shown(setting: str, value: Optional[Any]) -> Any:
+def shown(setting: str, value: Any | None) -> Any:
     """A value as people and playbooks write it: coalescing in hexadecimal."""
-    return "0x%X" % value if setting == INTERRUPT_COALESCING and isinstance(value, int) else value
+    return f"0x{value:X}" if setting == INTERRUPT_COALESCING and isinstance(value, int) else value
 
 
-def show(values: Mapping[str, Any]) -> Dict[str, Any]:
+def show(values: Mapping[str, Any]) -> dict[str, Any]:
     """All of `shown`."""
     return {setting: shown(setting, value) for setting, value in values.items()}

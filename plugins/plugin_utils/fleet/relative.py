@@ -18,7 +18,7 @@ TOO_FEW = "too few peers"
 
 
 def references(
-    run: Mapping, records: t.Sequence[Mapping], valid: t.Container[t.Tuple[str, str, str]], baselines: t.Callable[[str], Mapping | None]
+    run: Mapping, records: t.Sequence[Mapping], valid: t.Container[tuple[str, str, str]], baselines: t.Callable[[str], Mapping | None]
 ) -> References:
     """For judge.judge. valid: judge.valid_tests. baselines: the report/summary.json of a run by its id, None where there is none."""
     medians: dict[bool, Found] = {}

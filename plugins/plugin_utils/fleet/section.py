@@ -18,7 +18,7 @@ Mapping = t.Mapping[str, t.Any]
 def make(
     run: Mapping,
     records: t.Sequence[Mapping],
-    valid: t.Container[t.Tuple[str, str, str]],
+    valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
     earlier: t.Sequence[Mapping] = (),
     baseline: tuple[str, Mapping | None] = ("", None),

@@ -9,8 +9,8 @@ import typing as t
 
 from ..common import schema as schemas
 from ..common import values as numbers
-from . import render as planning
 from . import limits, times, tuning, tuning_values
+from . import render as planning
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (

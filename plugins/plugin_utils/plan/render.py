@@ -11,9 +11,9 @@ import typing as t
 
 import jinja2
 
-from ..common import schema as schemas
 from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
+from ..common import schema as schemas
 from . import cells as celling
 from . import loads, purge_values
 from .testfiles import PlanError, Test, load_plan

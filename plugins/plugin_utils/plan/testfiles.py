@@ -12,8 +12,8 @@ from pathlib import Path
 import yaml
 
 from ..common import schema as schemas
-from . import cells as celling
 from . import between, phases, saturation, unwritten
+from . import cells as celling
 
 SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
 Test = t.Dict[str, t.Any]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.machine import cpus
 from ..common.schema import plain, role_default, suggestion
 from ..common.values import whole
-from ...module_utils.drive.entry import label, options, selector_problem
 from . import tuning
 
 ATTRIBUTE = re.compile(r"[a-z_]+")

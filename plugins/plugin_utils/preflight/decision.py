@@ -14,10 +14,10 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
+from ...module_utils.drive.entry import label
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
-from ...module_utils.drive.entry import label
 from ..plan import hostplan, limits
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs

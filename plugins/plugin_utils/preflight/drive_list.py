@@ -8,8 +8,8 @@ import re
 import textwrap
 import typing as t
 
-from ..common import units
 from ...module_utils.drive import entry
+from ..common import units
 
 _HEAD = (
     "The drives of the fleet, to copy from into an inventory. Keep only what shall be erased and qualified.",

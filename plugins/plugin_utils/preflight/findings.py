@@ -10,10 +10,10 @@ import re
 import typing as t
 
 from ...module_utils.checks.base import version_key
-from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
-from ..common.schema import plain, suggestion
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
+from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
+from ..common.schema import plain, suggestion
 from ..plan import tuning_values
 from ..results import held_to, runs
 from . import values

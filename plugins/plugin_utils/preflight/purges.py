@@ -8,9 +8,9 @@ from __future__ import annotations
 import shlex
 import typing as t
 
+from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
-from ...module_utils.guard import rules
 from ..plan.purge_values import identity_after
 from ..plan.times import purge_share
 from .findings import DRIVES_SETTLED, Finding, Run, View

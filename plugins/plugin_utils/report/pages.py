@@ -13,8 +13,8 @@ from urllib.parse import quote
 from ...module_utils.core.files import slug
 from ..common import units
 from . import drives as drive_views
-from . import names, page, raw, render, svg
 from . import hosts as host_views
+from . import names, page, raw, render, svg
 from . import rows as drive_rows
 from .sources import Sources
 

@@ -9,10 +9,10 @@ import collections
 import os
 import typing as t
 
+from ...module_utils.run import summary
 from ..common import units
 from ..gate import journal
 from ..results import proof
-from ...module_utils.run import summary
 
 Mapping = t.Dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.

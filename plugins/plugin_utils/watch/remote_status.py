@@ -10,7 +10,8 @@ import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape, text as texts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text as texts
 
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.

@@ -19,4 +19,4 @@ def test_the_table_has_every_check_in_its_order_with_its_level():
 
 
 def test_the_page_names_every_code():
-    assert [code for code in table.CODES if "`%s`" % code not in PAGE] == []
+    assert [code for code in table.CODES if f"`{code}`" not in PAGE] == []

@@ -16,7 +16,7 @@ ROW = re.compile(r"^\| `((?:ata|scsi)_\w+)` \| (.*) \|$", re.MULTILINE)
 def test_the_table_has_every_method_strongest_first_with_its_commands():
     found = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
     methods = [*ata.METHODS, *scsi.METHODS]
-    expected = [(method.name, ", ".join("`%s`" % " ".join(argv) for argv in method.commands(found, {}))) for method in methods]
+    expected = [(method.name, ", ".join("`{}`".format(" ".join(argv)) for argv in method.commands(found, {}))) for method in methods]
     assert ROW.findall(PAGE.read_text()) == expected
     for family in (ata, scsi):
         strengths = [method.strength for method in family.METHODS]
@@ -24,4 +24,4 @@ def test_the_table_has_every_method_strongest_first_with_its_commands():
 
 
 def test_the_password_is_told():
-    assert "--security-disable %s " % ata.PASSWORD in PAGE.read_text()
+    assert f"--security-disable {ata.PASSWORD} " in PAGE.read_text()

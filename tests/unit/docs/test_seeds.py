@@ -58,7 +58,7 @@ OWN_OPTIONS = {"serial", "state_dir", "mode", "bugreport_dir"}
 
 def table(heading, columns):
     """The cells of the table below a heading, a list of `columns` texts for each row."""
-    text = (REPO / "docs" / "seeds.md").read_text(encoding="utf-8").partition("\n## %s\n" % heading)[2].partition("\n## ")[0]
+    text = (REPO / "docs" / "seeds.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     _head, _rule, *lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     assert cells and all(len(row) == columns for row in cells), [row for row in cells if len(row) != columns]
@@ -94,7 +94,7 @@ KNOWN = {
     *(str(path.relative_to(REPO / "plugins/module_utils")) for path in (REPO / "plugins/module_utils").rglob("*.py")),
 }
 KINDS = ("unit", "machine", "container", "guest", "emulator")
-ITEM = r"(?:%s)(?: `[\w/]+`)+(?: \([^()]+\))?" % "|".join(KINDS)
+ITEM = r"(?:{})(?: `[\w/]+`)+(?: \([^()]+\))?".format("|".join(KINDS))
 
 
 @functools.lru_cache(maxsize=None)
@@ -105,15 +105,15 @@ def read(path):
 def files_of(kind, name):
     """The files of a test that is of this kind; none where there is no such test."""
     folder, _slash, stem = name.rpartition("/")
-    unit = sorted((REPO / "tests/unit").rglob("%s/test_%s.py" % (folder or "*", stem)))
-    integration = sorted((REPO / "tests/integration").glob("test_%s.py" % name))
+    unit = sorted((REPO / "tests/unit").rglob("{}/test_{}.py".format(folder or "*", stem)))
+    integration = sorted((REPO / "tests/integration").glob(f"test_{name}.py"))
     in_containers = [path for path in integration if "from bed import" in read(path)]
     molecule = sorted((REPO / "extensions/molecule" / name).glob("*.yml"))
     return {
         "unit": unit,
         "machine": [path for path in integration if path not in in_containers],
         "container": [*in_containers, *molecule, *([REPO / "tests/containers/bed.py"] if molecule else [])],
-        "guest": sorted((REPO / "tests/vm").glob("test_%s.py" % name)),
+        "guest": sorted((REPO / "tests/vm").glob(f"test_{name}.py")),
         "emulator": [path for path in [*unit, *integration] if "emulat" in read(path)],
     }[kind]
 
@@ -140,7 +140,7 @@ def by_seed():
         seed = None
         for part in row[0].split("; "):
             seed = next((name for name in SECTIONS if re.match(re.escape(name) + r"(?=[, ]|$)", part)), seed)
-            assert seed, "no source is named: %s" % row[0]
+            assert seed, f"no source is named: {row[0]}"
             said[seed] += " | " + part
     return said
 
@@ -158,7 +158,7 @@ def test_what_does_it_exists(row):
     assert set(re.findall(r"module `(\w+)`", row[2])) <= MODULES
     for role, rest in re.findall(r"\b([a-z]+)/([\w./-]*\w)", plain):
         places = (ROLES / role / "tasks" / (rest + ".yml"), ROLES / role / "templates" / rest, ROLES / role / "files" / (rest + ".yml"))
-        assert any(place.is_file() for place in places), "%s/%s" % (role, rest)
+        assert any(place.is_file() for place in places), f"{role}/{rest}"
     assert [role for role in re.findall(r"(?:^|; )([a-z]+):", plain) if not (ROLES / role).is_dir()] == []
     assert names or "/" in plain or "host job" in plain, "it names neither file nor variable"
 
@@ -178,7 +178,7 @@ def _code():
 
 @pytest.mark.parametrize("row", DONE, ids=label)
 def test_it_was_tested_where_it_says(row):
-    assert re.fullmatch("%s(?:, %s)*" % (ITEM, ITEM), row[4]), row[4]
+    assert re.fullmatch(f"{ITEM}(?:, {ITEM})*", row[4]), row[4]
     found = named_tests(row[4])
     assert [test for test, files in found.items() if not files] == []
     said = "\n".join(read(path) for files in found.values() for path in files)
@@ -189,7 +189,7 @@ def test_it_was_tested_where_it_says(row):
 
 def _says(text, name):
     short = name.partition("_")[2] if name in VARIABLES else ""
-    return any(re.search(r"(?<![a-z])%s(?![a-z])" % re.escape(word), text) for word in (name, short) if word)
+    return any(re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text) for word in (name, short) if word)
 
 
 def test_every_check_is_in_the_table():
@@ -199,7 +199,7 @@ def test_every_check_is_in_the_table():
 
 def test_every_concern_of_tuning_is_in_the_table():
     said = " ".join(row[2] for row in DONE)
-    assert [name for name in [*tuning.CONCERNS, tuning.BOOT] if not re.search(r"\btune/%s\b" % name, said)] == []
+    assert [name for name in [*tuning.CONCERNS, tuning.BOOT] if not re.search(rf"\btune/{name}\b", said)] == []
 
 
 def test_every_option_of_the_vendors_tools_is_in_the_table():

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate import test_answers, test_entrances, test_extremes
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate import (
+    test_answers,
+    test_entrances,
+    test_extremes,
+)
 
 TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS / "faults"))
@@ -42,7 +46,7 @@ COUNTS = {
 
 def rows(page, heading):
     """The cells of the table below a heading."""
-    text = (TESTS.parent / "docs" / (page + ".md")).read_text(encoding="utf-8").partition("\n## %s\n" % heading)[2].partition("\n## ")[0]
+    text = (TESTS.parent / "docs" / (page + ".md")).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     _head, _rule, *lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -60,7 +64,7 @@ def test_every_case_is_in_its_table(page):
     assert set(PAGES[page]) == {row[1] for row in TABLE if row[0] == page}
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: "%s-%s" % (row[1], row[2]))
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[1]}-{row[2]}")
 def test_each_row_has_a_test_that_exists_and_says_what_holds_now(row):
     _page, _case, what, test, now = row
     named = re.fullmatch(r"(bench )?`([^`]+)`", test)
@@ -77,7 +81,7 @@ def test_there_are_as_many_mutations_as_the_page_says():
     total = told.pop("all")
     found = {row: next(count for way, count in COUNTS.items() if row.startswith(way)) for row in told}
     for way, count in [*found.items(), ("all", sum(COUNTS.values()))]:
-        print("{0:>6} {1}".format(count, way))
+        print(f"{count:>6} {way}")
     assert told == found and len(found) == len(COUNTS)
     assert total == sum(COUNTS.values()) >= WANTED_MUTATIONS
 

@@ -24,7 +24,7 @@ def functions(path):
 
 def rows(section):
     """The cells of the table's rows in a section of the page."""
-    text = PAGE.partition("## %s\n" % section)[2].partition("\n## ")[0]
+    text = PAGE.partition(f"## {section}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| cause ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
@@ -32,7 +32,7 @@ def rows(section):
 def test_every_test_that_the_page_names_exists():
     named = set(TEST_ID.findall(PAGE))
     known = {path: functions(path) for path, _name in named}
-    assert named and sorted("%s::%s" % item for item in named if item[1] not in known[item[0]]) == []
+    assert named and sorted("{}::{}".format(*item) for item in named if item[1] not in known[item[0]]) == []
 
 
 def test_every_cause_has_a_test_in_which_it_fires_and_one_in_which_it_is_silent():

@@ -15,14 +15,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import rules
 REPO = Path(__file__).parents[3]
 CASES = range(1, 85)
 CHAPTER_NAMES = ("identity", "in_use", "shared", "state", "process", "content", "users", "named", "decided", "loop")
-CHAPTERS = {name: "tests/integration/test_wrong_drive_%s.py" % name for name in CHAPTER_NAMES}
+CHAPTERS = {name: f"tests/integration/test_wrong_drive_{name}.py" for name in CHAPTER_NAMES}
 CHAPTERS["own"] = "tests/integration/test_own_data.py"
 CHAPTERS["vm"] = "tests/vm/test_wrong_drive_guest.py"
 
 
 def rows(heading, columns):
     """The cells of the table below a heading, a list of `columns` texts for each row."""
-    text = (REPO / "docs" / "wrong-drives.md").read_text(encoding="utf-8").partition("\n## %s\n" % heading)[2].partition("\n## ")[0]
+    text = (REPO / "docs" / "wrong-drives.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     _head, _rule, *lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     assert cells and all(len(row) == columns for row in cells), [row for row in cells if len(row) != columns]
@@ -56,7 +56,7 @@ def _texts(node):
 
 def names(code, text):
     """Whether a code stands in a text as a word."""
-    return re.search(r"\b%s\b" % code, text) is not None
+    return re.search(rf"\b{code}\b", text) is not None
 
 
 TABLE = rows("The cases", 6)
@@ -67,13 +67,13 @@ def test_every_case_is_in_the_table():
     assert {int(row[0]) for row in TABLE} == set(CASES)
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: "%s-%s" % (row[0], row[1]))
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]}-{row[1]}")
 def test_each_row_has_a_test_with_its_case_and_its_code(row):
     case, _what, code, _staged, chapter, test = row
     cases, text = TESTS[chapter][plain(test)]
     assert int(case) in cases
     if plain(code) in rules.REFUSALS:
-        assert names(plain(code), text), "the test does not name %s" % code
+        assert names(plain(code), text), f"the test does not name {code}"
     else:
         assert re.fullmatch(r"`[a-z_]+`(: .+| \([a-z_/]+\.py\))", code), "no code of the guard, and it does not say whose it is"
 

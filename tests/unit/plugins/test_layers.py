@@ -19,14 +19,14 @@ ROW = re.compile(r"^\| (\d) \| (\w+) \| .* \| ([\w, ]*) ?\|$", re.MULTILINE)
 
 def told(kind):
     """{package: (floor, packages that it knows)} of the page's table."""
-    section = PAGE.partition("## Python: packages and their floors")[2].partition("`%s` runs on" % kind)[2].partition("\n\n")[0]
+    section = PAGE.partition("## Python: packages and their floors")[2].partition(f"`{kind}` runs on")[2].partition("\n\n")[0]
     return {name: (int(floor), set(re.findall(r"\w+", known))) for floor, name, known in ROW.findall(section)}
 
 
 def imported(path, kind):
     """The packages of its own kind that a file imports from, its own included."""
     own = path.relative_to(REPO / "plugins" / kind).parts[0]
-    absolute = "ansible_collections.ssdlab.fleet.plugins.%s." % kind
+    absolute = f"ansible_collections.ssdlab.fleet.plugins.{kind}."
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):

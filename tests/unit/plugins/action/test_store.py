@@ -14,6 +14,7 @@ pytest.importorskip("pandas")
 
 from ansible.errors import AnsibleActionFail  # noqa: E402
 from ansible.playbook.task import Task  # noqa: E402
+
 from ansible_collections.ssdlab.fleet.plugins.action import store as action  # noqa: E402
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
 

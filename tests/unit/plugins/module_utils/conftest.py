@@ -67,13 +67,13 @@ class FakeHost(Host):
         os.symlink(os.path.relpath(self.path(target), os.path.dirname(file)), file)
 
     def mount(self, source, major_minor, where, process="self"):
-        path = self.path("/proc/%s/mountinfo" % process)
+        path = self.path(f"/proc/{process}/mountinfo")
         before = open(path).read() if os.path.exists(path) else ""
-        self.put("/proc/%s/mountinfo" % process, before + "36 35 %s / %s rw,noatime shared:1 - ext4 %s rw\n" % (major_minor, where, source))
+        self.put(f"/proc/{process}/mountinfo", before + f"36 35 {major_minor} / {where} rw,noatime shared:1 - ext4 {source} rw\n")
 
     def disk(self, name, number, device="/sys/devices/pci0000:00/0000:00:03.0", size=GIB, **files):
         """A whole disk: its folder lies below `device`; `files` are further files of it, with __ for /."""
-        block = "%s/block/%s" % (device, name)
+        block = f"{device}/block/{name}"
         self.link("/sys/block/" + name, block)
         self.link("/sys/class/block/" + name, block)
         facts = {
@@ -89,23 +89,23 @@ class FakeHost(Host):
             "queue__rotational": "0",
         }
         for path, content in dict(facts, **files).items():
-            self.put("%s/%s" % (block, path.replace("__", "/")), content if isinstance(content, bytes) else content + "\n")
+            self.put("{}/{}".format(block, path.replace("__", "/")), content if isinstance(content, bytes) else content + "\n")
         os.makedirs(self.path(block + "/holders"), exist_ok=True)
         self.put("/dev/" + name, "")
         return block
 
     def partition(self, block, name, number):
         for path, content in (("partition", "1"), ("dev", number)):
-            self.put("%s/%s/%s" % (block, name, path), content)
-        os.makedirs(self.path("%s/%s/holders" % (block, name)), exist_ok=True)
-        self.link("/sys/class/block/" + name, "%s/%s" % (block, name))
+            self.put(f"{block}/{name}/{path}", content)
+        os.makedirs(self.path(f"{block}/{name}/holders"), exist_ok=True)
+        self.link("/sys/class/block/" + name, f"{block}/{name}")
         self.put("/dev/" + name, "")
 
     def nvme(self, name, number, serial, **files):
         """A local NVMe drive on node 1 with one controller."""
         controller = "/sys/devices/pci0000:80/0000:80:01.0/nvme/" + name.rsplit("n", 1)[0]
         for file, content in (("transport", "pcie"), ("serial", serial), ("model", "EXAMPLE 9000   "), ("firmware_rev", "FW1"), ("sqsize", "1023")):
-            self.put("%s/%s" % (controller, file), content + "\n")
+            self.put(f"{controller}/{file}", content + "\n")
         self.put("/sys/devices/pci0000:80/0000:80:01.0/numa_node", "1\n")
         block = self.disk(name, number, controller, **dict({"nsid": "1"}, **files))
         self.link(block + "/device", controller)
@@ -118,7 +118,7 @@ class FakeHost(Host):
         for kind, total, count in zip(("correctable", "nonfatal", "fatal"), ("COR", "NONFATAL", "FATAL"), aer or ()):
             facts["aer_dev_" + kind] = "Receiver Error 0\nData Link Protocol %d\nTOTAL_ERR_%s %d" % (count, total, count)
         for name, content in dict(facts, **files).items():
-            self.put("%s/%s" % (path, name), content + "\n")
+            self.put(f"{path}/{name}", content + "\n")
         self.put(path + "/config", config)
         if not os.path.lexists(self.path("/sys/bus/pci/devices/" + addresses[-1])):
             self.link("/sys/bus/pci/devices/" + addresses[-1], path)

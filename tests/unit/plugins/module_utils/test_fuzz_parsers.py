@@ -7,8 +7,8 @@ SSDLAB_FLEET_FUZZ=5000 tries so many inputs each; the count is printed at the en
 """
 from __future__ import annotations
 
-import contextlib
 import collections
+import contextlib
 import json
 import os
 
@@ -189,7 +189,7 @@ def identify_words():
     for place in range(10, 47):
         words[place] = 0x2020
     words[10:12] = [0x534E, 0x3120]
-    return "\n/dev/sda:\n" + "\n".join(" ".join("%04x" % word for word in words[start:start + 8]) for start in range(0, 256, 8)) + "\n"
+    return "\n/dev/sda:\n" + "\n".join(" ".join(f"{word:04x}" for word in words[start:start + 8]) for start in range(0, 256, 8)) + "\n"
 
 
 ATA = {
@@ -252,7 +252,7 @@ def test_no_drive_is_eligible_when_a_command_answers_garbage(fake, no_node, tran
     @given(asked, ANSWERS)
     def check(name, answer):
         assume(answer[0] != 0 or not name.startswith(SILENT))
-        counted("guard, %s" % name.replace("/dev/sda", ""), answer)
+        counted("guard, {}".format(name.replace("/dev/sda", "")), answer)
         assert not inspect(fake, name, answer)[0]["eligible"], (name, answer)
 
     check()

@@ -25,7 +25,7 @@ def server(fake):
     path = fake.pci("0000:00:01.0", "0000:01:00.0", aer=(0, 0, 0), **LINK)
     controller = path + "/nvme/nvme0"
     for file, content in (("transport", "pcie"), ("serial", "S1"), ("model", "EXAMPLE 9000"), ("firmware_rev", "FW1")):
-        fake.put("%s/%s" % (controller, file), content + "\n")
+        fake.put(f"{controller}/{file}", content + "\n")
     block = fake.disk("nvme0n1", "259:0", controller, queue__write_cache="write through")
     fake.link(block + "/device", controller)
     fake.link(path + "/driver", "/sys/bus/pci/drivers/nvme")

@@ -8,7 +8,15 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link, table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import model as check_model
-from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import LEVELS, Check, Drive, Facts, Harmless, Unknown, matches
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
+    LEVELS,
+    Check,
+    Drive,
+    Facts,
+    Harmless,
+    Unknown,
+    matches,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
 

@@ -14,8 +14,15 @@ import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Lock, Locked, Untrusted, drive_lock, host_lock, look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import (
+    Lock,
+    Locked,
+    Untrusted,
+    drive_lock,
+    host_lock,
+    look_lock,
+)
 
 HOLDER = """
 import fcntl, os, sys, time

@@ -30,7 +30,7 @@ def test_what_others_may_write(folder, which, mode):
     place = folder if which == "itself" else folder.parent
     place.chmod(mode)
     (problem,) = trust.problems(str(folder))
-    assert str(place) in problem and "%04o" % mode in problem
+    assert str(place) in problem and f"{mode:04o}" in problem
 
 
 def test_a_link_counts_with_what_it_leads_to_and_where_it_lies(folder, tmp_path):
@@ -50,10 +50,10 @@ def test_a_link_counts_with_what_it_leads_to_and_where_it_lies(folder, tmp_path)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_another_users_folder(folder):
     os.chown(folder.parent, 12345, 0)
-    assert trust.problems(str(folder)) == ["%s belongs to user 12345" % folder.parent]
+    assert trust.problems(str(folder)) == [f"{folder.parent} belongs to user 12345"]
     os.chown(folder.parent, 0, 12345)
     folder.parent.chmod(0o775)
-    assert "others than root may write to %s" % folder.parent in trust.problems(str(folder))[0]
+    assert f"others than root may write to {folder.parent}" in trust.problems(str(folder))[0]
     os.chown(folder.parent, 0, 0)
     assert trust.problems(str(folder)) == []
 

@@ -7,7 +7,12 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import label, options, selector_item, selector_problem
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import (
+    label,
+    options,
+    selector_item,
+    selector_problem,
+)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +161,10 @@ def test_udev_is_asked_last(fake):
 )
 def test_a_link_that_udev_gives_another_drive_too_is_ambiguous(fake, claims, expected):
     for name, number in (("sda", "8:0"), ("sdb", "8:16")):
-        fake.put("/sys/class/block/%s/dev" % name, number)
+        fake.put(f"/sys/class/block/{name}/dev", number)
     fake.link("/dev/disk/by-id/ata-X", "/dev/sda")
     for number, link in claims.items():
-        fake.put("/run/udev/data/b" + number, "I:1\nS:disk/by-id/%s\nE:ID_BUS=ata\n" % link)
+        fake.put("/run/udev/data/b" + number, f"I:1\nS:disk/by-id/{link}\nE:ID_BUS=ata\n")
     assert identity.find(fake, {"by_id": "ata-X"}) == expected
 
 
@@ -233,7 +238,7 @@ def test_native_multipath_asks_every_controller(fake, transports, nodes, transpo
     for index, (kind, place) in enumerate(zip(transports, nodes)):
         controller = "/sys/devices/pci%d/nvme/nvme%d" % (index, index + 3)  # a controller's number is not its namespace's
         for file, content in (("transport", kind), ("numa_node", place), ("sqsize", str(127 + index))):
-            fake.put("%s/%s" % (controller, file), content)
+            fake.put(f"{controller}/{file}", content)
         fake.link("%s/nvme%d" % (subsystem, index + 3), controller)
     block = fake.disk("nvme0n1", "259:0", subsystem)
     fake.link(block + "/device", subsystem)

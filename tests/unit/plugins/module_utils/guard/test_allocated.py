@@ -42,7 +42,7 @@ def answer(*descriptors):
     """GET LBA STATUS: of (block, blocks, provisioning status)."""
     data = bytes(4) + b"".join(block.to_bytes(8, "big") + blocks.to_bytes(4, "big") + bytes([status, 0, 0, 0]) for block, blocks, status in descriptors)
     data = (len(data)).to_bytes(4, "big") + data
-    lines = [" %02x     %s  %s" % (start, data[start : start + 8].hex(" "), data[start + 8 : start + 16].hex(" ")) for start in range(0, len(data), 16)]
+    lines = [" {:02x}     {}  {}".format(start, data[start : start + 8].hex(" "), data[start + 8 : start + 16].hex(" ")) for start in range(0, len(data), 16)]
     return (0, "\n".join(line.rstrip() for line in lines) + "\n", "")
 
 

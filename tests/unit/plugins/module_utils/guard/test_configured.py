@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import contextlib
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe
 
 UUID = "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
-UDEV = "S:disk/by-id/nvme-EX_SN1\nE:ID_FS_UUID=%s\nE:ID_FS_LABEL=Data\nE:ID_SERIAL=EX_SN1\n" % UUID
+UDEV = f"S:disk/by-id/nvme-EX_SN1\nE:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\nE:ID_SERIAL=EX_SN1\n"
 UDEV_PARTITION = "S:disk/by-partuuid/aaaa-01\nE:ID_PART_ENTRY_UUID=AAAA-01\nE:ID_PART_ENTRY_NAME=db\n"
 
 
@@ -32,18 +33,18 @@ def refusals(host):
 
 
 CONFIGURED = [
-    ("/etc/fstab", "UUID=%s /srv ext4 noauto 0 0" % UUID),
-    ("/etc/fstab", "UUID=\"%s\" /srv ext4 noauto 0 0" % UUID.upper()),
+    ("/etc/fstab", f"UUID={UUID} /srv ext4 noauto 0 0"),
+    ("/etc/fstab", f"UUID=\"{UUID.upper()}\" /srv ext4 noauto 0 0"),
     ("/etc/fstab", "# system\nLABEL=Data none swap sw"),
     ("/etc/fstab", "PARTUUID=aaaa-01 /srv ext4"),
     ("/etc/fstab", "PARTLABEL=db /srv ext4"),
     ("/etc/fstab", "/dev/disk/by-id/nvme-EX_SN1-part1 /srv ext4"),
     ("/etc/fstab", "/dev/disk/by-id/nvme-EX_SN1 /srv ext4"),  # no such link now, but udev knows it
-    ("/etc/fstab", "/dev/disk/by-uuid/%s /srv ext4" % UUID),
+    ("/etc/fstab", f"/dev/disk/by-uuid/{UUID} /srv ext4"),
     ("/etc/fstab", "/dev/nvme0n1p1 /srv ext4"),
     ("/etc/fstab", "/dev/sdz /srv btrfs device=/dev/nvme0n1,noauto"),
-    ("/etc/crypttab", "secret UUID=%s none luks,noauto" % UUID),
-    ("/etc/mdadm/mdadm.conf", "ARRAY /dev/md0 metadata=1.2\n  UUID=%s" % "6a3f0c52:11f24ad8:9b1e0c2f:0d5a9b11"),
+    ("/etc/crypttab", f"secret UUID={UUID} none luks,noauto"),
+    ("/etc/mdadm/mdadm.conf", "ARRAY /dev/md0 metadata=1.2\n  UUID={}".format("6a3f0c52:11f24ad8:9b1e0c2f:0d5a9b11")),
     ("/etc/mdadm.conf", "ARRAY /dev/md0 devices=/dev/sdz,/dev/nvme0n1p1"),
     ("/etc/lvm/devices/system.devices", "IDTYPE=sys_wwid IDNAME=eui.0025385b71b00eb0 DEVNAME=/dev/nvme5n1 PVID=x"),
     ("/etc/systemd/system/srv.mount", "[Mount]\nWhat=/dev/disk/by-partuuid/aaaa-01\nWhere=/srv"),
@@ -58,7 +59,7 @@ CONFIGURED = [
     ("/etc/rtslib-fb-target/saveconfig.json", '{"storage_objects": [{"dev": "/dev/nvme0n1p1"}]}'),
     ("/etc/nvmet/config.json", '{"subsystems": [{"namespaces": [{"device": {"path": "/dev/nvme0n1"}}]}]}'),
     ("/etc/systemd/system/srv.mount.d/device.conf", "[Mount]\nWhat=/dev/nvme0n1p1"),
-    ("/run/systemd/generator/srv.mount", "[Mount]\nWhat=/dev/disk/by-uuid/%s\nWhere=/srv" % UUID),
+    ("/run/systemd/generator/srv.mount", f"[Mount]\nWhat=/dev/disk/by-uuid/{UUID}\nWhere=/srv"),
     ("/run/systemd/generator.late/dev-x.swap", "[Swap]\nWhat=/dev/nvme0n1p1"),
     ("/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=PARTLABEL=db\nWhere=/srv/db"),
     ("/usr/local/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=/dev/disk/by-id/nvme-EX_SN1\nWhere=/srv/db"),
@@ -95,7 +96,7 @@ def test_a_link_to_the_drive_is_told(host, path, target):
 @pytest.mark.parametrize(
     "path, content",
     [
-        ("/etc/fstab", "#/dev/nvme0n1 /srv ext4\n# UUID=%s /srv ext4" % UUID),
+        ("/etc/fstab", f"#/dev/nvme0n1 /srv ext4\n# UUID={UUID} /srv ext4"),
         ("/etc/crypttab", "x # /dev/nvme0n1"),
         ("/etc/fstab", "UUID=11111111-1111-1111-1111-111111111111 / ext4\n/dev/nvme0n10 /x ext4\nproc /proc proc\n\n"),
         ("/etc/fstab", "LABEL=Data2 /srv ext4"),
@@ -130,10 +131,10 @@ def test_a_file_system_on_a_partition_that_only_blkid_sees(host):
 @pytest.mark.parametrize(
     "path, content",
     [
-        ("/proc/cmdline", "quiet resume=UUID=%s ro" % UUID),
+        ("/proc/cmdline", f"quiet resume=UUID={UUID} ro"),
         ("/proc/cmdline", "resume=/dev/nvme0n1p1"),
         ("/sys/power/resume", "259:7"),
-        ("/etc/initramfs-tools/conf.d/resume", "RESUME=UUID=%s" % UUID),
+        ("/etc/initramfs-tools/conf.d/resume", f"RESUME=UUID={UUID}"),
         ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="quiet resume=PARTUUID=aaaa-01"'),
     ],
 )

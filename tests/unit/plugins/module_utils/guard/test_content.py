@@ -128,7 +128,7 @@ def test_a_partition_of_a_cluster_file_system(fake):
 
 @pytest.mark.parametrize("kind", ["VMFS_volume_member", "gfs2", "ocfs2", "oracleasm"])
 def test_a_cluster_file_system_is_both_data_and_shared(fake, kind):
-    fake.answers["wipefs"] = (0, '{"signatures": [{"type": "%s"}]}' % kind, "")
+    fake.answers["wipefs"] = (0, f'{{"signatures": [{{"type": "{kind}"}}]}}', "")
     facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
     content.probe_wipefs(fake, facts)
     assert facts.cluster == facts.signatures == [kind]

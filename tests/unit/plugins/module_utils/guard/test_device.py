@@ -46,12 +46,12 @@ def test_nvme_over_a_network_is_a_fabric(fake, transport):
 
 
 def sas(fake, host, channel, driver, **files):
-    path = PCI + "/host%s/port-%s:0/end_device-%s:0/target%s:%s:0/%s:%s:0:0" % (host, host, host, host, channel, host, channel)
+    path = PCI + f"/host{host}/port-{host}:0/end_device-{host}:0/target{host}:{channel}:0/{host}:{channel}:0:0"
     block = fake.disk("sda", "8:0", path)
     for name, text in files.items():
-        fake.put("%s/%s" % (path, name), text)
+        fake.put(f"{path}/{name}", text)
     fake.link(block + "/device", path)
-    fake.put("/sys/class/scsi_host/host%s/proc_name" % host, driver)
+    fake.put(f"/sys/class/scsi_host/host{host}/proc_name", driver)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_a_serial_that_only_broken_firmware_has(fake):
 @pytest.mark.parametrize("file, place", [("ro", "read_only"), ("removable", "removable")])
 def test_flags_of_the_kernel(fake, file, place):
     block = fake.nvme("nvme0n1", "259:0", "SN1")
-    fake.put("%s/%s" % (block, file), "1")
+    fake.put(f"{block}/{file}", "1")
     assert list(found(fake, "nvme0n1")) == [place]
-    fake.put("%s/%s" % (block, file), "x")
+    fake.put(f"{block}/{file}", "x")
     assert list(found(fake, "nvme0n1")) == ["failures"]
 
 

@@ -76,7 +76,7 @@ def raid(host):
     for name, number, above in (("md0", "9:0", "dm-0"), ("dm-0", "253:0", None)):
         block = host.disk(name, number, "/sys/devices/virtual")
         if above:
-            os.makedirs(host.path("%s/holders/%s" % (block, above)))
+            os.makedirs(host.path(f"{block}/holders/{above}"))
     host.mount("/dev/mapper/root", "253:0", "/")
 
 
@@ -204,7 +204,7 @@ def test_an_old_wipefs_says_nothing_where_it_finds_nothing(drive_of, monkeypatch
     run = drive_of.run
 
     def answer(argv, **kwargs):
-        drive_of.answers["wipefs"] = (0, "wipefs from util-linux %s" % version if "--version" in argv else "", "")
+        drive_of.answers["wipefs"] = (0, f"wipefs from util-linux {version}" if "--version" in argv else "", "")
         return run(argv, **kwargs)
 
     monkeypatch.setattr(drive_of, "run", answer)
@@ -257,7 +257,7 @@ def test_an_array_by_any_name_is_not_a_drive(drive_of, name, slave):
     """mdadm.conf(5), CREATE names=yes; and whatever says in sysfs that it is built on others."""
     block = drive_of.disk(name, "9:127", "/sys/devices/virtual")
     if slave:
-        drive_of.put("%s/slaves/%s/dev" % (block, slave), "8:17")
+        drive_of.put(f"{block}/slaves/{slave}/dev", "8:17")
     drive_of.link("/dev/disk/by-id/md-uuid-1", "/dev/" + name)
     assert codes(drive_of, {"by_id": "md-uuid-1", "allow": ["transport"]}) == ["not_whole_drive"]
 
@@ -421,7 +421,7 @@ def test_evidence_is_released_for_the_run_that_is_named(release, lifted):
 
 def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):
     for address, kind in (("0000:05:00.0", "0x010802"), ("0000:06:00.0", "0x020000")):
-        drive_of.put("/sys/bus/pci/drivers/vfio-pci/%s/class" % address, kind)
+        drive_of.put(f"/sys/bus/pci/drivers/vfio-pci/{address}/class", kind)
     (result,) = inspection.inspect(drive_of, [{"serial": "gone"}])
     assert "0000:05:00.0 (vfio-pci)" in result["refusals"][0]["message"] and "06:00" not in result["refusals"][0]["message"]
 

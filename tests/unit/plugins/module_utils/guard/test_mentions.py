@@ -21,7 +21,7 @@ def host(fake, monkeypatch):
     monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     fake.nvme("nvme0n1", "259:0", SERIAL, wwid="eui.0025385b71b00eb0")
     fake.nvme_says("id-ctrl", {"sn": SERIAL})
-    fake.put("/run/udev/data/b259:0", "S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\nE:ID_FS_UUID=%s\nE:ID_FS_LABEL=Data\n" % UUID)
+    fake.put("/run/udev/data/b259:0", f"S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\nE:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\n")
     return fake
 
 
@@ -40,12 +40,12 @@ USES = [
     ("/etc/auto.misc", "data -fstype=ext4 :/dev/nvme0n1p1"),
     ("/etc/sysconfig/rawdevices", "/dev/raw/raw1 /dev/nvme0n1"),
     ("/etc/udev/rules.d/99-asm.rules", 'KERNEL=="nvme*", ENV{ID_SERIAL_SHORT}=="SN123456", OWNER="oracle"'),
-    ("/etc/db.conf", "uuid: %s" % UUID.upper()),
+    ("/etc/db.conf", f"uuid: {UUID.upper()}"),
     ("/etc/aerospike/aerospike.conf", "device /dev/disk/by-id/wwn-0x0025385b71b00eb0\ndevice eui.0025385b71b00eb0"),
     ("/etc/default/thing", "DEVICE='LABEL=Data'"),
     ("/proc/cmdline", "root=UUID=1-2 pstore_blk.blkdev=/dev/nvme0n1p3 ro"),
     ("/boot/grub2/grub.cfg", "menuentry 'old' {\n  linux /vmlinuz root=/dev/nvme0n1p2\n}"),
-    ("/boot/loader/entries/a.conf", "title old\noptions root=UUID=%s ro" % UUID),
+    ("/boot/loader/entries/a.conf", f"title old\noptions root=UUID={UUID} ro"),
 ]
 
 
@@ -82,7 +82,7 @@ def test_what_is_no_use_of_the_drive(host, path, content):
 def test_a_file_as_its_package_brought_it_does_not_count(host):
     content = "example = /dev/nvme0n1\n"
     host.put("/etc/x.conf", content)
-    host.put("/var/lib/dpkg/status", "Package: x\nConffiles:\n /etc/x.conf %s\n /etc/y 0\n" % hashlib.md5(content.encode()).hexdigest())
+    host.put("/var/lib/dpkg/status", f"Package: x\nConffiles:\n /etc/x.conf {hashlib.md5(content.encode()).hexdigest()}\n /etc/y 0\n")
     assert refusals(host) == {}
     host.put("/etc/x.conf", content + "one more line\n")
     assert set(refusals(host)) == {"mentioned"}
@@ -114,7 +114,7 @@ def test_a_file_that_a_debian_package_made_when_it_was_set_up(host):
     content = "example = /dev/nvme0n1\n"
     host.put("/etc/x.conf", content)
     host.put("/var/lib/dpkg/status", "Package: x\n")
-    host.put("/var/lib/ucf/hashfile", "0f  /etc/y.conf\n%s  /etc/x.conf\n" % hashlib.md5(content.encode()).hexdigest())
+    host.put("/var/lib/ucf/hashfile", f"0f  /etc/y.conf\n{hashlib.md5(content.encode()).hexdigest()}  /etc/x.conf\n")
     assert refusals(host) == {}
     host.put("/etc/x.conf", content + "one more line\n")
     assert set(refusals(host)) == {"mentioned"}
@@ -123,9 +123,9 @@ def test_a_file_that_a_debian_package_made_when_it_was_set_up(host):
 # What a server with EL 8 or 9 has, of an installer or a cloud's image: the system is on another drive, and this one was in use once.
 ROOT = "9d5f0a3e-52a1-4a44-8a01-7e0f3a1b2c4d"
 EL = {
-    "/etc/fstab": "#\n# Accessible filesystems, by reference, are maintained under '/dev/disk/'.\nUUID=%s / xfs defaults 0 0\nUUID=7B77-95E7 /boot/efi vfat "
-    "defaults,uid=0,gid=0,umask=077,shortname=winnt 0 2\n/dev/mapper/rhel-swap none swap defaults 0 0\n/dev/vdb /mnt auto defaults,nofail 0 2\n" % ROOT,
-    "/etc/kdump.conf": "#raw /dev/nvme0n1p3\n#ext4 UUID=%s\nauto_reset_crashkernel yes\npath /var/crash\ncore_collector makedumpfile -l -d 31\n" % UUID,
+    "/etc/fstab": f"#\n# Accessible filesystems, by reference, are maintained under '/dev/disk/'.\nUUID={ROOT} / xfs defaults 0 0\nUUID=7B77-95E7 /boot/efi vfat "
+    "defaults,uid=0,gid=0,umask=077,shortname=winnt 0 2\n/dev/mapper/rhel-swap none swap defaults 0 0\n/dev/vdb /mnt auto defaults,nofail 0 2\n",
+    "/etc/kdump.conf": f"#raw /dev/nvme0n1p3\n#ext4 UUID={UUID}\nauto_reset_crashkernel yes\npath /var/crash\ncore_collector makedumpfile -l -d 31\n",
     "/etc/sysconfig/kdump": 'KDUMP_COMMANDLINE_REMOVE="hugepages hugepagesz slub_debug quiet"\nKDUMP_IMG="vmlinuz"\n',
     "/etc/lvm/lvm.conf": 'devices {\n\t# filter = [ "a|^/dev/nvme0n1$|", "r|.*|" ]\n\tallow_mixed_block_sizes = 0\n}\n',
     "/etc/lvm/devices/system.devices": "# LVM uses devices listed in this file.\nVERSION=1.1.2\n"
@@ -135,13 +135,13 @@ EL = {
     "/etc/smartmontools/smartd.conf": "/dev/nvme0n1 -a -o on\nDEVICESCAN -H\n",
     "/etc/mdadm.conf": "MAILADDR root\nAUTO +imsm +1.x -all\n",
     "/etc/default/grub": 'GRUB_CMDLINE_LINUX="crashkernel=1G-4G:192M resume=/dev/mapper/rhel-swap rd.lvm.lv=rhel/root"\n',
-    "/etc/kernel/cmdline": "root=UUID=%s ro crashkernel=1G-4G:192M\n" % ROOT,
-    "/boot/grub2/grub.cfg": "search --no-floppy --fs-uuid --set=dev %s\nset prefix=($dev)/grub2\n" % ROOT,
+    "/etc/kernel/cmdline": f"root=UUID={ROOT} ro crashkernel=1G-4G:192M\n",
+    "/boot/grub2/grub.cfg": f"search --no-floppy --fs-uuid --set=dev {ROOT}\nset prefix=($dev)/grub2\n",
     "/boot/grub2/device.map": "(hd0) /dev/sda\n(hd1) /dev/nvme0n1\n",
-    "/boot/loader/entries/x-5.14.0.conf": "title Enterprise Linux\noptions root=UUID=%s ro $tuned_params\n" % ROOT,
-    "/proc/cmdline": "BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0 root=UUID=%s ro resume=/dev/mapper/rhel-swap" % ROOT,
+    "/boot/loader/entries/x-5.14.0.conf": f"title Enterprise Linux\noptions root=UUID={ROOT} ro $tuned_params\n",
+    "/proc/cmdline": f"BOOT_IMAGE=(hd0,gpt2)/vmlinuz-5.14.0 root=UUID={ROOT} ro resume=/dev/mapper/rhel-swap",
     "/etc/mtools.conf": 'drive c: file="/dev/nvme0n1p1"\n',
-    "/run/systemd/generator/-.mount": "[Mount]\nWhere=/\nWhat=/dev/disk/by-uuid/%s\nType=xfs\n" % ROOT,
+    "/run/systemd/generator/-.mount": f"[Mount]\nWhere=/\nWhat=/dev/disk/by-uuid/{ROOT}\nType=xfs\n",
     "/lib/systemd/system/tmp.mount": "[Mount]\nWhat=tmpfs\nWhere=/tmp\n",
 }
 
@@ -189,7 +189,7 @@ def boot_entry(guid):
 
 
 def test_a_partition_that_the_firmware_starts_from(host):
-    host.put("/run/udev/data/b259:0", "E:ID_PART_ENTRY_UUID=%s\n" % UUID)
+    host.put("/run/udev/data/b259:0", f"E:ID_PART_ENTRY_UUID={UUID}\n")
     where = "/sys/firmware/efi/efivars/Boot0003-8be4df61-93ca-11d2-aa0d-00e098032b8c"
     host.put(where, boot_entry("11111111-1111-1111-1111-111111111111"))
     assert refusals(host) == {}

@@ -35,7 +35,7 @@ def dump(data):
     """nvme-cli's d(): address, sixteen bytes, the text in quotes."""
     lines = ["NVME Security Receive Command Success:0", "       0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f"]
     for start in range(0, len(data), 16):
-        lines.append("%04x: %s \"................\"" % (start, data[start:start + 16].hex(" ")))
+        lines.append("{:04x}: {} \"................\"".format(start, data[start:start + 16].hex(" ")))
     return (0, "\n".join(lines) + "\n", "")
 
 
@@ -112,8 +112,8 @@ def test_two_controllers_of_this_host(fake):
     block = fake.disk("nvme0n1", "259:0", subsystem, nsid="1")
     fake.link(block + "/device", subsystem)
     for name in ("nvme0", "nvme1"):
-        fake.put("/sys/devices/pci/%s/transport" % name, "pcie")
-        fake.link("%s/%s" % (subsystem, name), "/sys/devices/pci/" + name)
+        fake.put(f"/sys/devices/pci/{name}/transport", "pcie")
+        fake.link(f"{subsystem}/{name}", "/sys/devices/pci/" + name)
     assert "/dev/nvme0, /dev/nvme1" in found(fake)["shared"][0]
 
 

@@ -9,7 +9,13 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import openers
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.openers import LOOKS, READER_COUNTS, Opener, Watch, judge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.openers import (
+    LOOKS,
+    READER_COUNTS,
+    Opener,
+    Watch,
+    judge,
+)
 
 READER, OTHER = Opener("cat", 7, False, False), Opener("dd", 8, False, False)
 WRITER, UDEV = Opener("mkfs", 9, True, False), Opener("systemd-udevd", 3, False, True)

@@ -23,11 +23,11 @@ def words(security=0x21, sanitize=0):
         data = text.ljust(length).encode()
         page[start:start + length // 2] = [data[place] << 8 | data[place + 1] for place in range(0, length, 2)]
     page[59], page[128] = sanitize, security
-    return "\n/dev/sda:\n" + "\n".join(" ".join("%04x" % word for word in page[start:start + 8]) for start in range(0, 256, 8)) + "\n"
+    return "\n/dev/sda:\n" + "\n".join(" ".join(f"{word:04x}" for word in page[start:start + 8]) for start in range(0, 256, 8)) + "\n"
 
 
 def status(state, *lines):
-    return (0, "\n/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    %s\n%s" % (state, "".join(lines)), "")
+    return (0, "\n/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    {}\n{}".format(state, "".join(lines)), "")
 
 
 def dump(data):
@@ -35,7 +35,7 @@ def dump(data):
     lines = ["SCSI Status: Good \n", "Received %d bytes of data:" % len(data)]
     for start in range(0, len(data), 16):
         part = data[start:start + 16]
-        lines.append(" %02x     %s  %s" % (start, part[:8].hex(" "), part[8:].hex(" ")))
+        lines.append(" {:02x}     {}  {}".format(start, part[:8].hex(" "), part[8:].hex(" ")))
     return (0, "", "\n".join(line.rstrip() for line in lines) + "\n")
 
 

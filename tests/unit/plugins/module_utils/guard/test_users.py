@@ -20,7 +20,7 @@ def host(fake, monkeypatch):
     """A host with one drive that may be erased. Device nodes are told by their names: a fixture tree has none."""
     monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     for module, name in ((users, "device_number"), (descriptors, "key_at")):
-        monkeypatch.setattr(module, name, lambda host, path: host.get("/sys/class/block/%s/dev" % (host.readlink(path) or path).rpartition("/")[2]))
+        monkeypatch.setattr(module, name, lambda host, path: host.get("/sys/class/block/{}/dev".format((host.readlink(path) or path).rpartition("/")[2])))
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1")
     return fake
 
@@ -37,8 +37,8 @@ def partition(host, name="nvme0n1p1", number="259:7"):
 def stack(host, below, name, number, **files):
     """A virtual device on another one, as the kernel links them both ways."""
     block = host.disk(name, number, "/sys/devices/virtual", **files)
-    os.makedirs(host.path("/sys/class/block/%s/holders/%s" % (below, name)))
-    os.makedirs(host.path("%s/slaves/%s" % (block, below)))
+    os.makedirs(host.path(f"/sys/class/block/{below}/holders/{name}"))
+    os.makedirs(host.path(f"{block}/slaves/{below}"))
 
 
 # --- the system -----------------------------------------------------------------------------------------------------------------------
@@ -61,13 +61,13 @@ def test_the_system_is_found_below_luks_lvm_and_md_through_slaves_alone(host):
     partition(host)
     for below, name, number in (("nvme0n1p1", "md0", "9:0"), ("md0", "dm-0", "253:0"), ("dm-0", "dm-1", "253:1")):
         stack(host, below, name, number)
-        os.rmdir(host.path("/sys/class/block/%s/holders/%s" % (below, name)))
+        os.rmdir(host.path(f"/sys/class/block/{below}/holders/{name}"))
     host.mount("/dev/mapper/root", "253:1", "/")
     assert set(refusals(host)) == {"root_disk", "partition_table"}
 
 
 def btrfs(host, source, number):
-    line = "36 35 %s / / rw - btrfs %s rw\n" % (number, source)
+    line = f"36 35 {number} / / rw - btrfs {source} rw\n"
     host.put("/proc/self/mountinfo", line)
 
 
@@ -113,7 +113,7 @@ def test_a_root_on_a_loop_device_lies_on_the_drive_that_has_its_file(host):
 # --- processes ------------------------------------------------------------------------------------------------------------------------
 
 def opened(host, pid, target, comm="qemu-kvm", fd=11):
-    host.put("/proc/%s/comm" % pid, comm)
+    host.put(f"/proc/{pid}/comm", comm)
     path = host.path("/proc/%s/fd/%d" % (pid, fd))
     os.makedirs(os.path.dirname(path), exist_ok=True)
     os.symlink(target, path)
@@ -151,7 +151,7 @@ def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mou
     host.put("/proc/self/mountinfo", "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n38 35 0:52 / / rw - ext4 x rw\n")
     opened(host, 4711, "/net/dead/nvme0n1")
     if mount_id:
-        host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t%s\nino:\t3\n" % mount_id)
+        host.put("/proc/4711/fdinfo/11", f"pos:\t0\nflags:\t02\nmnt_id:\t{mount_id}\nino:\t3\n")
     looked = []
     monkeypatch.setattr(descriptors, "key_at", lambda host, path: looked.append(path))
     assert refusals(host) == {} and bool(looked) is looks
@@ -162,8 +162,8 @@ def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mou
 def test_a_root_on_a_remote_file_system_hides_no_open_drive(host, kind, process):
     """A host that booted from the network, or one container with such a root: what lies below it need not lie on it."""
     host.put("/proc/self/mountinfo", "24 27 0:6 / /dev rw - devtmpfs devtmpfs rw\n")
-    before = host.get("/proc/%s/mountinfo" % process) or ""
-    host.put("/proc/%s/mountinfo" % process, before + "\n27 1 0:50 / / rw - %s x rw\n" % kind if before else "27 1 0:50 / / rw - %s x rw\n" % kind)
+    before = host.get(f"/proc/{process}/mountinfo") or ""
+    host.put(f"/proc/{process}/mountinfo", before + f"\n27 1 0:50 / / rw - {kind} x rw\n" if before else f"27 1 0:50 / / rw - {kind} x rw\n")
     opened(host, 4711, "/dev/nvme0n1")
     host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t24\nino:\t3\n")
     assert "qemu-kvm (process 4711)" in refusals(host)["opened"]
@@ -232,7 +232,7 @@ def test_a_container_with_the_machines_processes_but_files_of_its_own(host):
 @pytest.mark.parametrize("module, place", [("nvmet", "nvmet"), ("target_core_mod", "target")])
 def test_exports_that_do_not_show(host, module, place):
     """Without configfs nobody can tell what is exported, and a target need not hold it exclusively (nvmet's buffered_io, LIO's fileio)."""
-    host.put("/sys/module/%s/refcnt" % module, "1")
+    host.put(f"/sys/module/{module}/refcnt", "1")
     assert module in refusals(host)["unseen_users"]
     os.makedirs(host.path("/sys/kernel/config/" + place))
     assert refusals(host) == {}
@@ -246,8 +246,8 @@ BACKSTORES = [
 
 @pytest.mark.parametrize("name, told", BACKSTORES)
 def test_a_backstore_whose_path_nobody_set(host, name, told):
-    host.put("/sys/kernel/config/target/core/%s/udev_path" % name, "")
-    host.put("/sys/kernel/config/target/core/%s/info" % name, told.format(path="/dev/nvme0n1", minor=0))
+    host.put(f"/sys/kernel/config/target/core/{name}/udev_path", "")
+    host.put(f"/sys/kernel/config/target/core/{name}/info", told.format(path="/dev/nvme0n1", minor=0))
     assert "LIO" in refusals(host)["exported"]
-    host.put("/sys/kernel/config/target/core/%s/info" % name, told.format(path="/srv/disk.img", minor=44))
+    host.put(f"/sys/kernel/config/target/core/{name}/info", told.format(path="/srv/disk.img", minor=44))
     assert refusals(host) == {}

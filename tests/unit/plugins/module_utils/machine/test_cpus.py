@@ -17,7 +17,7 @@ def test_a_list_says_what_it_was_made_of(numbers):
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 20)), min_size=1, max_size=8))
 def test_however_it_is_spelled_the_canonical_form_is_one(ranges):
-    spelled = ",".join("{0}-{1}".format(first, first + more) for first, more in ranges)
+    spelled = ",".join(f"{first}-{first + more}" for first, more in ranges)
     assert cpus.canonical(spelled) == cpus.canonical(cpus.canonical(spelled)) == cpus.text(cpus.parse(spelled))
 
 

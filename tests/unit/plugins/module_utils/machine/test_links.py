@@ -23,7 +23,7 @@ def sas(fake, *rates, expander=""):
     port = base if not expander else base + "/port-6:0:1"
     fake.disk("sdb", "8:16", port + "/end_device-6:0/target6:0:0/6:0:0:0")
     for number, rate in enumerate(rates):
-        fake.put("{0}/phy-6:{1}/sas_phy/phy-6:{1}/negotiated_linkrate".format(port, number), rate + "\n")
+        fake.put(f"{port}/phy-6:{number}/sas_phy/phy-6:{number}/negotiated_linkrate", rate + "\n")
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class Systemd(Host):
     def run(self, argv, timeout_s=60, stdin=None):
         units = argv[argv.index("--") + 1 :]
         told = {"tuned.service": ("loaded", "active"), "x.timer": ("loaded", "inactive"), "none.service": ("not-found", "inactive")}
-        return Result(argv, 0, "\n\n".join("LoadState=%s\nActiveState=%s" % told[unit] for unit in units) + "\n", "")
+        return Result(argv, 0, "\n\n".join("LoadState={}\nActiveState={}".format(*told[unit]) for unit in units) + "\n", "")
 
 
 def test_services_that_are_not_there_have_no_state(tmp_path):

@@ -128,7 +128,7 @@ def test_a_percentile_with_too_few_ios_beyond_it_is_null():
 def fake_fio(tmp_path):
     """A stand-in for fio: says its pid, then sleeps; only the process handling is under test here."""
     path = tmp_path / "fio"
-    path.write_text("#!/bin/sh\necho $$ > {0}/pid\nexec sleep 60\n".format(tmp_path))
+    path.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
     path.chmod(0o755)
     return path
 
@@ -142,7 +142,7 @@ def wait_for(condition):
 
 def alive(pid):
     try:
-        return open("/proc/{0}/stat".format(pid)).read().split()[2] != "Z"
+        return open(f"/proc/{pid}/stat").read().split()[2] != "Z"
     except OSError:
         return False
 

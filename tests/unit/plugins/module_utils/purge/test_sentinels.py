@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import SENTINELS, Sentinels, check_alive, sentinel_offsets
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import (
+    SENTINELS,
+    Sentinels,
+    check_alive,
+    sentinel_offsets,
+)
 
 SIZE, BLOCK = 1 << 20, 512
 

@@ -79,7 +79,7 @@ def test_nothing_half_written_stays_when_the_disk_is_full(run_dir, monkeypatch):
 )
 def test_what_a_killed_pack_left_is_swept(run_dir, pid, idle_s, stays):
     """Without a number: as earlier versions named it."""
-    left = Path(run_dir.state_dir) / (".r1.tar.gz" + ("" if pid is None else ".{0}.".format(pid)) + "abcd_123")
+    left = Path(run_dir.state_dir) / (".r1.tar.gz" + ("" if pid is None else f".{pid}.") + "abcd_123")
     other = Path(run_dir.state_dir) / ".r1.tar.gz-of-somebody"
     for path in (left, other):
         path.write_bytes(b"half")

@@ -27,7 +27,7 @@ def recorded(name):
 
 
 def istdout(words):
-    return "\n/dev/sda:\n" + "\n".join(" ".join("%04x" % word for word in words[start:start + 8]) for start in range(0, len(words), 8)) + "\n"
+    return "\n/dev/sda:\n" + "\n".join(" ".join(f"{word:04x}" for word in words[start:start + 8]) for start in range(0, len(words), 8)) + "\n"
 
 
 def drive(tmp_path_factory=None, **facts):
@@ -274,4 +274,4 @@ def test_hdparm_itself_reads_the_words_as_we_do(bits, erase, enhanced, sanitize)
     for minutes, name in ((found.security.erase_min, "min for SECURITY"), (found.security.enhanced_erase_min, "min for ENHANCED")):
         assert (str(minutes) + name in prose) if minutes is not None else name not in prose
     for operation, name in (("crypto_scramble", "CRYPTO_SCRAMBLE_EXT"), ("block_erase", "BLOCK_ERASE_EXT"), ("overwrite", "OVERWRITE_EXT")):
-        assert (operation in found.sanitize) == ("* %s command" % name in lines)
+        assert (operation in found.sanitize) == (f"* {name} command" in lines)

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import rssdm
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.rssdm import (
+    INTERRUPT_COALESCING,
+    POWER_LIMITING,
+    WRITE_CACHE,
+)
 
 # What rssdm 2.20 printed for a P420m on a server (a public report of a firmware update, 2015); the serial number was blanked there.
 RECORDED = """

@@ -211,7 +211,7 @@ def test_keys_that_cannot_be_known(text):
 
 # --- anything at all --------------------------------------------------------------------------------------------------
 
-HEX_LINES = st.tuples(st.sampled_from([0, 16, 32, 5]), st.binary(max_size=18)).map(lambda line: " %02x     %s" % (line[0], line[1].hex(" ")))
+HEX_LINES = st.tuples(st.sampled_from([0, 16, 32, 5]), st.binary(max_size=18)).map(lambda line: " {:02x}     {}".format(line[0], line[1].hex(" ")))
 TEXTS = st.one_of(st.text(max_size=300), st.lists(st.one_of(HEX_LINES, st.text(max_size=40), st.just((KEYS % 16).strip())), max_size=8).map("\n".join))
 
 

@@ -31,11 +31,11 @@ def systemd(fake):
         fake.commands.append(list(argv))
         names = argv[argv.index("--") + 1:]
         if "RequiredBy" in argv[2]:
-            return Result(argv, 0, "RequiredBy=%s some.target\nConsistsOf=\nBoundBy=\n" % REQUIRED_BY.get(names[0], ""), "")
+            return Result(argv, 0, "RequiredBy={} some.target\nConsistsOf=\nBoundBy=\n".format(REQUIRED_BY.get(names[0], "")), "")
         if argv[1] == "show":
-            return Result(argv, 0, "\n".join("LoadState=%s\nActiveState=%s\n" % tuple(fake.units[name]) for name in names), "")
+            return Result(argv, 0, "\n".join("LoadState={}\nActiveState={}\n".format(*tuple(fake.units[name])) for name in names), "")
         if fake.refuses in names:
-            return Result(argv, 1, "", "Job for %s failed.\n" % names[0])
+            return Result(argv, 1, "", f"Job for {names[0]} failed.\n")
         fake.units[names[0]][1] = "active" if argv[1] == "start" else "inactive"
         if argv[1] == "stop" and names[0] in REQUIRED_BY:
             fake.units[REQUIRED_BY[names[0]]][1] = "inactive"

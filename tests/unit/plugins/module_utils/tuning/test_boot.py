@@ -62,7 +62,7 @@ class Rhel(Machine):
     def answer(self, argv):
         words = self.next.split()
         if argv[1] == "--info=DEFAULT":
-            return 'index=0\nkernel="/boot/vmlinuz"\nargs="%s"\nroot="LABEL=root"\n' % " ".join(words[2:])
+            return 'index=0\nkernel="/boot/vmlinuz"\nargs="{}"\nroot="LABEL=root"\n'.format(" ".join(words[2:]))
         assert argv[1] == "--update-kernel=ALL"
         for option in argv[2:]:
             name, _equal, given = option.partition("=")

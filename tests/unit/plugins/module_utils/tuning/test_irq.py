@@ -165,7 +165,7 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
     """Not every link can save power, and a loop device has no function: neither is worth a line in the record."""
     server.loop(0, "/a.img")
     for name in ("link/l1_aspm", "power/control"):
-        server.put("%s/%s" % (FUNCTION, name), "1\n")
+        server.put(f"{FUNCTION}/{name}", "1\n")
     paths = ["/sys/bus/pci/devices/@ssd_pci@/" + name for name in ("link/l1_aspm", "link/clkpm", "power/control")]
     tune = {"sysfs": [{"name": path.rpartition("/")[2], "path": path, "value": "0"} for path in paths]}
     plan = {"tune": tune, "drives": [{"drive": name, "selector": entry} for name, entry in (("S1", {"serial": "S1"}), ("L", {"backing_file": "/a.img"}))],

@@ -44,7 +44,7 @@ class Sysfs(Host):
         if path in self.refuses:
             return
         if path.endswith("scheduler"):
-            text = " ".join("[{0}]".format(name) if name == text else name for name in ("none", "mq-deadline"))
+            text = " ".join(f"[{name}]" if name == text else name for name in ("none", "mq-deadline"))
         super().write(path, text)
 
 

@@ -38,8 +38,8 @@ def drives(fake):
             return Result(argv, 1, "NVMe status: Invalid Field in Command: A reserved coded value or an unsupported value(0x2002)\n", "")
         if argv[1] == "set-feature":
             fake.cache[argv[2]] = int(argv[-1][-1])
-            return Result(argv, 0, "set-feature:0x06 (Volatile Write Cache), value:%#010x\n" % fake.cache[argv[2]], "")
-        return Result(argv, 0, "get-feature:0x06 (Volatile Write Cache), Current value:%#010x\n" % fake.cache[argv[2]], "")
+            return Result(argv, 0, f"set-feature:0x06 (Volatile Write Cache), value:{fake.cache[argv[2]]:#010x}\n", "")
+        return Result(argv, 0, f"get-feature:0x06 (Volatile Write Cache), Current value:{fake.cache[argv[2]]:#010x}\n", "")
 
     fake.run = run
     return fake
@@ -108,7 +108,7 @@ def test_after_a_reboot_it_is_put_back_on_the_drive_that_has_another_name_now(dr
     tuning.apply(drives, settings(drives, "off"), record)
     drives.put(tuning.BOOT_ID, "boot-2\n")
     for name, serial in (("nvme0", "S1"), ("nvme1", "S0")):
-        drives.put("/sys/devices/pci0000:80/0000:80:01.0/nvme/%s/serial" % name, serial + "\n")
+        drives.put(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial", serial + "\n")
     drives.cache = {"/dev/nvme1": 0}
     done = {item["path"]: item["outcome"] for item in tuning.restore(drives, record)}
     assert done == {"write cache of /dev/nvme0n1": "restored", "write cache of /dev/sda": "restored"} and drives.cache == {"/dev/nvme1": 1}

@@ -77,10 +77,10 @@ def test_what_is_not_asked_for_is_not_in_the_plan():
 @pytest.mark.parametrize("concern", sorted(tuning.CONCERNS))
 def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
     on = dict.fromkeys(tuning.SWITCHES, True)
-    alone = hostplan.tune_spec(dict(DEFAULTS, **dict(dict.fromkeys(tuning.SWITCHES, False), **{"tune_%s_enabled" % concern: True})))
+    alone = hostplan.tune_spec(dict(DEFAULTS, **dict(dict.fromkeys(tuning.SWITCHES, False), **{f"tune_{concern}_enabled": True})))
     assert alone != NOTHING
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=[concern], **on)) == alone
-    without = hostplan.tune_spec(dict(DEFAULTS, **dict(on, **{"tune_%s_enabled" % concern: False})))
+    without = hostplan.tune_spec(dict(DEFAULTS, **dict(on, **{f"tune_{concern}_enabled": False})))
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["all"], ansible_skip_tags=[concern], **on)) == without != alone
 
 

@@ -8,8 +8,8 @@ import datetime
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 ASKED = {

@@ -19,9 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import curves as report_curves
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import names, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import series as report_series
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 
-
 TIME = "2026-11-21T13:00:00.000Z"
 
 
