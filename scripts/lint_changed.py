@@ -20,14 +20,18 @@ SANITY = ("compile", "pep8", "pylint", "validate-modules", "yamllint")
 
 def git(*argv: str) -> str:
     """What a git command says; empty when it fails."""
-    return subprocess.run(["git", *argv], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+    return subprocess.run(
+        ["git", *argv], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+    ).stdout.strip()
 
 
 def changed() -> list[str]:
     """The files that are not as they were at the base."""
     bases = [base for base in (git("merge-base", "HEAD", branch) for branch in UPSTREAM) if base]
     base = bases[0] if bases and bases[0] != git("rev-parse", "HEAD") else "HEAD~"
-    names = git("diff", "--name-only", "--diff-filter=d", base).split("\n") + git("ls-files", "--others", "--exclude-standard").split("\n")
+    names = git("diff", "--name-only", "--diff-filter=d", base).split("\n") + git(
+        "ls-files", "--others", "--exclude-standard"
+    ).split("\n")
     return sorted(name for name in set(names) if name and not (ROOT / name).is_symlink())
 
 

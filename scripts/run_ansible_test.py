@@ -7,6 +7,7 @@ ansible-test wants the collection in a real folder .../ansible_collections/<name
 below .cache, which also keeps its virtual environments between runs. It bootstraps pip by a script from a site of its own; a stand-in
 that uses PyPI's pip wheel does the same, so that PyPI is all it needs.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -39,7 +40,9 @@ sys.exit(main(["install"] + [option for option in sys.argv[1:] if option not in 
 def tracked_files():
     """The files that git knows, as they are now in the working tree."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [name for name in listed.split("\0") if name and not name.startswith(LEFT_OUT) and os.path.lexists(ROOT / name)]
+    return [
+        name for name in listed.split("\0") if name and not name.startswith(LEFT_OUT) and os.path.lexists(ROOT / name)
+    ]
 
 
 def copy_files(names):
@@ -66,8 +69,21 @@ def provide_pip(home):
     if script.exists():
         return
     script.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", script.parent,
-                    f"pip=={version}"], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--dest",
+            script.parent,
+            f"pip=={version}",
+        ],
+        check=True,
+    )
     wheel = next(script.parent.glob(f"pip-{version}-*.whl"))
     script.write_text(STAND_IN.format(wheel=str(wheel)))
 

@@ -68,7 +68,11 @@ exit $result"""
 
 CHECKS = (
     # Two: the guards of more meet each other at the loop devices of one kernel, and the clocks of tests run out.
-    Check("integration", SERVERS, f'{PYTEST} tests/integration -n 2 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml'),
+    Check(
+        "integration",
+        SERVERS,
+        f'{PYTEST} tests/integration -n 2 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
+    ),
     Check("molecule", SERVERS, MOLECULE),
     Check("compat", SERVERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
@@ -83,7 +87,12 @@ CHECKS = (
     Check("units", SOURCE, "python scripts/run_ansible_test.py units", ()),
     Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
     Check("lint-changed", SOURCE, "python scripts/lint_changed.py", ("quick",)),
-    Check("qualify", SERVERS, f"{PYTEST} tests/integration/test_playbooks_local.py -k finished_run --junitxml=$RESULTS/qualify.xml", ("quick",)),
+    Check(
+        "qualify",
+        SERVERS,
+        f"{PYTEST} tests/integration/test_playbooks_local.py -k finished_run --junitxml=$RESULTS/qualify.xml",
+        ("quick",),
+    ),
     # Only by its name: every fault in every phase, then runs whose jobs are killed at random. About half an hour.
     Check("faults", SERVERS, "python tests/faults/run.py && python tests/faults/soak.py", ()),
 )
@@ -147,10 +156,16 @@ class Running:
         """Run the few tests that failed once more. Call it when nothing else runs."""
         tests = [node for node in map(node_id, failed_cases(self.results)) if node]
         # pytest ends with 1 when tests failed, and with others when it was interrupted or could not collect.
-        if self.process.returncode != 1 or not 0 < len(tests) <= RETRIED_TESTS or len(tests) != len(failed_cases(self.results)):
+        if (
+            self.process.returncode != 1
+            or not 0 < len(tests) <= RETRIED_TESTS
+            or len(tests) != len(failed_cases(self.results))
+        ):
             return
         print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
-        self.passed_alone = not subprocess.run([sys.executable, "-m", "pytest", *tests], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
+        self.passed_alone = not subprocess.run(
+            [sys.executable, "-m", "pytest", *tests], cwd=ROOT, stdin=subprocess.DEVNULL, check=False
+        ).returncode
 
 
 def start(check: Check, alone: bool, every: bool) -> Running:
@@ -161,7 +176,12 @@ def start(check: Check, alone: bool, every: bool) -> Running:
     log = None if alone else (results / "output.log").open("w+b")
     environment = {**os.environ, "RESULTS": str(results), "ALL": "yes" if every else ""}
     process = subprocess.Popen(  # pylint: disable=consider-using-with
-        ["bash", "-c", check.command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log and subprocess.STDOUT,
+        ["bash", "-c", check.command],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log and subprocess.STDOUT,
         start_new_session=True,
     )
     yield_cpu(process.pid, NICE[check.lane])
@@ -238,7 +258,12 @@ def slowest_tests() -> list[tuple[float, str]]:
     found = []
     for path in OUTPUT.glob("*/*.xml"):
         for case in ElementTree.parse(path).iter("testcase"):
-            found.append((float(case.get("time", 0)), f"{path.parent.name}: {case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"))
+            found.append(
+                (
+                    float(case.get("time", 0)),
+                    f"{path.parent.name}: {case.get('classname', '').rpartition('.')[2]}::{case.get('name')}",
+                )
+            )
     return sorted(found, reverse=True)[:SLOWEST]
 
 

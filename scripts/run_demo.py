@@ -5,6 +5,7 @@
 
 Ends 0 exactly when the two good drives pass and the worn one fails. A demo that was killed by SIGKILL is cleaned up by the next one.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -34,7 +35,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import Run
 PREFIX = "ssd-demo."
 RESULTS = ROOT / "ssd-results"
 ALIKE = {"size_bytes": 48 * 2**20, "fresh_iops": 4000, "steady_iops": 700, "read_iops": 3000}
-DRIVES = {"good-1": {**ALIKE, "seed": 1}, "good-2": {**ALIKE, "seed": 2}, "worn": {**ALIKE, "seed": 3, "steady_iops": 350}}
+DRIVES = {
+    "good-1": {**ALIKE, "seed": 1},
+    "good-2": {**ALIKE, "seed": 2},
+    "worn": {**ALIKE, "seed": 3, "steady_iops": 350},
+}
 EXPECTED = {"good-1": "pass", "good-2": "pass", "worn": "fail"}
 # How long ansible-playbook gets to end by itself, and its modules and the host job after it.
 PATIENCE_S = 15
@@ -101,13 +106,23 @@ def handle_signals(handler):
 
 
 def start_playbook(directory, run_id):
-    variables = {"ssd_mode": "destructive", "ssd_demo_dir": directory, "ssd_state_dir": directory / "state", "ssd_results_dir": RESULTS,
-                 "ssd_run_name": "demo", "ssd_run_id": run_id}
+    variables = {
+        "ssd_mode": "destructive",
+        "ssd_demo_dir": directory,
+        "ssd_state_dir": directory / "state",
+        "ssd_results_dir": RESULTS,
+        "ssd_run_name": "demo",
+        "ssd_run_id": run_id,
+    }
     command = ["ansible-playbook", "playbooks/qualify.yml", "--inventory=inventories/demo"]
     for name, value in variables.items():
         command += ["--extra-vars", f"{name}={value}"]
     # Modules run from below the demo's folder, so that clean_up() finds those that outlive the playbook.
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_REMOTE_TEMP": f"{directory}/modules"}
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_REMOTE_TEMP": f"{directory}/modules",
+    }
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
 
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Unpack some collections out of PyPI's `ansible` wheel: unpack_collections.py WHEEL DESTINATION NAMESPACE.NAME ..."""
+
 from __future__ import annotations
 
 import shutil

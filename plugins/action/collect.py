@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bring a host's part of a run to the controller; its documentation is in plugins/modules/collect.py."""
+
 from __future__ import annotations
 
 import contextlib
@@ -56,7 +57,9 @@ class ActionModule(HostAction):
                 unpack.sweep(folder)
             archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
             changed = self._bring(archive, info["packed"], folder, limits) if "packed" in info else False
-        told = records.collected(info["records"], args["run_id"], name, now(), _asked(results_dir, args["run_id"], name))
+        told = records.collected(
+            info["records"], args["run_id"], name, now(), _asked(results_dir, args["run_id"], name)
+        )
         host = _host_record(args["run_id"], name, info, told.problems)
         result = {
             "changed": changed,
@@ -82,7 +85,9 @@ class ActionModule(HostAction):
             if unpack.is_current(folder, packed["sha256"]):
                 return False
             os.makedirs(os.path.dirname(folder), exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=os.path.dirname(folder), prefix=aside_prefix(unpack.aside_name(folder))) as aside:
+            with tempfile.TemporaryDirectory(
+                dir=os.path.dirname(folder), prefix=aside_prefix(unpack.aside_name(folder))
+            ) as aside:
                 local = os.path.join(aside, "archive.tar.gz")
                 self.fetch(archive, local, limits.archive_bytes)
                 unpack.replace(folder, local, packed["sha256"], limits)
@@ -130,7 +135,10 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
     elif info["state"] in LIVE_STATES:
         state, message = "unfinished", f"run {run_id} is done with its drives, but has yet to restore the host"
     elif info["state"] == "dead":
-        state, message = "failed", f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on"
+        state, message = (
+            "failed",
+            f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on",
+        )
     elif info["state"] == "damaged":
         state, message = (
             "failed",
@@ -142,7 +150,10 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
             f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; go on with it by -e ssd_run_id={run_id}",
         )
     if problems and state == "ok":
-        state, message = "failed", f"what it tells of run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)"
+        state, message = (
+            "failed",
+            f"what it tells of run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)",
+        )
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "host",

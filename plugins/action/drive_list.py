@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Print the drives of the fleet; an action, since the standard callback prints a debug message as escaped JSON."""
+
 from __future__ import annotations
 
 import typing as t

@@ -40,4 +40,7 @@ class ActionModule(ActionBase):
         except runs.RunError as error:
             raise AnsibleActionFail(str(error)) from error
         # Whoever asks for an existing run wants to see it; nothing here erases.
-        return {"changed": False, "ssd_run": {"id": run_id, "name": name, "results_dir": results_dir, "destructive": True}}
+        return {
+            "changed": False,
+            "ssd_run": {"id": run_id, "name": name, "results_dir": results_dir, "destructive": True},
+        }

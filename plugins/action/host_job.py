@@ -26,7 +26,11 @@ OWN_ARGUMENTS = ("run_name", "boot_id", "drives")
 # Made when ansible-playbook loads this, once, and not by the worker that it starts for each host.
 ENGINE = zipapp.build(collection_version())
 DEFAULTS = {name: role_default(name) for name in hostplan.VARIABLES}
-REQUIRED_IF = [("state", "present", ["run_id", *OWN_ARGUMENTS]), ("state", "stopped", ["run_id"]), ("state", "absent", ["run_id"])]
+REQUIRED_IF = [
+    ("state", "present", ["run_id", *OWN_ARGUMENTS]),
+    ("state", "stopped", ["run_id"]),
+    ("state", "absent", ["run_id"]),
+]
 
 
 class ActionModule(HostAction):
@@ -50,7 +54,9 @@ class ActionModule(HostAction):
         self._remove_tmp_path(self._connection._shell.tmpdir)
         return result
 
-    def _start(self, own: dict[str, t.Any], arguments: dict[str, t.Any], variables: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _start(
+        self, own: dict[str, t.Any], arguments: dict[str, t.Any], variables: dict[str, t.Any]
+    ) -> dict[str, t.Any]:
         """Carry the plan and the engine to the host, and have its job started; the module's answer."""
         if not own["drives"]:
             raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
@@ -94,7 +100,9 @@ class ActionModule(HostAction):
         try:
             store.begin_anew(os.path.join(folder, "results.jsonl"), plan["run"]["id"], plan["host"])
         except OSError as error:
-            raise AnsibleActionFail("{0}: that it begins anew cannot be noted in {1}/results.jsonl: {2}".format(plan["host"], folder, error)) from error
+            raise AnsibleActionFail(
+                "{0}: that it begins anew cannot be noted in {1}/results.jsonl: {2}".format(plan["host"], folder, error)
+            ) from error
 
     def _decided(self, plan: dict[str, t.Any], folder: str) -> dict[str, str]:
         """What preflight decided for this host. It travels in no variable, as any can be given on the command line."""

@@ -28,7 +28,11 @@ class ActionModule(HostAction):
         folder = arguments.pop("bugreport_dir", None)
         result.update(self.ask("iomemory", arguments, task_vars or {}))
         if folder and result.get("bugreport"):
-            self._bring(str(arguments.get("state_dir") or STATE_DIR), os.path.abspath(os.path.expanduser(str(folder))), result["bugreport"])
+            self._bring(
+                str(arguments.get("state_dir") or STATE_DIR),
+                os.path.abspath(os.path.expanduser(str(folder))),
+                result["bugreport"],
+            )
         return result
 
     def _bring(self, state_dir: str, folder: str, name: str) -> None:

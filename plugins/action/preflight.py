@@ -30,11 +30,23 @@ ANSWERS = (
     ("host_checks", "findings", "checks"),
     ("host_checks", "snapshot", "snapshot"),
 )
-ARGUMENTS = {name: {"type": "dict", "required": True} for name in ("asked", "names", *dict.fromkeys(argument for argument, _key, _field in ANSWERS))}
+ARGUMENTS = {
+    name: {"type": "dict", "required": True}
+    for name in ("asked", "names", *dict.fromkeys(argument for argument, _key, _field in ANSWERS))
+}
 
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
-RESULTS = ("ssd_run", "ssd_attach", "ssd_seen", "ssd_look_again", "ssd_job", "ssd_watched", "ssd_collected", "ssd_put_back")
+RESULTS = (
+    "ssd_run",
+    "ssd_attach",
+    "ssd_seen",
+    "ssd_look_again",
+    "ssd_job",
+    "ssd_watched",
+    "ssd_collected",
+    "ssd_put_back",
+)
 
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.
 UNSET = "__preflight_unset"
@@ -58,7 +70,10 @@ class ActionModule(ActionBase):
         injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
         findings += [injected] if injected else []
         if not findings:
-            views = [_view(name, {argument: by_host.get(name) for argument, by_host in heard.items()}) for name in heard["asked"]]
+            views = [
+                _view(name, {argument: by_host.get(name) for argument, by_host in heard.items()})
+                for name in heard["asked"]
+            ]
             decided = decision.decide(views, self._task.check_mode, datetime.datetime.now(datetime.timezone.utc))
             findings = decided.findings + _store(heard["store"])
             if decided.shows_plan:
@@ -69,7 +84,9 @@ class ActionModule(ActionBase):
                 run_record.write_run(decided.run_folder, decided.record)
                 decision_record.write(decided.run_folder, decided.plans)
             except OSError as error:
-                findings = [f"ssd_results_dir: {decided.run_folder}/run.json or decision.json cannot be written: {error.strerror}"]
+                findings = [
+                    f"ssd_results_dir: {decided.run_folder}/run.json or decision.json cannot be written: {error.strerror}"
+                ]
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             return {**result, "failed": True, "msg": _message(findings)}
@@ -90,12 +107,18 @@ def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:
     """Results of the roles among the extra variables."""
     advice = "say what you want by ssd_mode, ssd_run_id and ssd_run_name, and take it away from -e"
-    return [f"{name}: is decided by preflight and the roles, and cannot be given; {advice}" for name in RESULTS if name in extra]
+    return [
+        f"{name}: is decided by preflight and the roles, and cannot be given; {advice}"
+        for name in RESULTS
+        if name in extra
+    ]
 
 
 def _message(findings: t.Sequence[str]) -> str:
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
-    return "\n".join([f"Preflight found {count} to put right. Nothing was erased or changed.", *(f"- {line}" for line in findings)])
+    return "\n".join(
+        [f"Preflight found {count} to put right. Nothing was erased or changed.", *(f"- {line}" for line in findings)]
+    )
 
 
 def _warned(warnings: t.Sequence[str]) -> list[str]:

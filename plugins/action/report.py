@@ -61,7 +61,9 @@ class ActionModule(ActionBase):
                 _sweep(results_dir, arguments["run_id"])
             past = functools.partial(drive_history.of_drives, results_dir, arguments["store_url"])
             asked = build.Asked(arguments["drives"], arguments["supplier_model"], past)
-            made = build.make(results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked)
+            made = build.make(
+                results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked
+            )
         except build.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:
@@ -75,4 +77,8 @@ def _sweep(results_dir: str, run_id: str) -> None:
     """Take away what killed collects left, before what they had brought is read."""
     folder = os.path.join(results_dir, run_id)
     with contextlib.suppress(OSError):  # what can't be swept is in nobody's way
-        unpack.sweep_all(os.path.join(folder, "raw"), build.hosts(results_dir, run_id), os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), unpack.LOCKS))
+        unpack.sweep_all(
+            os.path.join(folder, "raw"),
+            build.hosts(results_dir, run_id),
+            os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), unpack.LOCKS),
+        )

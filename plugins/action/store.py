@@ -64,10 +64,14 @@ class ActionModule(ActionBase):
                 done = [importer.import_run(store, os.path.join(results_dir, run_id), given["raw"])]
             else:
                 done = importer.import_all(store, results_dir, given["raw"])
-        folder = os.path.abspath(given["export_dir"]) if given["export_dir"] else os.path.join(results_dir, run_id, "export")
+        folder = (
+            os.path.abspath(given["export_dir"]) if given["export_dir"] else os.path.join(results_dir, run_id, "export")
+        )
         written = exports.write(url, run_id, folder, given["exports"]) if given["exports"] else []
         result = {
-            "changed": any(one.changed for one in done) or bool(written), "store": engine.name(url), "exported": written,
+            "changed": any(one.changed for one in done) or bool(written),
+            "store": engine.name(url),
+            "exported": written,
             "runs": [{"run_id": one.run_id, "changed": one.changed, "hosts": one.hosts} for one in done],
         }
         problems = [problem for one in done for problem in one.problems]

@@ -33,7 +33,9 @@ class ActionModule(HostAction):
         problems = tuning_values.problems(values)
         if problems:
             raise AnsibleActionFail("; ".join(problems))
-        result.update(self.ask("tunables", dict(self._task.args, **_arguments(values, self._task.args.get("concern"))), variables))
+        result.update(
+            self.ask("tunables", dict(self._task.args, **_arguments(values, self._task.args.get("concern"))), variables)
+        )
         return result
 
 
@@ -42,5 +44,14 @@ def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, 
     given, keep = tuning_values.normal(values), values["ssd_step"] == "tune"
     everything = hostplan.tune_spec(values, keep)
     tune = tuning.build(given, [concern], keep) if concern else everything
-    placement = {"numa": everything["numa"], "interrupts": everything["interrupts"], "sysfs": [item for item in everything["sysfs"] if item["name"] == "smt"]}
-    return {"tune": tune, "placement": placement, "drives": values["ssd_drives"], "parallel_drives": whole(values["ssd_parallel_drives"]) or 1}
+    placement = {
+        "numa": everything["numa"],
+        "interrupts": everything["interrupts"],
+        "sysfs": [item for item in everything["sysfs"] if item["name"] == "smt"],
+    }
+    return {
+        "tune": tune,
+        "placement": placement,
+        "drives": values["ssd_drives"],
+        "parallel_drives": whole(values["ssd_parallel_drives"]) or 1,
+    }

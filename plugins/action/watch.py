@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Watch the host jobs of a run until all have ended; its documentation is in plugins/modules/watch.py."""
+
 from __future__ import annotations
 
 import os
@@ -69,7 +70,9 @@ class ActionModule(ActionBase):
             sweep.close()
         return dict(_result_of(sweep), changed=False)
 
-    def _asker(self, variables: dict[str, t.Any], name: str, args: dict[str, t.Any]) -> t.Callable[[], remote_status.Seen]:
+    def _asker(
+        self, variables: dict[str, t.Any], name: str, args: dict[str, t.Any]
+    ) -> t.Callable[[], remote_status.Seen]:
         try:
             command = remote_status.command(args["state_dir"] or _state_dir(variables, name), args["run_id"])
             connection = HostConnection(self, variables, name)

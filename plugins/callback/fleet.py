@@ -55,7 +55,9 @@ def _outcome(result: t.Any) -> Outcome:
     host, task, content = (getattr(result, name if public else "_" + name) for name in ("host", "task", "result"))
     looped = content.get("results")
     items = [content] + [item for item in (looped if isinstance(looped, list) else []) if isinstance(item, dict)]
-    return Outcome(host.get_name(), task.resolved_action or task.action, bool(task.run_once), bool(task.check_mode), items)
+    return Outcome(
+        host.get_name(), task.resolved_action or task.action, bool(task.run_once), bool(task.check_mode), items
+    )
 
 
 def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:

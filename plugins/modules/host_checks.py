@@ -164,7 +164,13 @@ from ..module_utils.core.host import Host
 from ..module_utils.machine import snapshot
 
 RULES = ("firmware", "drivers", "versions", "link")
-LIMITS = {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90, "parallel_drives": 1}
+LIMITS = {
+    "temperature_headroom_c": 10,
+    "min_free_memory_mib": 1024,
+    "min_cpus": 2,
+    "max_used_pct": 90,
+    "parallel_drives": 1,
+}
 
 
 def main() -> None:
@@ -182,10 +188,20 @@ def main() -> None:
     host = Host()
     seen = snapshot.gather(host)
     facts = check_facts.gather(
-        host, given["drives"], seen, {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")}, given["traffic_s"], given["readable"]
+        host,
+        given["drives"],
+        seen,
+        {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")},
+        given["traffic_s"],
+        given["readable"],
     )
     found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
-    module.exit_json(changed=False, findings=found, passed=table.passed(found), snapshot=dict(seen, pcie={"drives": seen["pcie"]["drives"]}))
+    module.exit_json(
+        changed=False,
+        findings=found,
+        passed=table.passed(found),
+        snapshot=dict(seen, pcie={"drives": seen["pcie"]["drives"]}),
+    )
 
 
 if __name__ == "__main__":

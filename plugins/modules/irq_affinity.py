@@ -119,7 +119,10 @@ def main() -> None:
     done = irq.pin(host, numbers, wanted, dry=module.check_mode)
     failed = [item["message"] for item in done if item["outcome"] == "failed"]
     changed = [item for item in done if item["outcome"] == "changed"]
-    before, after = ("".join("{0}: {1}\n".format(irq.path(item["irq"]), item[key]) for item in changed) for key in ("before", "wanted"))
+    before, after = (
+        "".join("{0}: {1}\n".format(irq.path(item["irq"]), item[key]) for item in changed)
+        for key in ("before", "wanted")
+    )
     result = {"changed": bool(changed), "irqs": done, "diff": {"before": before, "after": after}}
     if failed:
         module.fail_json(msg="; ".join(failed), **result)

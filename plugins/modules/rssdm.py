@@ -206,7 +206,9 @@ def all_restored(host: Host, state_dir: str, check: bool) -> dict:
     results = [(entry.serial, one(entry.outcome)) for entry in done if entry.outcome]
     return {
         "changed": any(result["changed"] for _serial, result in results),
-        "restored": [{"serial": serial, "current": result["current"], "pending": result["pending"]} for serial, result in results],
+        "restored": [
+            {"serial": serial, "current": result["current"], "pending": result["pending"]} for serial, result in results
+        ],
         "power_cycle_required": any(result["power_cycle_required"] for _serial, result in results),
         "message": " ".join(result["message"] for _serial, result in results if result["message"]),
         "commands": [argv for _serial, result in results for argv in result["commands"]],
@@ -234,7 +236,14 @@ def main() -> None:
     try:
         if given["state"] == "restored":
             module.exit_json(**all_restored(Host(), given["state_dir"], module.check_mode))
-        done = apply(Host(), given["serial"], wanted(given), given["state_dir"], given["write_cache_flag"] or "", module.check_mode)
+        done = apply(
+            Host(),
+            given["serial"],
+            wanted(given),
+            given["state_dir"],
+            given["write_cache_flag"] or "",
+            module.check_mode,
+        )
     except (RssdmError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**one(done))

@@ -146,7 +146,9 @@ def main():
             # Packed after the state was read: a run told as ended is packed whole.
             if args["archive"] and run.state != summary.ABSENT and not module.check_mode:
                 result["packed"] = archive.pack(run_dir)
-            result.update(state=run.state, status=run.status, unfinished=summary.unfinished(run), records=summary.records(run))
+            result.update(
+                state=run.state, status=run.status, unfinished=summary.unfinished(run), records=summary.records(run)
+            )
             result.update(snapshot=summary.host_snapshot(run), damage=run.damage)
         module.exit_json(changed=False, **result)
     except (ValueError, OSError) as error:

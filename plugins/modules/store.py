@@ -130,7 +130,12 @@ def main():
         "run_id": {"type": "str", "default": ""},
         "url": {"type": "str", "default": ""},
         "raw": {"type": "bool", "default": False},
-        "exports": {"type": "list", "elements": "str", "choices": ["csv", "parquet", "junit", "ocptv", "prometheus"], "default": []},
+        "exports": {
+            "type": "list",
+            "elements": "str",
+            "choices": ["csv", "parquet", "junit", "ocptv", "prometheus"],
+            "default": [],
+        },
         "export_dir": {"type": "str", "default": ""},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)

@@ -115,7 +115,19 @@ def main() -> None:
         argument_spec={
             "concern": {
                 "type": "str",
-                "choices": ["services", "updates", "smt", "cpu", "cstates", "power", "vm", "queue", "numa", "interrupts", "write_cache"],
+                "choices": [
+                    "services",
+                    "updates",
+                    "smt",
+                    "cpu",
+                    "cstates",
+                    "power",
+                    "vm",
+                    "queue",
+                    "numa",
+                    "interrupts",
+                    "write_cache",
+                ],
             },
             "tune": {"type": "dict"},
             "placement": {"type": "dict"},
@@ -126,7 +138,9 @@ def main() -> None:
     )
     given = module.params
     if given["tune"] is None:
-        module.fail_json(msg="nothing is asked for; call this where the variables of the role ssdlab.fleet.tune are set")
+        module.fail_json(
+            msg="nothing is asked for; call this where the variables of the role ssdlab.fleet.tune are set"
+        )
     wrong = [problem for problem in map(selector_problem, given["drives"]) if problem]
     if wrong:
         module.fail_json(msg="ssd_drives: " + wrong[0])
@@ -135,7 +149,9 @@ def main() -> None:
     settings, places = tuned_host.preview(Host(), plan, given["placement"])
     settings = tuning.alike(settings)
     differing = [item for item in settings if item["outcome"] == "changed"]
-    before, after = ("".join(f"{tuning.paths_of(item)}: {item[key]}\n" for item in differing) for key in ("before", "wanted"))
+    before, after = (
+        "".join(f"{tuning.paths_of(item)}: {item[key]}\n" for item in differing) for key in ("before", "wanted")
+    )
     module.exit_json(
         changed=module.check_mode and bool(differing),
         settings=settings,

@@ -5,6 +5,7 @@
 
 It runs inside nbdkit in the system's Python, so it keeps to plain syntax and the standard library.
 """
+
 from __future__ import annotations
 
 import random
@@ -97,19 +98,41 @@ class Model:
     Raises ValueError for a figure that makes no drive.
     """
 
-    def __init__(self, size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth, read_bandwidth, noise_pct=2.0, seed=1,
-                 idle_gc_bandwidth=0.0, spare_pct=7.0, scatter_cost=0.0, latency_s=0.0):
+    def __init__(
+        self,
+        size_bytes,
+        fresh_iops,
+        steady_iops,
+        read_iops,
+        write_bandwidth,
+        read_bandwidth,
+        noise_pct=2.0,
+        seed=1,
+        idle_gc_bandwidth=0.0,
+        spare_pct=7.0,
+        scatter_cost=0.0,
+        latency_s=0.0,
+    ):
         if size_bytes <= 0 or size_bytes % PAGE_BYTES:
             raise ValueError(f"size_bytes must be a positive multiple of {PAGE_BYTES}, not {size_bytes}")
-        rates = {"fresh_iops": fresh_iops, "steady_iops": steady_iops, "read_iops": read_iops,
-                 "write_bandwidth": write_bandwidth, "read_bandwidth": read_bandwidth}
+        rates = {
+            "fresh_iops": fresh_iops,
+            "steady_iops": steady_iops,
+            "read_iops": read_iops,
+            "write_bandwidth": write_bandwidth,
+            "read_bandwidth": read_bandwidth,
+        }
         for name, value in rates.items():
             if not value > 0:
                 raise ValueError(f"{name} must be above 0, not {value}")
         if not 0 <= noise_pct < 100:
             raise ValueError(f"noise_pct must be from 0 to below 100, not {noise_pct}")
-        for name, value in {"idle_gc_bandwidth": idle_gc_bandwidth, "spare_pct": spare_pct, "scatter_cost": scatter_cost,
-                            "latency_s": latency_s}.items():
+        for name, value in {
+            "idle_gc_bandwidth": idle_gc_bandwidth,
+            "spare_pct": spare_pct,
+            "scatter_cost": scatter_cost,
+            "latency_s": latency_s,
+        }.items():
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value}")
         self.wear = Wear(size_bytes)

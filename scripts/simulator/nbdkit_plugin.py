@@ -5,6 +5,7 @@
 
 The callbacks run in nbdkit's threads. A request sleeps until its deadline, so waiting costs no CPU.
 """
+
 from __future__ import annotations
 
 import threading
@@ -74,14 +75,14 @@ def _sleep_until(deadline_s):
 def pread(handle, buffer, offset, flags):
     with _lock:
         deadline_s = _model.read(time.monotonic(), len(buffer))
-    buffer[:] = _memory[offset:offset + len(buffer)]
+    buffer[:] = _memory[offset : offset + len(buffer)]
     _sleep_until(deadline_s)
 
 
 def _write(data, offset):
     with _lock:
         deadline_s = _model.write(time.monotonic(), offset, len(data))
-        _memory[offset:offset + len(data)] = data
+        _memory[offset : offset + len(data)] = data
     _sleep_until(deadline_s)
 
 
@@ -96,7 +97,7 @@ def zero(handle, count, offset, flags):
 
 def trim(handle, count, offset, flags):
     with _lock:
-        _memory[offset:offset + count] = bytes(count)
+        _memory[offset : offset + count] = bytes(count)
         _model.discard(offset, count)
 
 

@@ -10,6 +10,7 @@ Below one directory each drive NAME has:
   NAME.pid     nbdkit's pid file
 Standard library only: it runs before there is a virtual environment.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -24,8 +25,14 @@ import sys
 import time
 from pathlib import Path
 
-TOOLS = {"nbdfuse": "libnbd-bin (RHEL: libnbd)", "nbdkit": "nbdkit and nbdkit-plugin-python (RHEL: nbdkit-python-plugin)",
-         "fusermount3": "fuse3", "losetup": "util-linux", "umount": "util-linux", "blockdev": "util-linux"}
+TOOLS = {
+    "nbdfuse": "libnbd-bin (RHEL: libnbd)",
+    "nbdkit": "nbdkit and nbdkit-plugin-python (RHEL: nbdkit-python-plugin)",
+    "fusermount3": "fuse3",
+    "losetup": "util-linux",
+    "umount": "util-linux",
+    "blockdev": "util-linux",
+}
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 TIMEOUT_S = 15
 END_TIMEOUT_S = 5
@@ -48,10 +55,29 @@ def parse_size(text):
     return int(match[1]) * UNITS[match[2]]
 
 
-def model_plugin(size_bytes, fresh_iops, steady_iops, read_iops, write_bandwidth=64e6, read_bandwidth=128e6, noise_pct=2.0, seed=1, **more):
+def model_plugin(
+    size_bytes,
+    fresh_iops,
+    steady_iops,
+    read_iops,
+    write_bandwidth=64e6,
+    read_bandwidth=128e6,
+    noise_pct=2.0,
+    seed=1,
+    **more,
+):
     """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second); more: what idling, scatter and latency do there."""
-    settings = {"size_bytes": size_bytes, "fresh_iops": fresh_iops, "steady_iops": steady_iops, "read_iops": read_iops,
-                "write_bandwidth": write_bandwidth, "read_bandwidth": read_bandwidth, "noise_pct": noise_pct, "seed": seed, **more}
+    settings = {
+        "size_bytes": size_bytes,
+        "fresh_iops": fresh_iops,
+        "steady_iops": steady_iops,
+        "read_iops": read_iops,
+        "write_bandwidth": write_bandwidth,
+        "read_bandwidth": read_bandwidth,
+        "noise_pct": noise_pct,
+        "seed": seed,
+        **more,
+    }
     return ["python", str(HERE / "nbdkit_plugin.py"), *(f"{key}={value}" for key, value in settings.items())]
 
 
@@ -117,23 +143,45 @@ def _start(directory, record, plugin):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONHOME"}
     environment.update(PYTHONPATH=str(HERE), PYTHONDONTWRITEBYTECODE="1")
     stem = str(directory / record["name"])
-    argv = ["nbdfuse", "-o", f"fsname={FILE_SYSTEM}", record["backing_file"], "[",
-            "nbdkit", "--exit-with-parent", "--pidfile", f"{stem}.pid", "--threads", str(THREADS), *plugin, "]"]
+    argv = [
+        "nbdfuse",
+        "-o",
+        f"fsname={FILE_SYSTEM}",
+        record["backing_file"],
+        "[",
+        "nbdkit",
+        "--exit-with-parent",
+        "--pidfile",
+        f"{stem}.pid",
+        "--threads",
+        str(THREADS),
+        *plugin,
+        "]",
+    ]
     with open(f"{stem}.log", "wb") as log:
         # A session of its own: Ctrl-C must reach the campaign first, not pull the drive from under it.
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment)
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
+        )
     record["pid"] = process.pid
     _save(f"{stem}.json", record)
-    if not _poll(lambda: os.path.isfile(record["backing_file"]) or process.poll() is not None, TIMEOUT_S) or process.returncode is not None:
+    if (
+        not _poll(lambda: os.path.isfile(record["backing_file"]) or process.poll() is not None, TIMEOUT_S)
+        or process.returncode is not None
+    ):
         said = Path(f"{stem}.log").read_text(errors="replace")[-500:]
         raise SimulatorError(f"drive {record['name']}: nbdfuse did not start: {said}")
 
 
 def _attach(record, sector_size):
-    record["device"] = _run("losetup", "--find", "--show", "--direct-io=on", f"--sector-size={sector_size}", record["backing_file"])
+    record["device"] = _run(
+        "losetup", "--find", "--show", "--direct-io=on", f"--sector-size={sector_size}", record["backing_file"]
+    )
     _run("blockdev", "--setrw", record["device"])
     if Path("/sys/block", Path(record["device"]).name, "loop/dio").read_text().strip() != "1":
-        raise SimulatorError(f"drive {record['name']}: the kernel refused direct I/O for {record['device']}; the page cache would hide the drive")
+        raise SimulatorError(
+            f"drive {record['name']}: the kernel refused direct I/O for {record['device']}; the page cache would hide the drive"
+        )
 
 
 def _destroy_one(directory, name):
@@ -245,19 +293,28 @@ def _save(path, record):
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(prog="simulated-ssd", description="Simulated SSDs as loop devices: fresh, then worn in, fresh again after a discard.")
+    parser = argparse.ArgumentParser(
+        prog="simulated-ssd",
+        description="Simulated SSDs as loop devices: fresh, then worn in, fresh again after a discard.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("create", help="make a drive and print its record as JSON")
     make.add_argument("name")
     make.add_argument("--size", type=parse_size, default="64MiB", dest="size_bytes", metavar="64MiB")
     make.add_argument("--fresh-iops", type=float, default=4000, help="4 KiB writes a second up to one capacity written")
-    make.add_argument("--steady-iops", type=float, default=700, help="4 KiB writes a second from two capacities written")
+    make.add_argument(
+        "--steady-iops", type=float, default=700, help="4 KiB writes a second from two capacities written"
+    )
     make.add_argument("--read-iops", type=float, default=3000)
     make.add_argument("--write-bandwidth", type=float, default=64e6, help="bytes a second")
     make.add_argument("--read-bandwidth", type=float, default=128e6, help="bytes a second")
-    make.add_argument("--idle-gc-bandwidth", type=float, default=0.0, help="bytes a second that idle time makes free for fresh writes")
+    make.add_argument(
+        "--idle-gc-bandwidth", type=float, default=0.0, help="bytes a second that idle time makes free for fresh writes"
+    )
     make.add_argument("--spare-pct", type=float, default=7.0, help="how much of the capacity idle time can make free")
-    make.add_argument("--scatter-cost", type=float, default=0.0, help="how many times more a stream over scattered data costs")
+    make.add_argument(
+        "--scatter-cost", type=float, default=0.0, help="how many times more a stream over scattered data costs"
+    )
     make.add_argument("--latency-s", type=float, default=0.0, help="what each request takes besides, in parallel")
     make.add_argument("--noise-pct", type=float, default=2.0)
     make.add_argument("--seed", type=int, default=1)

@@ -23,7 +23,11 @@ import time
 from pathlib import Path
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "playbooks", "collections"), os.path.join(ROOT, "scripts", "simulator"), os.path.join(ROOT, "tests", "bench")]
+sys.path[:0] = [
+    os.path.join(ROOT, "playbooks", "collections"),
+    os.path.join(ROOT, "scripts", "simulator"),
+    os.path.join(ROOT, "tests", "bench"),
+]
 
 # A script finds the collection only after sys.path is set, so its imports stand below.
 # pylint: disable=wrong-import-position,import-error
@@ -52,18 +56,31 @@ WRITES = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1,
 TRACKED = {"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}
 CAMPAIGN = [
     {
-        "name": "wsat", "title": "Write saturation", "purge": {"method": "deallocate"}, "precondition": False, "cells": [WRITES],
-        "steady_state": {"tracked": [TRACKED]}, "rounds": {"max": 60, "time_limit_s": 80},
+        "name": "wsat",
+        "title": "Write saturation",
+        "purge": {"method": "deallocate"},
+        "precondition": False,
+        "cells": [WRITES],
+        "steady_state": {"tracked": [TRACKED]},
+        "rounds": {"max": 60, "time_limit_s": 80},
     },
     {
-        "name": "mixed", "purge": False, "precondition": {"passes": 1}, "cells": [WRITES, {**WRITES, "read_pct": 65}],
-        "steady_state": {"tracked": [TRACKED]}, "rounds": {"max": 12},
+        "name": "mixed",
+        "purge": False,
+        "precondition": {"passes": 1},
+        "cells": [WRITES, {**WRITES, "read_pct": 65}],
+        "steady_state": {"tracked": [TRACKED]},
+        "rounds": {"max": 12},
     },
 ]
 STEADY = [
     {
-        "name": "known", "purge": {"method": "deallocate"}, "precondition": {"passes": 2}, "cells": [{**WRITES, "runtime_s": 5}],
-        "steady_state": {"tracked": [TRACKED]}, "rounds": {"max": 12},
+        "name": "known",
+        "purge": {"method": "deallocate"},
+        "precondition": {"passes": 2},
+        "cells": [{**WRITES, "runtime_s": 5}],
+        "steady_state": {"tracked": [TRACKED]},
+        "rounds": {"max": 12},
     },
 ]
 
@@ -79,7 +96,12 @@ def campaign(folder, number, tests, figures):
         os.makedirs(run.path)
         about = {"id": run.run_id, "name": "campaigns"}
         plan = planning.render(
-            loaded, run=about, host="bench", boot_id=settings.boot_id(host), drives=seen, engine_version="bench",
+            loaded,
+            run=about,
+            host="bench",
+            boot_id=settings.boot_id(host),
+            drives=seen,
+            engine_version="bench",
             variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
@@ -89,7 +111,12 @@ def campaign(folder, number, tests, figures):
     told = gate.collected(summary.records(summary.read(host, run)), run.run_id, "bench", files.now())
     assert not told.problems, told.problems
     asked = [{"host": "bench", "drive": drive["backing_file"], "tests": [test["name"] for test in loaded]}]
-    kept = {"run": about, "asked": asked, "criteria": [], "tests": {test["name"]: definitions.about(test) for test in loaded}}
+    kept = {
+        "run": about,
+        "asked": asked,
+        "criteria": [],
+        "tests": {test["name"]: definitions.about(test) for test in loaded},
+    }
     (judged,) = judge.judge(kept, told.records)["drives"]
     return judged, taken_s
 
@@ -104,7 +131,15 @@ def work(folder, budget_s, lane, numbers, tell):
             break
         judged, taken_s = campaign(folder, number, CAMPAIGN, FIGURES)
         rates = [round(test["metrics"].get("write_iops") or 0) for test in judged["tests"]]
-        tell({"number": number, "verdict": judged["verdict"], "seconds": round(taken_s, 1), "rates": rates, "reasons": judged["reasons"]})
+        tell(
+            {
+                "number": number,
+                "verdict": judged["verdict"],
+                "seconds": round(taken_s, 1),
+                "rates": rates,
+                "reasons": judged["reasons"],
+            }
+        )
 
 
 def false_alarms(folder, options):
@@ -112,9 +147,14 @@ def false_alarms(folder, options):
     results = options.results or Path(folder, "results.jsonl")
     numbers = shares.wanted(options.number, options.share, shares.read(results))
     done = shares.run(functools.partial(work, folder, options.budget), numbers, options.drives, results).values()
-    verdicts, longest_s = collections.Counter(result["verdict"] for result in done), max([result["seconds"] for result in done] or [0])
+    verdicts, longest_s = (
+        collections.Counter(result["verdict"] for result in done),
+        max([result["seconds"] for result in done] or [0]),
+    )
     loads = [result["load"] for result in done] or [0.0]
-    print(f"{len(done)} campaigns: {dict(verdicts)}; {longest_s:.1f} s at most (limit {LONGEST_S:g}); load average {min(loads):.1f} to {max(loads):.1f}")
+    print(
+        f"{len(done)} campaigns: {dict(verdicts)}; {longest_s:.1f} s at most (limit {LONGEST_S:g}); load average {min(loads):.1f} to {max(loads):.1f}"
+    )
     return 0 if set(verdicts) == {"pass"} and longest_s <= LONGEST_S else 1
 
 
@@ -127,7 +167,9 @@ def known_rates(folder, _options):
         values = [window["average"] for window in test["windows"]]
         ratio = test["windows"][0]["range_ratio"]
         off.append(abs(test["metrics"]["write_iops"] / rate - 1))
-        print(f"{rate} IOPS: {judged['verdict']}, {statistics.fmean(values):.1f} measured, {off[-1]:.2%} off, range of the window {ratio:.2%}, {taken_s:.1f} s")
+        print(
+            f"{rate} IOPS: {judged['verdict']}, {statistics.fmean(values):.1f} measured, {off[-1]:.2%} off, range of the window {ratio:.2%}, {taken_s:.1f} s"
+        )
     print(f"largest distance {max(off):.2%} (limit {LIMIT:.0%})")
     return 0 if max(off) <= LIMIT else 1
 

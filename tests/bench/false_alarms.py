@@ -9,6 +9,7 @@ Cells of each kind in turn, by real fio on simulated drives of 350 to 3,000 IOPS
 probe each drive as they do when a device is closed. Begins no cell after --seconds; what FILE holds is not run again, so a night can be
 split (shares.py). Run as root from the repository's root.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -25,7 +26,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration", "tests/bench")]
+sys.path[:0] = [
+    str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration", "tests/bench")
+]
 
 import measuring  # noqa: E402  # pylint: disable=wrong-import-position
 import shares  # noqa: E402  # pylint: disable=wrong-import-position
@@ -92,7 +95,9 @@ def run(folder, cells, seconds, told=print):
 def counted(results):
     """(Counter of (kind, level, cause), messages)."""
     found = [(result["kind"], *alarm) for result in results for alarm in result["alarms"]]
-    return collections.Counter((kind, level, cause) for kind, level, cause, _message in found), [message for *_what, message in found]
+    return collections.Counter((kind, level, cause) for kind, level, cause, _message in found), [
+        message for *_what, message in found
+    ]
 
 
 def work(folder, seconds, lane, numbers, tell):

@@ -8,6 +8,7 @@
 Drives are files behind loop devices that this bench makes, looked at side by side. A crypto-erased drive is one that was overwritten with noise while it
 was held: the ledger never believes the counters of a loop device, so for that state alone the bench has it take the drives for others.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -74,7 +75,15 @@ def _run(*argv: str) -> str:
 
 
 def _fill(path: str) -> None:
-    fio = ["fio", "--name=x", "--filename=" + path, "--direct=1", "--refill_buffers=1", "--norandommap", "--size=%d" % SIZE_BYTES]
+    fio = [
+        "fio",
+        "--name=x",
+        "--filename=" + path,
+        "--direct=1",
+        "--refill_buffers=1",
+        "--norandommap",
+        "--size=%d" % SIZE_BYTES,
+    ]
     _run(*fio, "--rw=write", "--bs=128k")
     _run(*fio, "--rw=randwrite", "--bs=4k", "--io_size=4m")
 
@@ -104,7 +113,9 @@ def fresh(_lab: Lab) -> Iterator[None]:
 @contextlib.contextmanager
 def with_live_readers(lab: Lab) -> Iterator[None]:
     """Fresh ones, while other programs look at all of them again and again."""
-    loops = [reader.format(drive.path) for drive in lab.drives[:3] for reader in READERS if Host().which(reader.split()[0])]
+    loops = [
+        reader.format(drive.path) for drive in lab.drives[:3] for reader in READERS if Host().which(reader.split()[0])
+    ]
     # exec: the shell itself has no drive open.
     readers = []
     for each in loops:
@@ -118,7 +129,9 @@ def with_live_readers(lab: Lab) -> Iterator[None]:
             reader.wait()
 
 
-def _after(write: Callable[[str], None], blank: bool = False, anew: bool = False, noise: bool = False) -> Callable[[Lab], contextlib.AbstractContextManager]:
+def _after(
+    write: Callable[[str], None], blank: bool = False, anew: bool = False, noise: bool = False
+) -> Callable[[Lab], contextlib.AbstractContextManager]:
     @contextlib.contextmanager
     def state(lab: Lab) -> Iterator[None]:
         lab.run(write, blank)
@@ -134,6 +147,7 @@ def _after(write: Callable[[str], None], blank: bool = False, anew: bool = False
             own_data.untouched = untouched
             for drive in lab.drives:
                 _zeros(drive.path)
+
     return state
 
 
@@ -160,7 +174,12 @@ def refused(name: str, looks: int, seconds: float, drives: int) -> list[list]:
             lab.drives.append(Drive(folder / ("drive-%d" % number)))
             made.callback(lab.drives[-1].detach)
         with STATES[name](lab):
-            return [one["refusals"] for _look in range(-(-looks // drives)) for one in lab.seen(seconds) if not one["eligible"]]
+            return [
+                one["refusals"]
+                for _look in range(-(-looks // drives))
+                for one in lab.seen(seconds)
+                if not one["eligible"]
+            ]
 
 
 def main() -> None:
@@ -174,7 +193,9 @@ def main() -> None:
     print("| state | refused |\n|---|---|", flush=True)
     for name in filter(lambda name: name.startswith(given.only), STATES):
         found = refused(name, given.looks, given.seconds, given.drives)
-        print("| %s | %d of %d %s|" % (name.strip(), len(found), given.looks, f"{found[0]} " if found else ""), flush=True)
+        print(
+            "| %s | %d of %d %s|" % (name.strip(), len(found), given.looks, f"{found[0]} " if found else ""), flush=True
+        )
 
 
 if __name__ == "__main__":

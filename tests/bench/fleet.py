@@ -100,7 +100,12 @@ def play(
         "SSDLAB_FLEET_TASK_COUNT": str(counted),
         **(extra or {}),
     }
-    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(ROOT / "playbooks/qualify.yml"), "-i", str(inventory)]
+    argv = [
+        str(Path(sys.executable).parent / "ansible-playbook"),
+        str(ROOT / "playbooks/qualify.yml"),
+        "-i",
+        str(inventory),
+    ]
     streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     began = time.monotonic()
     with open(folder / "output.txt", "w", encoding="utf-8") as output:
@@ -155,7 +160,9 @@ def _share_kib(pid: int) -> int:
 
 def record(recording: Path) -> None:
     """Qualify a loop device for real, and keep what this machine answered."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as memory, harness.loop_device(memory) as backing:
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as memory, harness.loop_device(
+        memory
+    ) as backing:
         cost = play(recording, {"recorded": {}}, {**variables(recording, backing), "bench_record": True})
         if cost.rc:
             sys.exit(f"the run to be recorded failed:\n{(recording / 'output.txt').read_text(encoding='utf-8')}")
@@ -207,7 +214,9 @@ def main() -> int:
     parser.add_argument("--forks", type=int, default=20)
     parser.add_argument("--recording", type=Path, help="keep the recording here, or use the one that is here")
     parser.add_argument("--tasks", action="store_true", help="list the tasks: for how many hosts, and their CPU")
-    parser.add_argument("--faults", action="store_true", help="5 %% of the hosts hang, 5 %% are unreachable, 1 %% answer garbage")
+    parser.add_argument(
+        "--faults", action="store_true", help="5 %% of the hosts hang, 5 %% are unreachable, 1 %% answer garbage"
+    )
     options = parser.parse_args()
     extra = {"ANSIBLE_TASK_TIMEOUT": str(TASK_TIMEOUT_S)} if options.faults else {}
     high = []

@@ -23,11 +23,23 @@ import pandas  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import hosts, outliers, robust  # noqa: E402
 
 # Independent ones, two of them tails: those that go together would make false flags rarer.
-METRICS = ("read_iops", "write_iops", "read_mean_latency_us", "write_mean_latency_us", "read_p99_9_latency_us", "write_p99_9_latency_us")
+METRICS = (
+    "read_iops",
+    "write_iops",
+    "read_mean_latency_us",
+    "write_mean_latency_us",
+    "read_p99_9_latency_us",
+    "write_p99_9_latency_us",
+)
 DRIVES_A_HOST = 4
 # Low hosts take most of the time: they are looked for in one fleet of so many.
 HOSTS_EVERY = 5
-NOISES = {"normal 1 %": ("normal", 0.01), "normal 3 %": ("normal", 0.03), "normal 10 %": ("normal", 0.10), "Student's t, 5 d.f., 3 %": ("t", 0.03)}
+NOISES = {
+    "normal 1 %": ("normal", 0.01),
+    "normal 3 %": ("normal", 0.03),
+    "normal 10 %": ("normal", 0.10),
+    "Student's t, 5 d.f., 3 %": ("t", 0.03),
+}
 
 
 class Rates(t.NamedTuple):
@@ -59,7 +71,11 @@ def table(values: np.ndarray) -> pandas.DataFrame:
     labels = {"host": [f"h{number // DRIVES_A_HOST}" for number in names], "serial": [f"S{number}" for number in names]}
     about = {"run": "r", "model": "M", "firmware": "1", "test": "iops", "cell": "c", "round": None}
     return pandas.DataFrame(
-        {**{key: np.tile(given, len(METRICS)) for key, given in labels.items()}, "metric": np.repeat(METRICS, drives), "value": values.ravel()}
+        {
+            **{key: np.tile(given, len(METRICS)) for key, given in labels.items()},
+            "metric": np.repeat(METRICS, drives),
+            "value": values.ravel(),
+        }
     ).assign(**about)
 
 
@@ -91,7 +107,15 @@ def slowed(frame: pandas.DataFrame, which: t.Any, by: float, only: t.Sequence[st
     return frame.assign(value=np.where(worse, frame["value"] * factor, frame["value"]))
 
 
-def power(fleets: int, drives: int, noise: float, by: float, seed: int = 1, only: t.Sequence[str] = METRICS[:4], kind: str = "normal") -> tuple[float, float]:
+def power(
+    fleets: int,
+    drives: int,
+    noise: float,
+    by: float,
+    seed: int = 1,
+    only: t.Sequence[str] = METRICS[:4],
+    kind: str = "normal",
+) -> tuple[float, float]:
     """(share of fleets whose one bad drive is flagged, share whose one bad host is, with nothing else called low)."""
     random = np.random.default_rng(seed)
     drive = host = looked = 0
@@ -121,12 +145,17 @@ def main() -> None:
 
 def flags_table(asked: argparse.Namespace) -> None:
     """False flags over fleets of good drives."""
-    print("| drives | noise | fleets with a drive flagged | with a host flagged | flags a fleet | without the 5 % threshold (stated: at most 0.05) |")
+    print(
+        "| drives | noise | fleets with a drive flagged | with a host flagged | flags a fleet | without the 5 % threshold (stated: at most 0.05) |"
+    )
     print("|---|---|---|---|---|---|")
     for drives in asked.drives:
         for name, (kind, noise) in NOISES.items():
             rates = clean(asked.fleets, drives, kind, noise, asked.seed)
-            print(f"| {drives} | {name} | {rates.drive:.3f} | {rates.host:.3f} | {rates.flags:.3f} | {rates.by_chance_alone:.3f} |", flush=True)
+            print(
+                f"| {drives} | {name} | {rates.drive:.3f} | {rates.host:.3f} | {rates.flags:.3f} | {rates.by_chance_alone:.3f} |",
+                flush=True,
+            )
 
 
 def power_table(asked: argparse.Namespace) -> None:
@@ -141,7 +170,12 @@ def power_table(asked: argparse.Namespace) -> None:
             rows = {"drive": [pair[0] for pair in found], "drive, one metric of six": one}
             rows.update({"host of 4 drives": [pair[1] for pair in found]} if drives > 8 + DRIVES_A_HOST else {})
             for what, shares in rows.items():
-                print(f"| {drives} | {100 * noise:.0f} % | {what} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+                print(
+                    f"| {drives} | {100 * noise:.0f} % | {what} | "
+                    + " | ".join(f"{share:.2f}" for share in shares)
+                    + " |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,14 @@ GAP_LIMIT_S = 0.5
 def make_plan(run_id, backing, cells, seconds, variables):
     """A plan without purge and preconditioning, so that both sides do exactly the same fio runs."""
     host = Host()
-    cell = {"access": "random", "block_size": "4KiB", "threads": 1, "queue_depth": 4, "runtime_s": seconds, "rate_iops": 2000}
+    cell = {
+        "access": "random",
+        "block_size": "4KiB",
+        "threads": 1,
+        "queue_depth": 4,
+        "runtime_s": seconds,
+        "rate_iops": 2000,
+    }
     test = {
         "name": "bench",
         "title": "Harness",
@@ -125,7 +132,9 @@ def main():
             ratios.append(wall / plain)
             gaps.append(gap)
             print(f"harness {wall:.2f} s, bare {plain:.2f} s, ratio {ratios[-1]:.4f}, largest gap {gap:.3f} s")
-    print(f"median ratio {statistics.median(ratios):.4f} (limit {RATIO_LIMIT}), largest gap {max(gaps):.3f} s (limit {GAP_LIMIT_S})")
+    print(
+        f"median ratio {statistics.median(ratios):.4f} (limit {RATIO_LIMIT}), largest gap {max(gaps):.3f} s (limit {GAP_LIMIT_S})"
+    )
     return 0 if statistics.median(ratios) <= RATIO_LIMIT and max(gaps) <= GAP_LIMIT_S else 1
 
 

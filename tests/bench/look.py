@@ -7,6 +7,7 @@
 
 Drives are sparse files behind loop devices that this bench makes. Data is random bytes in one piece, at another random place for every tenth look.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -46,7 +47,9 @@ def _run(*argv: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def seen_of(path: str, file: str, size_bytes: int, data_bytes: int, looks: int, seconds: float) -> tuple[int, float, int]:
+def seen_of(
+    path: str, file: str, size_bytes: int, data_bytes: int, looks: int, seconds: float
+) -> tuple[int, float, int]:
     """How many of the looks saw the data; the chance that they told, on average; blocks of a look that saw nothing, on average."""
     seen, chances, blocks, place = 0, [], [], 0
     piece = os.urandom(min(data_bytes, MIB))
@@ -73,7 +76,9 @@ def seen_of(path: str, file: str, size_bytes: int, data_bytes: int, looks: int, 
 
 def detection(looks: int, seconds: float) -> None:
     """Print the table."""
-    print("| drive | data | seen | of a hundred | chance told | blocks of a look |\n|---|---|---|---|---|---|", flush=True)
+    print(
+        "| drive | data | seen | of a hundred | chance told | blocks of a look |\n|---|---|---|---|---|---|", flush=True
+    )
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
         for drive_name, size_bytes in DRIVES.items():
             with loop(folder, size_bytes) as (path, file):

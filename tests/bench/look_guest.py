@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long a look takes at the NVMe drives of an emulated guest, small and large, alone and all at once.
 
-    python tests/bench/look_guest.py [--seconds 10]
+python tests/bench/look_guest.py [--seconds 10]
 """
+
 from __future__ import annotations
 
 import argparse
@@ -16,7 +17,11 @@ import tarfile
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPO / "playbooks" / "collections"), str(REPO / "tests" / "vm"), str(REPO / "tests" / "integration")]
+sys.path[:0] = [
+    str(REPO / "playbooks" / "collections"),
+    str(REPO / "tests" / "vm"),
+    str(REPO / "tests" / "integration"),
+]
 
 from guest import Guest, Namespace, Nvme  # noqa: E402  # pylint: disable=wrong-import-position
 
@@ -39,15 +44,29 @@ def install(guest: Guest) -> None:
     """What runs on hosts, in the guest."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        archive.add(REPO / "plugins" / "module_utils", "module_utils", filter=lambda entry: None if "__pycache__" in entry.name else entry)
+        archive.add(
+            REPO / "plugins" / "module_utils",
+            "module_utils",
+            filter=lambda entry: None if "__pycache__" in entry.name else entry,
+        )
     guest.run(f"mkdir -p {WHERE} && base64 -d | tar -xz -C {WHERE}", stdin=base64.b64encode(packed.getvalue()).decode())
 
 
 def looked_at(guest: Guest, seconds: float, *serials: str) -> None:
     """Print a line for each drive of one look."""
-    took_s, seen = json.loads(guest.run(f"python3 - {seconds} {' '.join(serials)}", stdin=PROGRAM, timeout_s=300).stdout)
+    took_s, seen = json.loads(
+        guest.run(f"python3 - {seconds} {' '.join(serials)}", stdin=PROGRAM, timeout_s=300).stdout
+    )
     for serial, (refusals, look) in zip(serials, seen):
-        row = (serial, len(serials), look and look["seconds"], look and look["blocks"], look and look["whole"], look and look["allocated_bytes"], took_s)
+        row = (
+            serial,
+            len(serials),
+            look and look["seconds"],
+            look and look["blocks"],
+            look and look["whole"],
+            look and look["allocated_bytes"],
+            took_s,
+        )
         print("| %s | %d | %s s | %s | %s | %s | %.1f s |" % row, refusals or "", flush=True)
 
 
@@ -58,7 +77,10 @@ def main() -> None:
     given = parser.parse_args()
     with Guest([Nvme(serial, [Namespace(size_bytes=size)]) for serial, size in DRIVES.items()]) as guest:
         install(guest)
-        print("| drive | at once | look | blocks | whole | said to be used | whole check |\n|---|---|---|---|---|---|---|", flush=True)
+        print(
+            "| drive | at once | look | blocks | whole | said to be used | whole check |\n|---|---|---|---|---|---|---|",
+            flush=True,
+        )
         for serial in DRIVES:
             looked_at(guest, given.seconds, serial)
         looked_at(guest, given.seconds, *DRIVES)

@@ -7,6 +7,7 @@
 
 Four drives a host. Each size runs in a process of its own. Prints a table as docs/report.md has it, and fails above the limits: 5 MB, 2 s.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -37,15 +38,25 @@ PERCENTILES = ("50", "90", "99", "99_9", "99_99", "99_999")
 
 def metrics(speed: float, count: int) -> dict[str, float]:
     """So many figures of a drive; each tells its speed."""
-    names = [f"{side}_{name}" for side in ("read", "write") for name in ("iops", "bandwidth", "mean_latency_us", *(f"p{p}_latency_us" for p in PERCENTILES))]
+    names = [
+        f"{side}_{name}"
+        for side in ("read", "write")
+        for name in ("iops", "bandwidth", "mean_latency_us", *(f"p{p}_latency_us" for p in PERCENTILES))
+    ]
     names += [f"{side}_p{number}_latency_us" for number in range(1, 50) for side in ("read", "write")]
     return {name: 1000 / speed if name.endswith("_us") else 100_000 * speed for name in names[:count]}
 
 
 def run_folder(results: pathlib.Path, drives: int, count: int) -> pathlib.Path:
     """A run of so many drives on a quarter as many hosts, one of them slow and one drive bad."""
-    run, records = fleets.fleet(drives // 4, 4, slow={(1, 2): 0.6}, low={4: 0.8}, run_id="20261122T010000Z-qualify",
-                                criteria=[{"test": "iops", "metric": "write_iops", "min": 70000}])
+    run, records = fleets.fleet(
+        drives // 4,
+        4,
+        slow={(1, 2): 0.6},
+        low={4: 0.8},
+        run_id="20261122T010000Z-qualify",
+        criteria=[{"test": "iops", "metric": "write_iops", "min": 70000}],
+    )
     noise = random.Random(7)
     for record in records:
         if record["kind"] == "test":
@@ -77,7 +88,12 @@ def measured(drives: int, count: int) -> dict[str, float]:
     seconds = time.perf_counter() - began
     cpu = time.process_time() - busy
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    page = {"page_s": spent[0] / max(spent[1], 1), "pages": spent[1], "bytes": index.stat().st_size, "index": str(index)}
+    page = {
+        "page_s": spent[0] / max(spent[1], 1),
+        "pages": spent[1],
+        "bytes": index.stat().st_size,
+        "index": str(index),
+    }
     return {"seconds": seconds, "cpu_s": cpu, "peak_mib": peak, **page}
 
 
@@ -114,14 +130,19 @@ def main() -> int:
         print(json.dumps(measured(options.drives[0], options.metrics)))
         return 0
     failed = False
-    print("| drives | report | of it CPU | peak memory | fleet page | ready in Chromium | pages of drives and hosts |\n|---|---|---|---|---|---|---|")
+    print(
+        "| drives | report | of it CPU | peak memory | fleet page | ready in Chromium | pages of drives and hosts |\n|---|---|---|---|---|---|---|"
+    )
     for drives in options.drives:
         command = [sys.executable, __file__, "--one", "--drives", str(drives), "--metrics", str(options.metrics)]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
         ready = ready_s(found["index"])
         shutil.rmtree(os.path.dirname(os.path.dirname(os.path.dirname(found["index"]))))
-        print(f"| {drives:,} | {found['seconds']:.1f} s | {found['cpu_s']:.1f} s | {found['peak_mib']:.0f} MiB | {found['bytes'] / 1e6:.2f} MB | {ready:.2f} s"
-              f" | {found['pages']}, {1000 * found['page_s']:.0f} ms each |", flush=True)
+        print(
+            f"| {drives:,} | {found['seconds']:.1f} s | {found['cpu_s']:.1f} s | {found['peak_mib']:.0f} MiB | {found['bytes'] / 1e6:.2f} MB | {ready:.2f} s"
+            f" | {found['pages']}, {1000 * found['page_s']:.0f} ms each |",
+            flush=True,
+        )
         failed = failed or found["bytes"] > SIZE_LIMIT_BYTES or ready > READY_LIMIT_S or found["page_s"] > PAGE_LIMIT_S
     return int(failed)
 

@@ -43,7 +43,9 @@ def main():
     parser.add_argument("--seconds", type=int, default=20)
     options = parser.parse_args()
     ratios = {figure: [] for figure in FIGURES}
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder, harness.loop_device(folder) as backing:
+    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder, harness.loop_device(
+        folder
+    ) as backing:
         for number in range(options.pairs):
             without, none = latencies(folder, 2 * number, backing, options, 0)
             sampled, some = latencies(folder, 2 * number + 1, backing, options, 1)
@@ -51,7 +53,9 @@ def main():
                 sys.exit(f"{none} samples without sampling, {some} with it: this measures nothing")
             for figure in FIGURES:
                 ratios[figure].append(sampled[figure] / without[figure])
-                print(f"{figure}: {without[figure]:.1f} us without, {sampled[figure]:.1f} us with {some} samples, ratio {ratios[figure][-1]:.3f}")
+                print(
+                    f"{figure}: {without[figure]:.1f} us without, {sampled[figure]:.1f} us with {some} samples, ratio {ratios[figure][-1]:.3f}"
+                )
     for figure in FIGURES:
         print(f"median ratio of {figure}: {statistics.median(ratios[figure]):.3f}")
 

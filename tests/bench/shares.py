@@ -29,7 +29,9 @@ def share_of(text):
 
 def add_arguments(parser, drives):
     """--share, --drives and --results."""
-    parser.add_argument("--share", type=share_of, default=(1, 1), help="run only this share, such as 2/8 (default: all)")
+    parser.add_argument(
+        "--share", type=share_of, default=(1, 1), help="run only this share, such as 2/8 (default: all)"
+    )
     parser.add_argument("--drives", type=int, default=drives, help="simulated drives at a time")
     parser.add_argument("--results", type=Path, help="append results to this file; what it holds is not run again")
 

@@ -11,6 +11,7 @@ night. The first run comes through the importer from a folder, the others are co
 that is shown. Seconds are of the clock, and in brackets of the CPU, which a busy machine changes less. It works in TMPDIR.
 --layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -30,8 +31,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "coll
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer  # noqa: E402  # pylint: disable=wrong-import-position
 
 METRICS = [
-    "iops", "bandwidth", "mean_latency_us", "max_latency_us", "write_iops", "write_bandwidth", "write_mean_latency_us", "write_max_latency_us",
-    "write_p50_latency_us", "write_p99_latency_us", "write_p99_9_latency_us", "write_p99_99_latency_us",
+    "iops",
+    "bandwidth",
+    "mean_latency_us",
+    "max_latency_us",
+    "write_iops",
+    "write_bandwidth",
+    "write_mean_latency_us",
+    "write_max_latency_us",
+    "write_p50_latency_us",
+    "write_p99_latency_us",
+    "write_p99_9_latency_us",
+    "write_p99_99_latency_us",
 ]
 CELLS = [f"rand-4k-w{mix}-tc4-qd32" for mix in (100, 65, 35, 5)]
 RUN_ID, HOST_DRIVES = "20261121T130000Z-bench", 4
@@ -55,19 +66,46 @@ def folder(results: Path, drives: int) -> Path:
         if number % HOST_DRIVES == 0:
             lines.append({**envelope, "kind": "host", "state": "ok", "message": ""})
             (run_dir / "raw" / host).mkdir(parents=True)
-        identity = {"serial": drive, "wwn": None, "model": f"MODEL {number % 3}", "firmware": f"FW{number % 2}", "size_bytes": 960_197_124_096}
+        identity = {
+            "serial": drive,
+            "wwn": None,
+            "model": f"MODEL {number % 3}",
+            "firmware": f"FW{number % 2}",
+            "size_bytes": 960_197_124_096,
+        }
         told = {"path": "/dev/nvme0n1", "identity": identity, "outcome": "complete", "message": "", "refusals": []}
         lines.append({**envelope, "kind": "drive", "drive": drive, **told})
         test = {
-            "test": "iops", "attempt": 1, "outcome": "complete", "reasons": [], "rounds": 5, "steady_state": [], "metrics": values(number),
+            "test": "iops",
+            "attempt": 1,
+            "outcome": "complete",
+            "reasons": [],
+            "rounds": 5,
+            "steady_state": [],
+            "metrics": values(number),
         }
-        record = {**test, "title": "IOPS", "started": TIME, "finished": TIME, "purge": None, "precondition": None, "not_applicable": []}
+        record = {
+            **test,
+            "title": "IOPS",
+            "started": TIME,
+            "finished": TIME,
+            "purge": None,
+            "precondition": None,
+            "not_applicable": [],
+        }
         lines.append({**envelope, "kind": "test", "drive": drive, **record})
         cells = [{"cell": cell, "metrics": values(number + 1_000_003 * at)} for at, cell in enumerate(CELLS, 1)]
         with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
             out.write(json.dumps({**envelope, "event": "test_finished", "drive": drive, **test, "cells": cells}) + "\n")
         asked.append({"host": host, "drive": drive, "tests": ["iops"]})
-    run = {"schema_version": 1, "run": {"id": RUN_ID, "name": "bench"}, "started": TIME, "asked": asked, "criteria": [], "tests": {"iops": {"title": "IOPS"}}}
+    run = {
+        "schema_version": 1,
+        "run": {"id": RUN_ID, "name": "bench"},
+        "started": TIME,
+        "asked": asked,
+        "criteria": [],
+        "tests": {"iops": {"title": "IOPS"}},
+    }
     (run_dir / "run.json").write_text(json.dumps(run))
     (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return run_dir
@@ -79,20 +117,29 @@ def multiply(path: str, runs: int) -> None:
 
     noise = numpy.random.default_rng(1)
     connection = sqlite3.connect(path)
-    (parts, campaigns), = connection.execute("SELECT (SELECT max(id) FROM ssd_part), (SELECT max(id) FROM ssd_campaign)")
+    ((parts, campaigns),) = connection.execute(
+        "SELECT (SELECT max(id) FROM ssd_part), (SELECT max(id) FROM ssd_campaign)"
+    )
     for number in range(1, runs):
         started = f"2026-10-{number:02}T13:00:00Z"
-        connection.execute("INSERT INTO ssd_run SELECT ?, run_id || ?, name, ?, content FROM ssd_run WHERE id = 1", (number + 1, f"-{number}", started))
+        connection.execute(
+            "INSERT INTO ssd_run SELECT ?, run_id || ?, name, ?, content FROM ssd_run WHERE id = 1",
+            (number + 1, f"-{number}", started),
+        )
         copied = "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE run_id = 1"
         connection.execute(copied, (number * parts, number + 1))
         moved = "label, drive_id, firmware, capacity_bytes, link, outcome, verdict FROM ssd_campaign WHERE id <= ?"
-        connection.execute(f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}", (number * campaigns, number * parts, campaigns))
+        connection.execute(
+            f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}",
+            (number * campaigns, number * parts, campaigns),
+        )
         kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM ssd_measurement WHERE campaign_id <= ?"
         rows = connection.execute(f"SELECT campaign_id + ?, {kept}", (number * campaigns, campaigns)).fetchall()
         figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), PER_DRIVE)
         figures = figures * (1 + 0.005 * noise.standard_normal(figures.shape))
         connection.executemany(
-            "INSERT INTO ssd_measurement VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [(*row[:-1], vector.tobytes()) for row, vector in zip(rows, figures)]
+            "INSERT INTO ssd_measurement VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(*row[:-1], vector.tobytes()) for row, vector in zip(rows, figures)],
         )
     connection.commit()
     connection.close()
@@ -100,7 +147,9 @@ def multiply(path: str, runs: int) -> None:
 
 def measured(step: str, place: str) -> dict:
     """Run a step of this file in a process of its own: its {seconds, peak_mib, …}."""
-    done = subprocess.run([sys.executable, __file__, "--step", step, "--place", place], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--step", step, "--place", place], check=True, capture_output=True, text=True
+    )
     return json.loads(done.stdout)
 
 
@@ -113,7 +162,12 @@ def one_step(step: str, place: str) -> None:
             told["hosts"] = importer.import_run(store, os.path.join(place, RUN_ID)).hosts
     elif step == "judge":
         found = history.judged(url)
-        told = {"rows": len(found.figures), "nights": len(found.against), "flagged": int(found.figures["outlier"].sum()), "changes": len(found.changes)}
+        told = {
+            "rows": len(found.figures),
+            "nights": len(found.against),
+            "flagged": int(found.figures["outlier"].sum()),
+            "changes": len(found.changes),
+        }
     else:
         table = frames.long(url)
         told["rows"] = len(table)
@@ -126,7 +180,19 @@ def one_step(step: str, place: str) -> None:
 
 def sizes(drives: list[int], runs: int) -> None:
     """Print the table."""
-    head = ("drives", "runs", "values", "store on disk", "import of one run", "again", "read all", "judge", "peak of import", "of reading", "of judging")
+    head = (
+        "drives",
+        "runs",
+        "values",
+        "store on disk",
+        "import of one run",
+        "again",
+        "read all",
+        "judge",
+        "peak of import",
+        "of reading",
+        "of judging",
+    )
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
     for number in drives:
         with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as place:
@@ -135,7 +201,11 @@ def sizes(drives: list[int], runs: int) -> None:
             multiply(os.path.join(place, engine.FILE), runs)
             steps += [measured("read", place), measured("judge", place)]
             first, again, read, judge = steps
-            assert read["rows"] == number * runs * PER_DRIVE and judge["rows"] == number * PER_DRIVE and judge["nights"] == runs - 1, steps
+            assert (
+                read["rows"] == number * runs * PER_DRIVE
+                and judge["rows"] == number * PER_DRIVE
+                and judge["nights"] == runs - 1
+            ), steps
             size = os.path.getsize(os.path.join(place, engine.FILE)) >> 20
             peaks = [f"{step['peak_mib']} MiB" for step in (first, read, judge)]
             row = (f"{number:,}", runs, f"{read['rows']:,}", f"{size} MiB", *(step["took"] for step in steps), *peaks)
@@ -179,10 +249,15 @@ def _rows(path, figures):
     import numpy
 
     connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE v (m INTEGER NOT NULL, f INTEGER NOT NULL, v REAL, PRIMARY KEY (m, f)) WITHOUT ROWID")
+    connection.execute(
+        "CREATE TABLE v (m INTEGER NOT NULL, f INTEGER NOT NULL, v REAL, PRIMARY KEY (m, f)) WITHOUT ROWID"
+    )
     rows = ((m, f, value) for m, vector in enumerate(figures) for f, value in enumerate(vector.tolist()))
     kinds = [("m", "i4"), ("f", "i2"), ("v", "f8")]
-    return _timed(_filler(connection, "INSERT INTO v VALUES (?, ?, ?)", rows), lambda: numpy.fromiter(connection.execute("SELECT m, f, v FROM v"), dtype=kinds))
+    return _timed(
+        _filler(connection, "INSERT INTO v VALUES (?, ?, ?)", rows),
+        lambda: numpy.fromiter(connection.execute("SELECT m, f, v FROM v"), dtype=kinds),
+    )
 
 
 def _vectors(path, figures):
@@ -192,7 +267,10 @@ def _vectors(path, figures):
     connection.execute("CREATE TABLE v (m INTEGER PRIMARY KEY, v BLOB)")
     rows = ((m, vector.tobytes()) for m, vector in enumerate(figures))
     read = "SELECT m, v FROM v ORDER BY m"
-    return _timed(_filler(connection, "INSERT INTO v VALUES (?, ?)", rows), lambda: numpy.frombuffer(b"".join(row[1] for row in connection.execute(read))))
+    return _timed(
+        _filler(connection, "INSERT INTO v VALUES (?, ?)", rows),
+        lambda: numpy.frombuffer(b"".join(row[1] for row in connection.execute(read))),
+    )
 
 
 def _duckdb(path, figures):
@@ -202,7 +280,13 @@ def _duckdb(path, figures):
 
     connection = duckdb.connect(path)
     many = len(figures)
-    table = pandas.DataFrame({"m": numpy.repeat(numpy.arange(many), PER_DRIVE), "f": numpy.tile(numpy.arange(PER_DRIVE), many), "v": figures.ravel()})
+    table = pandas.DataFrame(
+        {
+            "m": numpy.repeat(numpy.arange(many), PER_DRIVE),
+            "f": numpy.tile(numpy.arange(PER_DRIVE), many),
+            "v": figures.ravel(),
+        }
+    )
     connection.register("given", table)
     fill = "CREATE TABLE v AS SELECT * FROM given; CHECKPOINT"
     return _timed(lambda: connection.execute(fill), lambda: connection.execute("SELECT m, f, v FROM v").fetchnumpy())

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All that the integration tests have: the site, the loop devices, and how their machine is set up."""
+
 from __future__ import annotations
 
 from conftest import *  # noqa: F401,F403  # pylint: disable=wildcard-import,unused-wildcard-import

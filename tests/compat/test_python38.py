@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The engine and every module under a real Python 3.8, the oldest on hosts. test_versions.py has a whole run under it."""
+
 from __future__ import annotations
 
 import json
@@ -52,7 +53,9 @@ def test_every_file_of_the_engine_can_be_imported(python38, tmp_path):
     engine = zipapp.build("0.0.0")
     path = tmp_path / engine.name
     path.write_bytes(engine.data)
-    done = subprocess.run([python38, "-W", "error", "-c", IMPORT_ALL, path], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python38, "-W", "error", "-c", IMPORT_ALL, path], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     files = [file for file in (REPO / "plugins/module_utils").rglob("*.py") if file.parent.name != "module_utils"]
     assert int(done.stdout) >= len(files) > 70
@@ -71,7 +74,8 @@ def test_every_module_runs(python38, site, tmp_path):
         pytest.skip(str(missing))
     given = json.loads(json.dumps(ARGUMENTS).replace("{state}", str(site.state)))
     tasks = [
-        {f"ssdlab.fleet.{name}": arguments, "register": f"of_{name}", "check_mode": True, "ignore_errors": True} for name, arguments in given.items()
+        {f"ssdlab.fleet.{name}": arguments, "register": f"of_{name}", "check_mode": True, "ignore_errors": True}
+        for name, arguments in given.items()
     ]
     answers = "{{ {" + ", ".join(f"'{name}': of_{name}" for name in given) + "} | to_json }}"
     tasks.append({"ansible.builtin.copy": {"content": answers, "dest": str(tmp_path / "answers.json"), "mode": "0600"}})

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A whole qualification on the oldest and the newest ansible-core, with the oldest Python that each takes on hosts; no deprecation is let pass."""
+
 from __future__ import annotations
 
 import re
@@ -9,7 +10,9 @@ import re
 import pytest
 import versions
 
-DEPRECATED = re.compile(r"^.*(?:\[DEPRECATION WARNING\]|ansible_collections/ssdlab/fleet/.*DeprecationWarning).*$", re.MULTILINE)
+DEPRECATED = re.compile(
+    r"^.*(?:\[DEPRECATION WARNING\]|ansible_collections/ssdlab/fleet/.*DeprecationWarning).*$", re.MULTILINE
+)
 
 
 @pytest.fixture(params=["oldest", "newest"])

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Pythons at hand, and virtual environments with the oldest and the newest ansible-core that requirements.txt allows."""
+
 from __future__ import annotations
 
 import functools
@@ -20,7 +21,9 @@ REQUIREMENTS = ROOT / "requirements.txt"
 # What the modules and the engine are written for, whatever an ansible-core takes beside it.
 OLDEST_ON_HOSTS = (3, 8)
 PIN = re.compile(r"^ansible-core>=(\d+)\.(\d+),<(\d+)\.(\d+)$", re.MULTILINE)
-ROW = re.compile(r"^\| ((?:\d\.\d+(?:, )?)+) \| (\d)\.(\d+) to (\d)\.(\d+) \| (\d)\.(\d+) to (\d)\.(\d+) \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| ((?:\d\.\d+(?:, )?)+) \| (\d)\.(\d+) to (\d)\.(\d+) \| (\d)\.(\d+) to (\d)\.(\d+) \|$", re.MULTILINE
+)
 ASK = """import json
 from ansible.release import __version__
 from ansible_test._util.target.common import constants
@@ -60,7 +63,12 @@ def pythons() -> dict[Version, str]:
     found: dict[Version, str] = {}
     for path in (path for folder in folders for path in sorted(glob.glob(f"{folder}/python3.*"))):
         if re.fullmatch(r"python3\.\d+", os.path.basename(path)):
-            asked = subprocess.run([path, "-c", "import sys, ensurepip; print(*sys.version_info[:2])"], capture_output=True, text=True, check=False)
+            asked = subprocess.run(
+                [path, "-c", "import sys, ensurepip; print(*sys.version_info[:2])"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             if asked.returncode == 0:
                 major, minor = asked.stdout.split()
                 found.setdefault((int(major), int(minor)), path)
@@ -98,7 +106,9 @@ def core(which: str) -> Core:
     limits = documented()[wanted].controller
     python = oldest_within(limits)
     if python is None:
-        raise Missing(f"ansible-core {text(wanted)} needs Python {text(limits[0])} to {text(limits[1])} on the controller, which this machine has not")
+        raise Missing(
+            f"ansible-core {text(wanted)} needs Python {text(limits[0])} to {text(limits[1])} on the controller, which this machine has not"
+        )
     place = KEPT / f"core-{text(wanted)}-python-{text(python)}"
     stamp, requirements = place / "requirements", hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
     if not (stamp.exists() and stamp.read_text(encoding="utf-8") == requirements):
@@ -108,7 +118,9 @@ def core(which: str) -> Core:
         stamp.write_text(requirements, encoding="utf-8")
     said = subprocess.run([place / "bin/python", "-c", ASK], check=True, capture_output=True, text=True).stdout
     version, controllers, others = json.loads(said)
-    on_controller, on_hosts = (sorted(_numbers(name) for name in names) for names in (controllers, controllers + others))
+    on_controller, on_hosts = (
+        sorted(_numbers(name) for name in names) for names in (controllers, controllers + others)
+    )
     supported = Supported((on_controller[0], on_controller[-1]), (max(on_hosts[0], OLDEST_ON_HOSTS), on_hosts[-1]))
     return Core(version, place / "bin", supported)
 

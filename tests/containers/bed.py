@@ -104,7 +104,9 @@ class Bed:
 
     def exec(self, server: Server, *argv: str, check: bool = True, **kwargs):
         """Run a command as root in a server."""
-        return podman("exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs)
+        return podman(
+            "exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs
+        )
 
     def kill(self, server: Server) -> None:
         """The server is gone at once, as in a power loss."""
@@ -122,11 +124,28 @@ class Bed:
         if not self.systemd:
             init = ["--systemd=false", "--init", "--tmpfs", "/run/sshd:mode=0755", image, "/usr/sbin/sshd", "-D"]
         podman(
-            "run", "--detach", "--name", server.container, "--hostname", server.name, "--label", f"{LABEL}={self.name}",
+            "run",
+            "--detach",
+            "--name",
+            server.container,
+            "--hostname",
+            server.name,
+            "--label",
+            f"{LABEL}={self.name}",
             # SYS_PTRACE: the guard looks at what every process has open, as root of a real server may.
-            "--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--security-opt", "seccomp=unconfined",
-            "--security-opt", "unmask=/sys/dev:/sys/dev/block",
-            "--volume", f"{cpu}:/sys/devices/system/cpu", *queues, *devices, *init,
+            "--cap-add",
+            "SYS_ADMIN",
+            "--cap-add",
+            "SYS_PTRACE",
+            "--security-opt",
+            "seccomp=unconfined",
+            "--security-opt",
+            "unmask=/sys/dev:/sys/dev/block",
+            "--volume",
+            f"{cpu}:/sys/devices/system/cpu",
+            *queues,
+            *devices,
+            *init,
         )
         return server
 
@@ -135,12 +154,23 @@ class Bed:
         home = f"/home/{USER}/.ssh"
         self.exec(server, "install", "-d", "-m", "0700", "-o", USER, "-g", USER, home)
         self.exec(
-            server, "install", "-m", "0600", "-o", USER, "-g", USER, "/dev/stdin", f"{home}/authorized_keys",
+            server,
+            "install",
+            "-m",
+            "0600",
+            "-o",
+            USER,
+            "-g",
+            USER,
+            "/dev/stdin",
+            f"{home}/authorized_keys",
             input=self.key.with_suffix(".pub").read_text(),
         )
         if self.systemd:
             self._wait_for_boot(server)
-        server.address = podman("inspect", "--format", "{{.NetworkSettings.IPAddress}}", server.container).stdout.strip()
+        server.address = podman(
+            "inspect", "--format", "{{.NetworkSettings.IPAddress}}", server.container
+        ).stdout.strip()
         host_key = self.exec(server, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout
         with self.known_hosts.open("a") as handle:
             handle.write(f"{server.address} {host_key}")
@@ -162,7 +192,10 @@ class Bed:
         hosts = {
             server.name: {
                 "ansible_host": server.address,
-                "ssd_drives": [{"backing_file": str(drive.backing_file), "ssd_overwrite_data": True, "allow": ["unseen_users"]} for drive in server.drives],
+                "ssd_drives": [
+                    {"backing_file": str(drive.backing_file), "ssd_overwrite_data": True, "allow": ["unseen_users"]}
+                    for drive in server.drives
+                ],
                 "bed_container": server.container,
                 "bed_devices": [drive.device for drive in server.drives],
                 "bed_before": settings_before(server),
@@ -184,7 +217,9 @@ def attach(backing_file: Path, size_bytes: int = DRIVE_SIZE_BYTES) -> Drive:
     """Make an empty file and a loop device on it: 4 KiB blocks, direct I/O, writable."""
     with backing_file.open("xb") as handle:
         handle.truncate(size_bytes)
-    device = run(["losetup", "--find", "--show", "--sector-size", "4096", "--direct-io=on", str(backing_file)]).stdout.strip()
+    device = run(
+        ["losetup", "--find", "--show", "--sector-size", "4096", "--direct-io=on", str(backing_file)]
+    ).stdout.strip()
     run(["blockdev", "--setrw", device])  # the flag outlives the loop device that had it
     for name, value in QUEUE_BEFORE.items():
         Path("/sys/block", Path(device).name, "queue", name).write_text(value)
@@ -193,7 +228,9 @@ def attach(backing_file: Path, size_bytes: int = DRIVE_SIZE_BYTES) -> Drive:
 
 def attached_below(folder: Path) -> list[str]:
     """Loop devices whose backing file, deleted or not, lies in the folder."""
-    listed = json.loads(run(["losetup", "--json", "--list", "--output", "NAME,BACK-FILE"]).stdout or '{"loopdevices": []}')
+    listed = json.loads(
+        run(["losetup", "--json", "--list", "--output", "NAME,BACK-FILE"]).stdout or '{"loopdevices": []}'
+    )
     return [row["name"] for row in listed["loopdevices"] if (row["back-file"] or "").startswith(f"{folder}/")]
 
 

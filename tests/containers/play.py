@@ -26,7 +26,9 @@ STATE_DIR = "/var/lib/ssdlab-fleet"
 class Fleet:
     """A bed, a results folder and the variables of one run."""
 
-    def __init__(self, bed: Bed, folder: Path, run_id: str, plan: list[Any], servers: list[Server] | None = None) -> None:
+    def __init__(
+        self, bed: Bed, folder: Path, run_id: str, plan: list[Any], servers: list[Server] | None = None
+    ) -> None:
         self.bed = bed
         self.folder = folder
         self.run_id = run_id
@@ -58,7 +60,13 @@ class Fleet:
     def start(self, playbook: str = "qualify", *args: str) -> subprocess.Popen:
         """Start a playbook in a process group of its own; its output goes to a file in the folder."""
         log = (self.folder / f"{playbook}-{time.monotonic_ns()}.log").open("w")
-        argv = [ansible("ansible-playbook"), str(REPO / "playbooks" / f"{playbook}.yml"), "-i", str(self.inventory), *args]
+        argv = [
+            ansible("ansible-playbook"),
+            str(REPO / "playbooks" / f"{playbook}.yml"),
+            "-i",
+            str(self.inventory),
+            *args,
+        ]
         process = subprocess.Popen(argv, cwd=REPO, stdout=log, stderr=log, start_new_session=True, env=clean_env())
         process.log = Path(log.name)
         log.close()

@@ -96,13 +96,25 @@ def bootstrap(tarball: Path) -> None:
     part = tarball.with_suffix(".part")
     packages = ",".join((HERE / "packages.txt").read_text().split())
     try:
-        run([
-            "mmdebstrap", "--quiet", "--format=tar", "--variant=minbase", f"--include={packages}",
-            "--aptopt=Acquire::Languages \"none\"", "--dpkgopt=path-exclude=/usr/share/doc/*",
-            "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-            f"--customize-hook=copy-in {HERE / 'setup'} /root", '--customize-hook=chroot "$1" /root/setup',
-            '--customize-hook=rm "$1/root/setup"', SUITE, str(part),
-        ], stdout=sys.stderr)
+        run(
+            [
+                "mmdebstrap",
+                "--quiet",
+                "--format=tar",
+                "--variant=minbase",
+                f"--include={packages}",
+                '--aptopt=Acquire::Languages "none"',
+                "--dpkgopt=path-exclude=/usr/share/doc/*",
+                "--dpkgopt=path-exclude=/usr/share/man/*",
+                "--dpkgopt=path-exclude=/usr/share/locale/*",
+                f"--customize-hook=copy-in {HERE / 'setup'} /root",
+                '--customize-hook=chroot "$1" /root/setup',
+                '--customize-hook=rm "$1/root/setup"',
+                SUITE,
+                str(part),
+            ],
+            stdout=sys.stderr,
+        )
         part.rename(tarball)
     finally:
         part.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ and writes go on meanwhile, which a drive would abort: the media is a plain file
 `faults` make it fail: {"set_pass": "abort" | "ignore", "erase": "abort" | "ignore" | "hang", "disable": "abort", "sanitize": "abort" | "fail" |
 "stuck" | "ignore", "silent": true, "erases_nothing": true, "serial_after": "..."}.
 """
+
 from __future__ import annotations
 
 import os
@@ -24,12 +25,37 @@ class Abort(Exception):
 
 def new(media, **more):
     """A drive that has everything, unlocked. `security` and `sanitize` may be given in part."""
-    security = {"supported": True, "enhanced": True, "password": None, "locked": False, "frozen": False, "attempts": ATTEMPTS, "units": 1,
-                "enhanced_units": 1, **more.pop("security", {})}
-    sanitize = {"operations": ["crypto_scramble", "block_erase"], "state": "SD0", "succeeded": False, "share": 0.0, "step": 0.25, "running": None,
-                **more.pop("sanitize", {})}
-    return {"serial": "22123A4F5B6C", "model": "EXAMPLE 5400 PRO", "firmware": "D4PA001", "sectors": os.path.getsize(media) // 512,
-            "media": str(media), "faults": {}, **more, "security": security, "sanitize": sanitize}
+    security = {
+        "supported": True,
+        "enhanced": True,
+        "password": None,
+        "locked": False,
+        "frozen": False,
+        "attempts": ATTEMPTS,
+        "units": 1,
+        "enhanced_units": 1,
+        **more.pop("security", {}),
+    }
+    sanitize = {
+        "operations": ["crypto_scramble", "block_erase"],
+        "state": "SD0",
+        "succeeded": False,
+        "share": 0.0,
+        "step": 0.25,
+        "running": None,
+        **more.pop("sanitize", {}),
+    }
+    return {
+        "serial": "22123A4F5B6C",
+        "model": "EXAMPLE 5400 PRO",
+        "firmware": "D4PA001",
+        "sectors": os.path.getsize(media) // 512,
+        "media": str(media),
+        "faults": {},
+        **more,
+        "security": security,
+        "sanitize": sanitize,
+    }
 
 
 def words(drive):
@@ -38,15 +64,34 @@ def words(drive):
     enabled = security["password"] is not None
     data = [0] * 256
     data[0] = 0x0040
-    data[10:20], data[23:27], data[27:47] = _text(drive["serial"], 20), _text(drive["firmware"], 8), _text(drive["model"], 40)
-    data[49], data[53], data[80], data[83], data[84], data[86], data[87] = 0x2F00, 7, 0x07F0, 0x7400, 0x6163, 0x3400, 0x6163
+    data[10:20], data[23:27], data[27:47] = (
+        _text(drive["serial"], 20),
+        _text(drive["firmware"], 8),
+        _text(drive["model"], 40),
+    )
+    data[49], data[53], data[80], data[83], data[84], data[86], data[87] = (
+        0x2F00,
+        7,
+        0x07F0,
+        0x7400,
+        0x6163,
+        0x3400,
+        0x6163,
+    )
     data[59] = sum(1 << OPERATIONS[name] for name in sanitize["operations"]) | (bool(sanitize["operations"]) << 12)
     data[60], data[61] = drive["sectors"] & 0xFFFF, drive["sectors"] >> 16 & 0xFFFF
     data[82] = 0x7469 | security["supported"] << 1
     data[85] = 0x7469 | enabled << 1
     data[89], data[90] = security["units"], security["enhanced_units"]
     data[100:104] = [drive["sectors"] >> shift & 0xFFFF for shift in (0, 16, 32, 48)]
-    bits = (security["supported"], enabled, security["locked"], security["frozen"], not security["attempts"], security["enhanced"])
+    bits = (
+        security["supported"],
+        enabled,
+        security["locked"],
+        security["frozen"],
+        not security["attempts"],
+        security["enhanced"],
+    )
     data[128] = sum(bit << place for place, bit in enumerate(bits)) if security["supported"] else 0
     data[217] = 1
     data[255] = 0xA5 | (-sum((word >> 8) + (word & 0xFF) for word in data) - 0xA5) % 256 << 8
@@ -82,7 +127,12 @@ def unlock(drive, password):
 def disable(drive, password):
     """SECURITY DISABLE PASSWORD."""
     security = drive["security"]
-    if security["locked"] or security["frozen"] or password != security["password"] or drive["faults"].get("disable") == "abort":
+    if (
+        security["locked"]
+        or security["frozen"]
+        or password != security["password"]
+        or drive["faults"].get("disable") == "abort"
+    ):
         raise Abort()
     security["password"] = None
 
@@ -91,7 +141,12 @@ def erase_unit(drive, password, enhanced):
     """SECURITY ERASE PREPARE and SECURITY ERASE UNIT: also on a locked drive, and the password is off afterwards."""
     security = drive["security"]
     fault = drive["faults"].get("erase")
-    allowed = security["supported"] and not security["frozen"] and password == security["password"] and (security["enhanced"] or not enhanced)
+    allowed = (
+        security["supported"]
+        and not security["frozen"]
+        and password == security["password"]
+        and (security["enhanced"] or not enhanced)
+    )
     if not allowed or fault == "abort":
         raise Abort()
     if fault != "ignore":

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A SATA or SAS drive for tests of a purge: the emulators of hdparm and sg3_utils run as real commands; the drive's media is a file."""
+
 from __future__ import annotations
 
 import contextlib
@@ -35,7 +36,15 @@ class EmulatedDrive:
 
     def __init__(self, folder, host, kind, setenv, **facts):
         self.model, device, transport = KINDS[kind]
-        self.kind, self.host, self.now, self.journal, self.commands, self.shares, self.options = kind, host, 0.0, [], [], [], {}
+        self.kind, self.host, self.now, self.journal, self.commands, self.shares, self.options = (
+            kind,
+            host,
+            0.0,
+            [],
+            [],
+            [],
+            {},
+        )
         self.media, self.machine = os.path.join(folder, "media.img"), os.path.join(folder, "machine.json")
         with open(self.media, "wb") as file:
             file.truncate(SIZE)
@@ -46,12 +55,19 @@ class EmulatedDrive:
         host.link(host.disk("sda", "8:0", device, size=SIZE) + "/device", device)
         host.log, host.run = self.commands.append, lambda *args, **kwargs: Host.run(host, *args, **kwargs)
         self.identity = {
-            "path": self.media, "kernel_name": "sda", "serial": drive["serial"], "size_bytes": SIZE, "transport": transport,
-            "logical_block_size_bytes": 512, "max_discard_bytes": 0,
+            "path": self.media,
+            "kernel_name": "sda",
+            "serial": drive["serial"],
+            "size_bytes": SIZE,
+            "transport": transport,
+            "logical_block_size_bytes": 512,
+            "max_discard_bytes": 0,
         }
         self.handle = os.open(self.media, os.O_RDWR)
         setenv(emulator.VARIABLE, self.machine)
-        setenv("PATH", os.pathsep.join([HERE, os.path.dirname(sys.executable), os.environ["PATH"]]))  # ours first: a shim of python3 is slow
+        setenv(
+            "PATH", os.pathsep.join([HERE, os.path.dirname(sys.executable), os.environ["PATH"]])
+        )  # ours first: a shim of python3 is slow
 
     def __enter__(self):
         return self
@@ -117,8 +133,15 @@ class EmulatedDrive:
 
     def work(self, **options):
         return Work(
-            host=self.host, held=self, options=options, tick=self.tick, note=self.note, fill=lambda tick: {},
-            history=list(self.journal), clock=lambda: self.now, sleep=self.sleep,
+            host=self.host,
+            held=self,
+            options=options,
+            tick=self.tick,
+            note=self.note,
+            fill=lambda tick: {},
+            history=list(self.journal),
+            clock=lambda: self.now,
+            sleep=self.sleep,
         )
 
     def purge(self, method, **options):

@@ -6,6 +6,7 @@
 They stand in for tools that come with drives that are no longer sold. Each says in its head which document it follows. The state is one JSON
 file, named by the environment variable SSDLAB_EMULATED_DRIVES: {"rssdm": {...}, "iomemory": {...}}. Nothing of them is installed.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -38,7 +39,10 @@ def start(path, rssdm=(), cards=(), **more):
         json.dump({"rssdm": {"drives": list(rssdm)}, "iomemory": dict({"cards": list(cards)}, **more)}, file)
     here = os.path.dirname(os.path.abspath(__file__))
     # This Python is the "python" of the emulators' first line (ansible-test allows no other there).
-    return {VARIABLE: str(path), "PATH": os.pathsep.join([here, os.path.dirname(sys.executable), os.environ.get("PATH", "")])}
+    return {
+        VARIABLE: str(path),
+        "PATH": os.pathsep.join([here, os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
+    }
 
 
 def power_cycle(path):
@@ -51,8 +55,17 @@ def power_cycle(path):
 def p420m(number, serial, **more):
     """A P420m HHHL as shipped (TN-FD-15: balanced coalescing, power limiting off, write cache on)."""
     facts = {
-        "id": number, "device": "rssd" + "abcdefgh"[number], "model": "Micron P420m-MTFDGAR700MAX", "serial": serial, "firmware": "B2120508",
-        "size": "700.15GB", "pci": "0%d:00.0" % (number + 4), "power_limiting": 0, "interrupt_coalescing": 0xD200F, "write_cache": 1, "erases": 0,
+        "id": number,
+        "device": "rssd" + "abcdefgh"[number],
+        "model": "Micron P420m-MTFDGAR700MAX",
+        "serial": serial,
+        "firmware": "B2120508",
+        "size": "700.15GB",
+        "pci": "0%d:00.0" % (number + 4),
+        "power_limiting": 0,
+        "interrupt_coalescing": 0xD200F,
+        "write_cache": 1,
+        "erases": 0,
     }
     return dict(facts, **more)
 
@@ -60,9 +73,20 @@ def p420m(number, serial, **more):
 def card(number, serial, **more):
     """An ioDrive2 of 1.205 TB, attached, formatted to 512-byte sectors."""
     facts = {
-        "number": number, "vsu": "fio" + "abcdefgh"[number], "serial": serial, "adapter": "Fusion-io ioDrive2 1.205TB",
-        "product": "F00-001-1T20-CS-0001", "pci": "0%d:00.0" % (number + 4), "attached": True, "factory_bytes": 1205000000000,
-        "size_bytes": 1205000000000, "sector_bytes": 512, "lanes": 4, "beacon": False, "busy": False, "formats": 0,
+        "number": number,
+        "vsu": "fio" + "abcdefgh"[number],
+        "serial": serial,
+        "adapter": "Fusion-io ioDrive2 1.205TB",
+        "product": "F00-001-1T20-CS-0001",
+        "pci": "0%d:00.0" % (number + 4),
+        "attached": True,
+        "factory_bytes": 1205000000000,
+        "size_bytes": 1205000000000,
+        "sector_bytes": 512,
+        "lanes": 4,
+        "beacon": False,
+        "busy": False,
+        "formats": 0,
     }
     return dict(facts, **more)
 

@@ -6,6 +6,7 @@
 Documents: the ioMemory VSL Peak Performance Guide (fio-format -s, fio-pci-check, fio-status and fio-beacon in appendix D), the release notes of
 VSL 3.2 (fio-pci-check -n), and what fio-status 3.2.16 printed. ASSUMED: the wording of errors and of progress.
 """
+
 from __future__ import annotations
 
 import re
@@ -50,7 +51,11 @@ def capacity(text, factory_bytes):
     match = re.fullmatch(r"([0-9.]+)([MGT%])", text)
     if not match:
         fail(f"Error: invalid size '{text}'.")
-    size = factory_bytes * float(match.group(1)) / 100 if match.group(2) == "%" else float(match.group(1)) * UNITS[match.group(2)]
+    size = (
+        factory_bytes * float(match.group(1)) / 100
+        if match.group(2) == "%"
+        else float(match.group(1)) * UNITS[match.group(2)]
+    )
     return int(size) if 0 < size <= factory_bytes else fail(f"Error: size '{text}' is out of range.")
 
 

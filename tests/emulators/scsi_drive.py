@@ -9,6 +9,7 @@ takes (`step` of its way at each question), and that reads and writes go on mean
 
 `faults` make it fail: {"start": exit code, "fail": true, "stuck": true, "ignore": true, "erases_nothing": true, "no_rsoc": true, "silent": true}.
 """
+
 from __future__ import annotations
 
 import os
@@ -18,7 +19,14 @@ from emulator import fail, state
 
 NAMES = {"overwrite": (0x48, 1, 10), "block": (0x48, 2, 10), "crypto": (0x48, 3, 10), "format": (0x04, None, 6)}
 # What the exit codes of sg3_utils(8) are called by the tools.
-WORDS = {2: "Not ready", 5: "Illegal request", 6: "Unit attention", 7: "Data protect", 9: "Illegal request, Invalid opcode", 24: "Reservation conflict"}
+WORDS = {
+    2: "Not ready",
+    5: "Illegal request",
+    6: "Unit attention",
+    7: "Data protect",
+    9: "Illegal request, Invalid opcode",
+    24: "Reservation conflict",
+}
 IN_PROGRESS = {"sanitize": (2, 0x04, 0x1B), "format": (2, 0x04, 0x04)}
 BROKEN = {"sanitize": (3, 0x31, 0x03), "format": (3, 0x31, 0x01)}
 CORRUPTED = (3, 0x31, 0x00)
@@ -26,8 +34,22 @@ CORRUPTED = (3, 0x31, 0x00)
 
 def new(media, **more):
     """A drive that has everything and does nothing. sense: what REQUEST SENSE tells while nothing runs."""
-    return {"serial": "S6BNNE0T123456", "commands": list(NAMES), "block_bytes": 512, "format": None, "operation": None, "share": 0.0, "step": 0.25,
-            "sense": [0, 0, 0], "descriptor": False, "attentions": 0, "keys": [], "faults": {}, "media": str(media), **more}
+    return {
+        "serial": "S6BNNE0T123456",
+        "commands": list(NAMES),
+        "block_bytes": 512,
+        "format": None,
+        "operation": None,
+        "share": 0.0,
+        "step": 0.25,
+        "sense": [0, 0, 0],
+        "descriptor": False,
+        "attentions": 0,
+        "keys": [],
+        "faults": {},
+        "media": str(media),
+        **more,
+    }
 
 
 class Tool:
@@ -71,7 +93,7 @@ def attention(drive):
 def dump(data):
     """The hex dump of sg3_utils: an offset, then 16 bytes a line with a wider gap in the middle."""
     for start in range(0, len(data), 16):
-        part = [f"{byte:02x}" for byte in data[start:start + 16]]
+        part = [f"{byte:02x}" for byte in data[start : start + 16]]
         print((" {:02x}     {}  {}".format(start, " ".join(part[:8]), " ".join(part[8:]))).rstrip())
 
 

@@ -30,8 +30,23 @@ MIB = 1 << 20
 DRIVE_BYTES = 16 * MIB
 STATE_BYTES, STATE_INODES = 16 * MIB, 2000
 SETTING = "/sys/block/{0}/queue/nomerges"
-CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, "rate_iops": 100}
-FIRST = {"name": "first", "title": "First", "purge": {"method": "auto"}, "precondition": {"passes": 1}, "cells": [CELL], "rounds": {"max": 2}}
+CELL = {
+    "access": "random",
+    "block_size": "4KiB",
+    "read_pct": 0,
+    "threads": 1,
+    "queue_depth": 1,
+    "runtime_s": 1,
+    "rate_iops": 100,
+}
+FIRST = {
+    "name": "first",
+    "title": "First",
+    "purge": {"method": "auto"},
+    "precondition": {"passes": 1},
+    "cells": [CELL],
+    "rounds": {"max": 2},
+}
 SECOND = dict(FIRST, name="second", title="Second", precondition=False, rounds={"max": 1})
 TESTS = ("first", "second")
 STANDING = ("steady", "not_steady", "complete", "invalid", "error")
@@ -105,7 +120,18 @@ class Bench:
         self._undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.state = self.folder / "state"
         self.state.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={STATE_BYTES},nr_inodes={STATE_INODES},mode=755", "faults", self.state], check=True)
+        subprocess.run(
+            [
+                "mount",
+                "-t",
+                "tmpfs",
+                "-o",
+                f"size={STATE_BYTES},nr_inodes={STATE_INODES},mode=755",
+                "faults",
+                self.state,
+            ],
+            check=True,
+        )
         self._undo.callback(subprocess.run, ["umount", self.state], check=False)
         self.told = self.folder / "told.jsonl"
         self.filler = self.state / "filler"
@@ -131,7 +157,9 @@ class Bench:
 
     def plan(self, tests: t.Sequence[t.Mapping[str, t.Any]] = (FIRST, SECOND), parallel: int = 1) -> dict[str, t.Any]:
         """What a play would ask for now."""
-        seen = product.guard.inspect(self.host, [drive.selector for drive in self.drives], state_dir=str(self.state), run_id=self.run.run_id)
+        seen = product.guard.inspect(
+            self.host, [drive.selector for drive in self.drives], state_dir=str(self.state), run_id=self.run.run_id
+        )
         plan = planning.render(
             planning.load_plan(list(tests)),
             run={"id": self.run.run_id, "name": "faults"},
@@ -152,14 +180,18 @@ class Bench:
     def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> str:
         """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""
         path = self.folder / "engine-{0}.pyz".format("faulty" if spec else "sound")
-        text = ENGINE.format(here=str(HERE), spec=json.dumps(spec), lock_dir=locks.LOCK_DIR, told=str(self.told), settings=settings)
+        text = ENGINE.format(
+            here=str(HERE), spec=json.dumps(spec), lock_dir=locks.LOCK_DIR, told=str(self.told), settings=settings
+        )
         path.write_text(text)
         return str(path)
 
     def start(self, plan: dict[str, t.Any], engine: str) -> dict[str, t.Any]:
         """As the module `campaign` does it: in a process that is gone afterwards. Raises JobError."""
         ours, theirs = multiprocessing.Pipe()
-        starter = multiprocessing.get_context("fork").Process(target=start_in_process, args=(theirs, self.run, plan, engine))
+        starter = multiprocessing.get_context("fork").Process(
+            target=start_in_process, args=(theirs, self.run, plan, engine)
+        )
         starter.start()
         theirs.close()
         try:

@@ -49,7 +49,13 @@ def play(case: Case) -> Problems:
 
 
 def _first(case: Case, bench: Bench) -> t.Iterator[str]:
-    spec = dict(case.spec, filler=str(bench.filler), state=str(bench.state), backing_file=str(bench.drives[0].file), device=bench.drives[0].path)
+    spec = dict(
+        case.spec,
+        filler=str(bench.filler),
+        state=str(bench.state),
+        backing_file=str(bench.drives[0].file),
+        device=bench.drives[0].path,
+    )
     if case.served:
         spec["pid"] = bench.drives[0].pid
     if "victim" in spec:
@@ -107,8 +113,12 @@ def _never_finished_unmeasured(bench: Bench) -> t.Iterator[str]:
     for drive in bench.drives:
         ended = bench.drive_outcomes().get(drive.label, {}).get("outcome")
         unmeasured = [test for test in TESTS if outcomes.get((drive.label, test), {}).get("outcome") not in STANDING]
-        if unmeasured and (ended == "complete" or (status.get("state") == "finished" and ended not in ("refused", "error"))):
-            yield "{0} is {1} in a run that is {2}, and {3} was not measured".format(drive.label, ended, status.get("state"), unmeasured)
+        if unmeasured and (
+            ended == "complete" or (status.get("state") == "finished" and ended not in ("refused", "error"))
+        ):
+            yield "{0} is {1} in a run that is {2}, and {3} was not measured".format(
+                drive.label, ended, status.get("state"), unmeasured
+            )
 
 
 def _ended(case: Case, bench: Bench) -> t.Iterator[str]:
@@ -126,7 +136,9 @@ def _crashed(case: Case, bench: Bench) -> t.Iterator[str]:
     """The reason is told, the host is back, and the run is one that goes on."""
     word = WORDS[case.spec["action"]]
     told = _reasons(bench)
-    everything = all(record["outcome"] == "complete" for record in bench.outcomes().values()) and len(bench.outcomes()) == len(TESTS)
+    everything = all(record["outcome"] == "complete" for record in bench.outcomes().values()) and len(
+        bench.outcomes()
+    ) == len(TESTS)
     # A short record may fit into the journal's last page on a disk that is full.
     fitted = case.spec["action"] == "full" and everything
     if not fitted and not any(word in text for text in told):
@@ -139,7 +151,11 @@ def _crashed(case: Case, bench: Bench) -> t.Iterator[str]:
 def _reasons(bench: Bench) -> list[str]:
     status = bench.run.read_status() or {}
     told = [status.get("message", "")] + [drive.get("message", "") for drive in status.get("drives", [])]
-    return told + [" ".join(record["reasons"]) for record in bench.outcomes().values()] + [bench.host.get(bench.run.log) or ""]
+    return (
+        told
+        + [" ".join(record["reasons"]) for record in bench.outcomes().values()]
+        + [bench.host.get(bench.run.log) or ""]
+    )
 
 
 def _told(case: Case, bench: Bench) -> t.Iterator[str]:
@@ -186,9 +202,17 @@ def _hung(_case: Case, bench: Bench) -> t.Iterator[str]:
 
 def _told_to_the_next_run(bench: Bench) -> t.Iterator[str]:
     """A drive that was given up while we wrote to it is not taken for somebody else's: the ledger has the run and the reason."""
-    started = any(record["event"] == "test_started" for record in bench.journal() if record.get("drive") == str(bench.drives[0].file))
+    started = any(
+        record["event"] == "test_started"
+        for record in bench.journal()
+        if record.get("drive") == str(bench.drives[0].file)
+    )
     entry = bench.ledger(bench.drives[0])
-    if started and (entry.get("state"), entry.get("run_id")) != ("writing", bench.run.run_id) or (started and "hang" not in entry.get("reason", "")):
+    if (
+        started
+        and (entry.get("state"), entry.get("run_id")) != ("writing", bench.run.run_id)
+        or (started and "hang" not in entry.get("reason", ""))
+    ):
         yield f"the ledger says of the drive that hangs: {entry}"
 
 
@@ -275,7 +299,10 @@ def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
 def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
     """The living job soon has its lock again, and keeps a job of another state folder away, which can't know of its run."""
     deadline = time.monotonic() + 30
-    while not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"])) and time.monotonic() < deadline:
+    while (
+        not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"]))
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.02)
     try:
         yield f"a start from another state folder gives {bench.start_elsewhere()}"

@@ -248,7 +248,11 @@ class Injector:
         if self._spec["action"] == "eio_fsync" and self._spec.get("event"):
             real_fsync(fd)
             size = os.fstat(fd).st_size
-            tail = os.pread(fd, 65536, max(0, size - 65536)) if os.path.basename(os.readlink("/proc/self/fd/%d" % fd)) == self._file else b""
+            tail = (
+                os.pread(fd, 65536, max(0, size - 65536))
+                if os.path.basename(os.readlink("/proc/self/fd/%d" % fd)) == self._file
+                else b""
+            )
             if self._meets(fd, tail.rstrip(b"\n").rpartition(b"\n")[2]):
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
             return

@@ -43,10 +43,14 @@ def cut_off(bench: Bench, moment: str) -> t.Iterator[str]:
     """The module is killed once this file is there, before it has told anybody that it started a job; the next play goes on, whatever it finds."""
     plan, engine = bench.plan(), bench.engine()
     _ours, theirs = multiprocessing.Pipe()
-    starter = multiprocessing.get_context("fork").Process(target=start_in_process, args=(theirs, bench.run, plan, engine))
+    starter = multiprocessing.get_context("fork").Process(
+        target=start_in_process, args=(theirs, bench.run, plan, engine)
+    )
     starter.start()
     deadline = time.monotonic() + 30
-    while not os.path.exists(os.path.join(bench.run.path, moment)) and starter.is_alive() and time.monotonic() < deadline:
+    while (
+        not os.path.exists(os.path.join(bench.run.path, moment)) and starter.is_alive() and time.monotonic() < deadline
+    ):
         time.sleep(0.001)
     os.kill(t.cast(int, starter.pid), signal.SIGKILL)
     starter.join()

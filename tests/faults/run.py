@@ -41,7 +41,9 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="only those of every test run")
     parser.add_argument("--case", help="the one of this name")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
-    parser.add_argument("--share", default="1/1", help="every n-th case only, such as 3/10: ten such calls play them all")
+    parser.add_argument(
+        "--share", default="1/1", help="every n-th case only, such as 3/10: ten such calls play them all"
+    )
     parser.add_argument("parts", nargs="*", help="only cases whose name has one of these in it")
     asked = parser.parse_args()
     names = [name for name, case in CASES.items() if not (asked.sample and not case.sample)]

@@ -71,7 +71,11 @@ def problems(bench: Bench) -> list[str]:
     outcomes = {key: record["outcome"] for key, record in bench.outcomes().items()}
     wanted = {(drive.label, test): "complete" for drive in bench.drives for test in TESTS}
     found += [f"outcomes: {outcomes}"] if outcomes != wanted else []
-    ends = [(record["drive"], record["test"]) for record in journal if record["event"] == "test_finished" and record["outcome"] == "complete"]
+    ends = [
+        (record["drive"], record["test"])
+        for record in journal
+        if record["event"] == "test_finished" and record["outcome"] == "complete"
+    ]
     found += [f"measured twice: {end}" for end in set(ends) if ends.count(end) > 1]
     return found + ["stray: " + stray for stray in bench.strays()]
 

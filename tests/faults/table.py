@@ -44,17 +44,25 @@ SAMPLE = (
 def _journal() -> t.Iterator[Case]:
     for event in EVENTS:
         for action in ENDS + DISK:
-            yield Case(f"{action} at {event}", {"event": event, "action": action}, "ended" if action in ENDS else "crashed")
+            yield Case(
+                f"{action} at {event}", {"event": event, "action": action}, "ended" if action in ENDS else "crashed"
+            )
 
 
 def _second_test() -> t.Iterator[Case]:
     """The first test stands whatever happens to the second."""
     for event in MEASURED:
         for action in ("kill_after", "torn_enospc"):
-            nth = 2 if event not in ("cell", "round", "precondition") else {"cell": 3, "round": 3, "precondition": 1}[event]
+            nth = (
+                2
+                if event not in ("cell", "round", "precondition")
+                else {"cell": 3, "round": 3, "precondition": 1}[event]
+            )
             if event != "precondition":
                 name = f"{action} at {event} of the second test"
-                yield Case(name, {"event": event, "nth": nth, "action": action}, "ended" if action in ENDS else "crashed")
+                yield Case(
+                    name, {"event": event, "nth": nth, "action": action}, "ended" if action in ENDS else "crashed"
+                )
 
 
 def _other_files() -> t.Iterator[Case]:
@@ -69,7 +77,17 @@ def _drive() -> t.Iterator[Case]:
     for event in ("purge", "precondition", "cell", "round"):
         yield Case(f"shrink at {event}", {"event": event, "action": "shrink"}, "changed")
     yield Case("shrink at the last round", {"event": "round", "nth": 2, "action": "shrink"}, "changed")
-    for event in ("guard", "drive_started", "test_started", "purge_started", "purge", "precondition", "cell", "round", "test_finished"):
+    for event in (
+        "guard",
+        "drive_started",
+        "test_started",
+        "purge_started",
+        "purge",
+        "precondition",
+        "cell",
+        "round",
+        "test_finished",
+    ):
         yield Case(f"hang at {event}", {"event": event, "action": "hang"}, "hung", drives=2, served=True)
 
 
@@ -99,12 +117,23 @@ def _damaged() -> t.Iterator[Case]:
         for action in ("empty", "torn", "lost"):
             for after in ("", "stop", "kill", "restore", "remove", "start"):
                 name = f"{action} {victim} at cell" + (" then " + after if after else "")
-                yield Case(name, {"event": "cell", "action": action, "victim": victim}, "damaged", after=(after,) if after else ())
+                yield Case(
+                    name,
+                    {"event": "cell", "action": action, "victim": victim},
+                    "damaged",
+                    after=(after,) if after else (),
+                )
     # Removed by somebody who makes room: the job goes on, and so does the next play.
-    for victim, afters in (("journal.jsonl", ("", "stop")), ("plan.json", ("", "stop", "kill", "restore")), (HOST_LOCK, ("", "start", "start elsewhere"))):
+    for victim, afters in (
+        ("journal.jsonl", ("", "stop")),
+        ("plan.json", ("", "stop", "kill", "restore")),
+        (HOST_LOCK, ("", "start", "start elsewhere")),
+    ):
         for after in afters:
             name = f"lost {os.path.basename(victim)} at cell" + (" then " + after if after else "")
-            yield Case(name, {"event": "cell", "action": "lost", "victim": victim}, "damaged", after=(after,) if after else ())
+            yield Case(
+                name, {"event": "cell", "action": "lost", "victim": victim}, "damaged", after=(after,) if after else ()
+            )
 
 
 CASES = {

@@ -57,5 +57,5 @@ def destructive(argv):
 
 def _matches(rule, words):
     if rule[-1] == "...":
-        rule, words = rule[:-1], words[:len(rule) - 1]
+        rule, words = rule[:-1], words[: len(rule) - 1]
     return len(rule) == len(words) and all(fnmatch.fnmatchcase(word, pattern) for pattern, word in zip(rule, words))

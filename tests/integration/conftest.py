@@ -31,7 +31,15 @@ SHORT_TEST = {
     "purge": {"method": "auto"},
     "precondition": {"passes": 2},
     "cells": [
-        {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1, "rate_iops": 200}
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 4,
+            "runtime_s": 1,
+            "rate_iops": 200,
+        }
     ],
     "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
     "rounds": {"max": 8},
@@ -127,7 +135,14 @@ class Site:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
         done = subprocess.run(
-            argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PLAY_TIMEOUT_S, check=False
+            argv,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PLAY_TIMEOUT_S,
+            check=False,
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -148,7 +163,10 @@ class Site:
         for path in self.run_folders():
             try:
                 status = json.loads((path / "status.json").read_text())
-                if status["state"] in ("starting", "running") and str(path) in open("/proc/%d/cmdline" % status["pid"]).read():
+                if (
+                    status["state"] in ("starting", "running")
+                    and str(path) in open("/proc/%d/cmdline" % status["pid"]).read()
+                ):
                     os.kill(status["pid"], signal.SIGTERM)
             except (OSError, ValueError):
                 continue

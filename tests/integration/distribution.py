@@ -18,7 +18,14 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # Files with tests of a minute and more begin first, so that none of them is what the other processes wait for at the end.
-LONGEST_FIRST = ("test_demo", "test_kill_and_attach", "test_install", "test_vendor_tools", "test_watch_ssh", "test_wrong_drive_process")
+LONGEST_FIRST = (
+    "test_demo",
+    "test_kill_and_attach",
+    "test_install",
+    "test_vendor_tools",
+    "test_watch_ssh",
+    "test_wrong_drive_process",
+)
 CLEAN_UP_S = 60
 FOLDER = pytest.StashKey[tempfile.TemporaryDirectory]()
 
@@ -47,7 +54,11 @@ def made_once(item):
 def pytest_collection_modifyitems(config, items):
     """In a process that runs tests: sort them, and tell the controller the groups."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: LONGEST_FIRST.index(item.path.stem) if item.path.stem in LONGEST_FIRST else len(LONGEST_FIRST))
+        items.sort(
+            key=lambda item: (
+                LONGEST_FIRST.index(item.path.stem) if item.path.stem in LONGEST_FIRST else len(LONGEST_FIRST)
+            )
+        )
         Path(config.workerinput["groups"]).write_text(json.dumps(groups(items)))
 
 

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Stands in for the host job: keeps a status.json for some seconds or until its input ends, then leaves a finished run. fake_job.py STATE_DIR RUN_ID SECONDS"""
+
 from __future__ import annotations
 
 import os
@@ -21,26 +22,58 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     run_dir, host = folder.RunDir(state_dir, run_id), Host()
     os.makedirs(run_dir.path, exist_ok=True)
     fields = {
-        "run_id": run_id, "run_name": "qualify", "host": "as-planned", "boot_id": host.get(BOOT_ID), "pid": os.getpid(),
-        "pid_start": pid_start(host, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": "running", "started": files.now(),
-        "restored": False, "message": "", "drives": [folder.queued(DRIVE), folder.queued("B2")],
+        "run_id": run_id,
+        "run_name": "qualify",
+        "host": "as-planned",
+        "boot_id": host.get(BOOT_ID),
+        "pid": os.getpid(),
+        "pid_start": pid_start(host, os.getpid()),
+        "unit": None,
+        "engine_version": "0.1.0",
+        "state": "running",
+        "started": files.now(),
+        "restored": False,
+        "message": "",
+        "drives": [folder.queued(DRIVE), folder.queued("B2")],
     }
     status = folder.Status(run_dir.status, fields)
     journal = folder.Journal(run_dir.journal, run_id=run_id, host="as-planned")
     test = {"drive": DRIVE, "test": TEST, "attempt": 1}
-    journal.add("drive_started", drive=DRIVE, identity={"serial": DRIVE, "model": "Fake"}, path="/dev/null", tests=[TEST])
+    journal.add(
+        "drive_started", drive=DRIVE, identity={"serial": DRIVE, "model": "Fake"}, path="/dev/null", tests=[TEST]
+    )
     journal.add("test_started", title="Random IOPS", **test)
     with open(os.path.join(run_dir.raw(DRIVE), "iops-1-0001-c.json"), "w") as raw:
         raw.write("{}")
     left = {"metric": None, "value": None, "mean_latency_us": None, "progress": 0.5}
-    status.set_drive(DRIVE, phase="precondition", test=TEST, test_index=1, tests=1, last=left, time_left_s=float(seconds))
+    status.set_drive(
+        DRIVE, phase="precondition", test=TEST, test_index=1, tests=1, last=left, time_left_s=float(seconds)
+    )
     print("running", flush=True)
     select.select([sys.stdin], [], [], float(seconds))
     window = {
-        "cell": "c", "metric": "write_iops", "steady": True, "rounds": 5, "window_rounds": [1, 2, 3, 4, 5], "window_values": [41200.6] * 5,
-        "average": 41200.6, "range_ratio": 0.0, "slope": 0.0, "slope_ratio": 0.0, "reasons": [],
+        "cell": "c",
+        "metric": "write_iops",
+        "steady": True,
+        "rounds": 5,
+        "window_rounds": [1, 2, 3, 4, 5],
+        "window_values": [41200.6] * 5,
+        "average": 41200.6,
+        "range_ratio": 0.0,
+        "slope": 0.0,
+        "slope_ratio": 0.0,
+        "reasons": [],
     }
-    journal.add("test_finished", outcome="steady", reasons=[], rounds=5, steady_state=[window], metrics={"write_iops": 41200.6}, cells=[], **test)
+    journal.add(
+        "test_finished",
+        outcome="steady",
+        reasons=[],
+        rounds=5,
+        steady_state=[window],
+        metrics={"write_iops": 41200.6},
+        cells=[],
+        **test,
+    )
     for name in (DRIVE, "B2"):
         status.set_drive(name, phase="done", outcome="complete")
     status.set(state="finished", restored=True)

@@ -40,7 +40,16 @@ sys.exit("no answer for " + " ".join(words))
 # A local drive with one namespace and nothing special, as nvme-cli tells it in JSON (its nvme-print-json.c).
 NVME = {
     "id-ctrl": {"cmic": 0, "oacs": 0x6, "oncs": 0x5F, "fna": 0, "sanicap": 0x7},
-    "id-ns": {"nmic": 0, "nsattr": 0, "flbas": 0, "fpi": 0, "dps": 0, "lbafs": [{"ms": 0, "ds": 9, "rp": 0}], "eui64": "0" * 16, "nguid": "0" * 32},
+    "id-ns": {
+        "nmic": 0,
+        "nsattr": 0,
+        "flbas": 0,
+        "fpi": 0,
+        "dps": 0,
+        "lbafs": [{"ms": 0, "ds": 9, "rp": 0}],
+        "eui64": "0" * 16,
+        "nguid": "0" * 32,
+    },
     "smart-log": {"critical_warning": 0},
     "sanitize-log": {"nvme": {"sprog": 65535, "sstat": {"status": "(0) Most Recent Sanitize Command: never."}}},
     "resv-report": {"gen": 0, "rtype": 0, "regctl": 0, "ptpls": 0, "regctls": []},
@@ -82,28 +91,61 @@ class FakeServer:
         says: what it says otherwise than NVME, {command: {key: value}}; a text or None stands for the whole answer.
         files: further files of its block device, __ for /.
         """
-        disk = self._drive(label, name, {"serial": serial}, lambda number, facts: self.tree.nvme(name, number, serial, **facts), files, size_bytes)
+        disk = self._drive(
+            label,
+            name,
+            {"serial": serial},
+            lambda number, facts: self.tree.nvme(name, number, serial, **facts),
+            files,
+            size_bytes,
+        )
         size = {"nsze": os.path.getsize(disk.file) // 512, "ncap": os.path.getsize(disk.file) // 512}
         fixed = {"id-ctrl": {"sn": serial}, "id-ns": size}
         for command, usual in NVME.items():
             said = dict(says or {}).get(command, {})
             answer = {**usual, **fixed.get(command, {}), **said} if isinstance(said, dict) else said
             for node in sorted({name, name.rsplit("n", 1)[0]}):
-                self.answer("nvme", command, "/dev/" + node, rc=0 if answer is not None else 1, stdout=answer or "",
-                            stderr="" if answer else "NVMe status: refused")
+                self.answer(
+                    "nvme",
+                    command,
+                    "/dev/" + node,
+                    rc=0 if answer is not None else 1,
+                    stdout=answer or "",
+                    stderr="" if answer else "NVMe status: refused",
+                )
         return disk
 
     def sata(self, label, name, serial, files=None, **facts):
         """A SATA drive; facts: those of tests/emulators/ata_drive.py. Its disk."""
-        return self._emulate("ata", label, name, serial, "ata{0}/host{0}/target{0}:0:0/{0}:0:0:0", dict({"device__vendor": "ATA"}, **files or {}), facts)
+        return self._emulate(
+            "ata",
+            label,
+            name,
+            serial,
+            "ata{0}/host{0}/target{0}:0:0/{0}:0:0:0",
+            dict({"device__vendor": "ATA"}, **files or {}),
+            facts,
+        )
 
     def sas(self, label, name, serial, files=None, **facts):
         """A SAS drive; facts: those of tests/emulators/scsi_drive.py. Its disk."""
-        return self._emulate("scsi", label, name, serial, "host{0}/port-{0}:0/end_device-{0}:0/target{0}:0:0/{0}:0:0:0", files or {}, facts)
+        return self._emulate(
+            "scsi",
+            label,
+            name,
+            serial,
+            "host{0}/port-{0}:0/end_device-{0}:0/target{0}:0:0/{0}:0:0:0",
+            files or {},
+            facts,
+        )
 
     def _emulate(self, kind, label, name, serial, place, files, facts):
-        disk = self.disk(label, name, PCI + place.format(100 + len(self._nodes)), {"serial": serial}, **dict(vpd80(serial), **files))
-        self._emulated[kind][disk.node] = importlib.import_module(kind + "_drive").new(disk.file, serial=serial, **facts)
+        disk = self.disk(
+            label, name, PCI + place.format(100 + len(self._nodes)), {"serial": serial}, **dict(vpd80(serial), **files)
+        )
+        self._emulated[kind][disk.node] = importlib.import_module(kind + "_drive").new(
+            disk.file, serial=serial, **facts
+        )
         return disk
 
     def disk(self, label, name, device, entry, **files):
@@ -113,7 +155,7 @@ class FakeServer:
     def _below(self, name, number, device, facts):
         own = {path: facts.pop(path) for path in list(facts) if path.startswith("device__")}
         for path, content in own.items():
-            self.tree.put(device + "/" + path[len("device__"):], content)
+            self.tree.put(device + "/" + path[len("device__") :], content)
         block = self.tree.disk(name, number, device, **facts)
         self.tree.link(block + "/device", device)
         return block
@@ -134,7 +176,10 @@ class FakeServer:
     @staticmethod
     def _facts(disk):
         """What a node and sysfs must agree on, so that the guard takes them for one device."""
-        return {"size": os.path.getsize(disk.file), "diskseq": Path("/sys/block", disk.name, "diskseq").read_text().strip()}
+        return {
+            "size": os.path.getsize(disk.file),
+            "diskseq": Path("/sys/block", disk.name, "diskseq").read_text().strip(),
+        }
 
     def answer(self, *words, rc=0, stdout="", stderr=""):
         """What a tool says when its call has all these words; the first is its name."""
@@ -146,7 +191,7 @@ class FakeServer:
             if "serial" not in disk.entry and disk not in self._nodes.values():
                 self._nodes[disk.name] = disk
                 facts = self._facts(disk)
-                block = self.tree.loop(int(disk.name[len("loop"):]), disk.file, size=facts["size"])
+                block = self.tree.loop(int(disk.name[len("loop") :]), disk.file, size=facts["size"])
                 self.tree.put(block + "/diskseq", facts["diskseq"])
         self._make_tools()
         dev = self.root / "newdev"
@@ -178,4 +223,7 @@ class FakeServer:
         for path in [EMULATORS / "hdparm", *EMULATORS.glob("sg_*")]:
             if not (tools / path.name).exists():
                 (tools / path.name).symlink_to(path)
-        self.bench.environment.update(PATH="{}:{}:{}".format(tools, os.path.dirname(sys.executable), os.environ["PATH"]), SSDLAB_EMULATED_DRIVES=str(machine))
+        self.bench.environment.update(
+            PATH="{}:{}:{}".format(tools, os.path.dirname(sys.executable), os.environ["PATH"]),
+            SSDLAB_EMULATED_DRIVES=str(machine),
+        )

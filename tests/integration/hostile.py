@@ -53,30 +53,87 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
     Path(run_dir.path).mkdir(parents=True)
     time = "2026-11-21T13:00:00.000Z"
     entry = {
-        "drive": drive, "path": "/dev/null", "phase": "done", "outcome": "complete", "test": "iops", "test_index": 1, "tests": 1, "round": 5,
-        "round_max": 25, "cell": None, "last": None, "time_left_s": None, "message": "",
+        "drive": drive,
+        "path": "/dev/null",
+        "phase": "done",
+        "outcome": "complete",
+        "test": "iops",
+        "test_index": 1,
+        "tests": 1,
+        "round": 5,
+        "round_max": 25,
+        "cell": None,
+        "last": None,
+        "time_left_s": None,
+        "message": "",
     }
     status = {
-        "schema_version": 1, "run_id": run_id, "run_name": "qualify", "host": host, "boot_id": "b", "pid": 1, "pid_start": "1", "unit": None,
-        "engine_version": "0.1.0", "state": "finished", "started": time, "updated": time, "restored": True, "message": "", "drives": [entry],
+        "schema_version": 1,
+        "run_id": run_id,
+        "run_name": "qualify",
+        "host": host,
+        "boot_id": "b",
+        "pid": 1,
+        "pid_start": "1",
+        "unit": None,
+        "engine_version": "0.1.0",
+        "state": "finished",
+        "started": time,
+        "updated": time,
+        "restored": True,
+        "message": "",
+        "drives": [entry],
     }
     window = {
-        "cell": "rand-4k-w100-tc1-qd1", "metric": "write_iops", "steady": True, "rounds": 5, "window_rounds": [1, 2, 3, 4, 5],
-        "window_values": [100.0] * 5, "average": 100.0, "range_ratio": 0.0, "slope": 0.0, "slope_ratio": 0.0, "reasons": [],
+        "cell": "rand-4k-w100-tc1-qd1",
+        "metric": "write_iops",
+        "steady": True,
+        "rounds": 5,
+        "window_rounds": [1, 2, 3, 4, 5],
+        "window_values": [100.0] * 5,
+        "average": 100.0,
+        "range_ratio": 0.0,
+        "slope": 0.0,
+        "slope_ratio": 0.0,
+        "reasons": [],
     }
     common = {"schema_version": 1, "time": time, "run_id": run_id, "host": host}
     of_test = {**common, "drive": drive, "test": "iops", "attempt": 1}
     journal = [
-        {**common, "event": "job_started", "boot_id": "b", "pid": 1, "engine_version": "0.1.0", "fio_version": "fio-3.33"},
-        {**common, "event": "drive_started", "drive": drive, "identity": {"serial": drive, "model": "Fake"}, "path": "/dev/null", "tests": ["iops"]},
+        {
+            **common,
+            "event": "job_started",
+            "boot_id": "b",
+            "pid": 1,
+            "engine_version": "0.1.0",
+            "fio_version": "fio-3.33",
+        },
+        {
+            **common,
+            "event": "drive_started",
+            "drive": drive,
+            "identity": {"serial": drive, "model": "Fake"},
+            "path": "/dev/null",
+            "tests": ["iops"],
+        },
         {**of_test, "event": "test_started", "title": "Random IOPS"},
-        {**of_test, "event": "test_finished", "outcome": "steady", "reasons": [], "rounds": 5, "steady_state": [window],
-         "metrics": {"write_iops": 100.0, "iops": 100.0}, "cells": []},
+        {
+            **of_test,
+            "event": "test_finished",
+            "outcome": "steady",
+            "reasons": [],
+            "rounds": 5,
+            "steady_state": [window],
+            "metrics": {"write_iops": 100.0, "iops": 100.0},
+            "cells": [],
+        },
         {**common, "event": "job_finished", "state": "finished"},
     ]
     Path(run_dir.status).write_text(json.dumps(status))
     Path(run_dir.journal).write_text("".join(json.dumps(record) + "\n" for record in journal))
-    Path(run_dir.plan).write_text(json.dumps({"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": []}))
+    Path(run_dir.plan).write_text(
+        json.dumps({"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": []})
+    )
     return run_dir
 
 
@@ -86,7 +143,11 @@ def asked_run(results: Path, hosts: dict[str, str], run_id: str = RUN, started: 
     folder.mkdir(parents=True)
     asked = [{"host": host, "drive": drive, "tests": ["iops"]} for host, drive in hosts.items()]
     record = {
-        "schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "started": started, "asked": asked, "criteria": [],
+        "schema_version": 1,
+        "run": {"id": run_id, "name": "qualify"},
+        "started": started,
+        "asked": asked,
+        "criteria": [],
         "tests": {"iops": {"title": "Random IOPS", "source": None, "tracked": [{"cell": "c", "metric": "write_iops"}]}},
         "versions": {"collection": "0.1.0", "ansible_core": "2.19", "python": "3"},
     }

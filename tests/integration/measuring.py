@@ -43,11 +43,21 @@ class Measuring:
 
     def cell(self, **changes):
         """Run a cell, of 4 KiB random writes at depth 1 for a second but for `changes`; what the workbench tells of it."""
-        cell = {"access": "random", "block_size_bytes": 4096, "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, **changes}
+        cell = {
+            "access": "random",
+            "block_size_bytes": 4096,
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 1,
+            "runtime_s": 1,
+            **changes,
+        }
         size = self._drive.identity["size_bytes"]
         job = render._job("libaio", [render._cell_section({"id": celling.cell_id(cell), **cell}, size)])  # pylint: disable=protected-access
         self._count += 1
-        return self.bench.cell("cell-%d" % self._count, {"id": celling.cell_id(cell), **cell, "job": job}, size, self._count)
+        return self.bench.cell(
+            "cell-%d" % self._count, {"id": celling.cell_id(cell), **cell, "job": job}, size, self._count
+        )
 
     def close(self):
         self._drive.close()

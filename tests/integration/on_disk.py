@@ -70,17 +70,40 @@ def _gfs2():
     """A superblock at 64 KiB: meta header, formats 1801 and 1900, 4 KiB blocks, lock_dlm, all big-endian."""
     header = struct.pack(">IIQII", 0x01161970, 1, 0, 100, 0)
     body = struct.pack(">IIIIII", 1801, 1900, 0, 4096, 12, 0) + bytes(48)
-    return header + body + b"lock_dlm".ljust(64, b"\0") + b"cluster:shared".ljust(64, b"\0") + bytes(32) + uuid.uuid4().bytes
+    return (
+        header
+        + body
+        + b"lock_dlm".ljust(64, b"\0")
+        + b"cluster:shared".ljust(64, b"\0")
+        + bytes(32)
+        + uuid.uuid4().bytes
+    )
 
 
 PIECES = {
-    "zfs_member": [((slot - 128) * KIB, struct.pack("<Q", 0x00BAB10C)) for slot in range(8)],  # the last label's uberblocks only
+    "zfs_member": [
+        ((slot - 128) * KIB, struct.pack("<Q", 0x00BAB10C)) for slot in range(8)
+    ],  # the last label's uberblocks only
     "bcache": [(4 * KIB, _bcache())],
     "ceph_bluestore": [(0, b"bluestore block device\n" + str(uuid.uuid4()).encode() + b"\n")],
-    "crypto_LUKS": [(0, b"LUKS\xba\xbe\0\x01" + b"aes".ljust(32, b"\0") + b"xts-plain64".ljust(32, b"\0") + bytes(88 + 40) + b"\0" * 8)],
+    "crypto_LUKS": [
+        (
+            0,
+            b"LUKS\xba\xbe\0\x01"
+            + b"aes".ljust(32, b"\0")
+            + b"xts-plain64".ljust(32, b"\0")
+            + bytes(88 + 40)
+            + b"\0" * 8,
+        )
+    ],
     "oracleasm": [(32, b"ORCLDISKDATA01".ljust(32, b"\0"))],
     "VMFS_volume_member": [(MIB, struct.pack("<II", 0xC001D00D, 5).ljust(512, b"\0"))],
-    "VMFS": [(2 * MIB, struct.pack("<IIB", 0x2FABF15E, 5, 5) + uuid.uuid4().bytes + bytes(4) + b"datastore1".ljust(128, b"\0"))],
+    "VMFS": [
+        (
+            2 * MIB,
+            struct.pack("<IIB", 0x2FABF15E, 5, 5) + uuid.uuid4().bytes + bytes(4) + b"datastore1".ljust(128, b"\0"),
+        )
+    ],
     "gfs2": [(64 * KIB, _gfs2())],
     "ocfs2": [(8 * KIB, b"OCFSV2".ljust(512, b"\0"))],
     "ocfs": [(8 * KIB, b"OracleCFS".ljust(512, b"\0"))],

@@ -70,7 +70,10 @@ def attach(file: os.PathLike | str, *options: str) -> str:
     """Attach a file to a loop device that no other machine uses, with these options of losetup; its path."""
     for number in _loops():
         if not os.path.exists("/sys/block/loop%d/loop" % number):
-            for request in (LOOP_CTL_REMOVE, LOOP_CTL_ADD):  # a new device has the kernel's own queue settings, not those of an earlier test
+            for request in (
+                LOOP_CTL_REMOVE,
+                LOOP_CTL_ADD,
+            ):  # a new device has the kernel's own queue settings, not those of an earlier test
                 _control(request, range(number, number + 1))
             _run("losetup", *options, "/dev/loop%d" % number, str(file))
             return "/dev/loop%d" % number

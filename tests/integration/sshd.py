@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """An sshd on the loopback interface, for the time of a test."""
+
 from __future__ import annotations
 
 import contextlib
@@ -27,16 +28,28 @@ def loopback_sshd(folder: Path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = {
-        "Port": port, "ListenAddress": "127.0.0.1", "HostKey": folder / "host", "AuthorizedKeysFile": folder / "authorized", "PidFile": "none",
-        "StrictModes": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no", "Subsystem": "sftp internal-sftp",
+        "Port": port,
+        "ListenAddress": "127.0.0.1",
+        "HostKey": folder / "host",
+        "AuthorizedKeysFile": folder / "authorized",
+        "PidFile": "none",
+        "StrictModes": "no",
+        "PermitRootLogin": "yes",
+        "PasswordAuthentication": "no",
+        "Subsystem": "sftp internal-sftp",
     }
     (folder / "config").write_text("".join(f"{key} {value}\n" for key, value in options.items()))
     Path("/run/sshd").mkdir(exist_ok=True)
-    with open(folder / "log", "w") as log, subprocess.Popen([SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log) as server:
+    with open(folder / "log", "w") as log, subprocess.Popen(
+        [SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log
+    ) as server:
         try:
             wait_for(lambda: socket.create_connection(("127.0.0.1", port)).close() is None)
             yield {
-                "ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": port, "ansible_user": getpass.getuser(),
+                "ansible_connection": "ssh",
+                "ansible_host": "127.0.0.1",
+                "ansible_port": port,
+                "ansible_user": getpass.getuser(),
                 "ansible_ssh_private_key_file": str(folder / "user"),
                 "ansible_ssh_common_args": f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known -o ControlPath=none",
             }

@@ -61,14 +61,29 @@ CASES = {
     "an impossible mix": (lambda s: s.vars.update(ssd_plan=cell(s, read_pct=101)), ["ssd_plan[0]", "read_pct", "101"]),
     "fio too old": (set_var(ssd_fio_min_version="99.1"), ["rack1-07", "fio", "99.1"]),
     "a tool missing": (set_var(preflight_tools=["fio", "no-such-tool"]), ["rack1-07", "no-such-tool"]),
-    "a folder that can't be written": (set_var(ssd_results_dir="/proc/ssd-results"), ["ssd_results_dir", "/proc/ssd-results"]),
+    "a folder that can't be written": (
+        set_var(ssd_results_dir="/proc/ssd-results"),
+        ["ssd_results_dir", "/proc/ssd-results"],
+    ),
     "a run id that leaves its folder": (set_var(ssd_run_id="../../etc"), ["ssd_run_id", "../../etc"]),
     "a criterion without a limit": (set_var(ssd_criteria=[{"metric": "write_iops"}]), ["ssd_criteria", "write_iops"]),
-    "a criterion for no model": (set_var(ssd_criteria=[{"metric": "write_iops", "min": 1, "model": "NOSUCH*"}]), ["ssd_criteria", "'NOSUCH*' fits no drive"]),
-    "parallel drives as a word": (set_var(ssd_parallel_drives="two"), ["rack1-07", "ssd_parallel_drives: 'two' must be a whole number"]),
-    "a negative interval": (set_var(ssd_watch_interval_s=-3), ["rack1-07", "ssd_watch_interval_s: -3 must be 0 (automatic)"]),
+    "a criterion for no model": (
+        set_var(ssd_criteria=[{"metric": "write_iops", "min": 1, "model": "NOSUCH*"}]),
+        ["ssd_criteria", "'NOSUCH*' fits no drive"],
+    ),
+    "parallel drives as a word": (
+        set_var(ssd_parallel_drives="two"),
+        ["rack1-07", "ssd_parallel_drives: 'two' must be a whole number"],
+    ),
+    "a negative interval": (
+        set_var(ssd_watch_interval_s=-3),
+        ["rack1-07", "ssd_watch_interval_s: -3 must be 0 (automatic)"],
+    ),
     "a queue attribute that is a path": (set_var(tune_queue={"../x": 1}), ["rack1-07", "tune_queue: '../x'"]),
-    "a host name with a slash": (lambda s: s.hosts.update({"a/b": s.hosts.pop("rack1-07")}), ["a/b: the host's inventory name"]),
+    "a host name with a slash": (
+        lambda s: s.hosts.update({"a/b": s.hosts.pop("rack1-07")}),
+        ["a/b: the host's inventory name"],
+    ),
     "one drive named twice": (
         lambda s: set_drives(s.drives[0].selector, s.drives[0].selector)(s),
         ["rack1-07", "one.img", "duplicate"],
@@ -84,7 +99,9 @@ CASES = {
 IN_CHECK_MODE = ("no drives named", "a drive that is not there", "one machine under two names")
 
 
-@pytest.mark.parametrize("case, arguments", [(case, []) for case in CASES] + [(case, ["--check"]) for case in IN_CHECK_MODE])
+@pytest.mark.parametrize(
+    "case, arguments", [(case, []) for case in CASES] + [(case, ["--check"]) for case in IN_CHECK_MODE]
+)
 def test_bad_input_stops_everything_before_anything(fleet, case, arguments):
     change, words = CASES[case]
     before = [drive.digest() for drive in fleet.drives]

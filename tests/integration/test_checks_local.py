@@ -51,7 +51,10 @@ def test_wrong_words_are_told_before_anything_is_spent(lab):
     code, output = lab.play("preflight")
     assert code != 0
     assert "there is no check 'pcie_lnik'; did you mean pcie_link?" in told(output)
-    assert "preflight_levels.health: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?" in told(output)
+    assert (
+        "preflight_levels.health: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?"
+        in told(output)
+    )
     assert "preflight_firmware.*: 3.3 must be a text, or a list of texts, in quotes" in told(output)
 
 
@@ -63,7 +66,11 @@ def test_a_run_takes_samples_and_loop_drives_tell_why_theirs_are_empty(lab):
     (end,) = lab.journal("test_finished")
     rounds = lab.journal("round")
     # One before the fill, one after the last cell, and one a second between them.
-    assert len(samples) >= 2 + len(rounds) // 2 and samples[0]["time"] < rounds[0]["time"] and samples[-1]["time"] > rounds[-1]["time"]
+    assert (
+        len(samples) >= 2 + len(rounds) // 2
+        and samples[0]["time"] < rounds[0]["time"]
+        and samples[-1]["time"] > rounds[-1]["time"]
+    )
     assert {sample["error"] for sample in samples} == {"a drive of transport loop has no health to read", ""}
     assert end["outcome"] == "steady" and all(sample["seconds"] < 0.5 for sample in samples)
     record = json.loads(next(lab.results.glob("*/run.json")).read_text())

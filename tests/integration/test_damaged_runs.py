@@ -20,17 +20,44 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, d
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 DRIVE = "A1"
 PLAN = {
-    "schema_version": 1, "run": {"id": "r", "name": "n"}, "host": "h", "boot_id": "b", "engine_version": "1", "parallel_drives": 1,
-    "fio": {"path": "fio"}, "tune": {}, "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [{"name": "t", "cells": []}]}],
+    "schema_version": 1,
+    "run": {"id": "r", "name": "n"},
+    "host": "h",
+    "boot_id": "b",
+    "engine_version": "1",
+    "parallel_drives": 1,
+    "fio": {"path": "fio"},
+    "tune": {},
+    "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [{"name": "t", "cells": []}]}],
 }
 PLAN["decision"] = decision.made(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
 FILES = ("status", "plan", "tuning", "journal")
 DAMAGES = {
-    "empty": "", "torn": '{"state": "runn', "other": "{}", "list": "[]", "null": "null", "number": "7", "deep": "[" * 100000, "nul": "\0" * 4096,
-    "types": json.dumps({"state": 5, "drives": [1], "run": [], "settings": {}, "boot_id": [], "event": {}, "host": None}),
-    "inner": json.dumps({"state": "running", "drives": [{"drive": {}}], "run": {"id": 1, "name": 2}, "settings": [3], "boot_id": "b", "event": "tuned"}),
-    "mapping of mappings": json.dumps({"state": {"a": 1}, "drives": {"a": {}}, "event": "test_started", "time": "x", "drive": DRIVE}),
+    "empty": "",
+    "torn": '{"state": "runn',
+    "other": "{}",
+    "list": "[]",
+    "null": "null",
+    "number": "7",
+    "deep": "[" * 100000,
+    "nul": "\0" * 4096,
+    "types": json.dumps(
+        {"state": 5, "drives": [1], "run": [], "settings": {}, "boot_id": [], "event": {}, "host": None}
+    ),
+    "inner": json.dumps(
+        {
+            "state": "running",
+            "drives": [{"drive": {}}],
+            "run": {"id": 1, "name": 2},
+            "settings": [3],
+            "boot_id": "b",
+            "event": "tuned",
+        }
+    ),
+    "mapping of mappings": json.dumps(
+        {"state": {"a": 1}, "drives": {"a": {}}, "event": "test_started", "time": "x", "drive": DRIVE}
+    ),
     "binary": "\udcff\udcfe{",
 }
 
@@ -60,15 +87,35 @@ def run_dir(tmp_path, monkeypatch):
     setting.write_text("2")
     item = {"kind": "sysfs", "name": "nomerges", "path": str(setting), "before": "0", "wanted": "2", "device": None}
     files.write_atomic(place.plan, json.dumps(PLAN))
-    files.write_atomic(place.tuning, json.dumps({"boot_id": Host().get(BOOT_ID), "keep": False, "order": 1, "made": files.now(), "settings": [item]}))
+    files.write_atomic(
+        place.tuning,
+        json.dumps(
+            {"boot_id": Host().get(BOOT_ID), "keep": False, "order": 1, "made": files.now(), "settings": [item]}
+        ),
+    )
     status = dict(liveness.first_status(Host(), PLAN, "running"), pid=2**22, pid_start="1")
     files.write_atomic(place.status, json.dumps(status))
     journal = folder.Journal(place.journal, run_id="r", host="h")
     journal.add("job_started", boot_id=Host().get(BOOT_ID))
-    journal.add("tuned", settings=[dict(item, effective="2", outcome="changed", message="")], side_effects=[], keep=False, order=1)
+    journal.add(
+        "tuned",
+        settings=[dict(item, effective="2", outcome="changed", message="")],
+        side_effects=[],
+        keep=False,
+        order=1,
+    )
     journal.add("drive_started", drive=DRIVE, identity={}, path="/dev/null", tests=["t"])
     journal.add("test_started", title="T", **TEST)
-    journal.add("test_finished", outcome="complete", reasons=[], rounds=1, steady_state=[], metrics={"iops": 1.0}, cells=[], **TEST)
+    journal.add(
+        "test_finished",
+        outcome="complete",
+        reasons=[],
+        rounds=1,
+        steady_state=[],
+        metrics={"iops": 1.0},
+        cells=[],
+        **TEST,
+    )
     journal.close()
     place.setting = setting
     return place
@@ -133,8 +180,21 @@ def test_records_are_put_back_in_the_order_in_which_they_were_made_whatever_the_
     """The clock was set back between two jobs: the older record has the later time."""
     second = folder.RunDir(run_dir.state_dir, "a-second")
     os.makedirs(second.path)
-    item = {"kind": "sysfs", "name": "nomerges", "path": str(run_dir.setting), "before": "2", "wanted": "1", "device": None}
-    record = {"boot_id": Host().get(BOOT_ID), "keep": False, "order": 2, "made": "1999-01-01T00:00:00.000Z", "settings": [item]}
+    item = {
+        "kind": "sysfs",
+        "name": "nomerges",
+        "path": str(run_dir.setting),
+        "before": "2",
+        "wanted": "1",
+        "device": None,
+    }
+    record = {
+        "boot_id": Host().get(BOOT_ID),
+        "keep": False,
+        "order": 2,
+        "made": "1999-01-01T00:00:00.000Z",
+        "settings": [item],
+    }
     files.write_atomic(second.tuning, json.dumps(record))
     run_dir.setting.write_text("1")
     control.restore(Host(), run_dir.state_dir)

@@ -27,11 +27,26 @@ def kill_before_restore(lab):
     """As a SIGKILL leaves a host without systemd; the tuned setting."""
     (run,) = lab.run_folders()
     path = Path("/sys/block", lab.drive.name, "queue/nomerges")
-    setting = {"kind": "sysfs", "name": "nomerges", "path": str(path), "before": path.read_text().strip(), "wanted": "1", "device": lab.drive.name}
-    record = {"boot_id": Host().get(BOOT_ID), "keep": False, "order": 1, "made": "2026-11-21T13:00:00.000Z", "settings": [setting]}
+    setting = {
+        "kind": "sysfs",
+        "name": "nomerges",
+        "path": str(path),
+        "before": path.read_text().strip(),
+        "wanted": "1",
+        "device": lab.drive.name,
+    }
+    record = {
+        "boot_id": Host().get(BOOT_ID),
+        "keep": False,
+        "order": 1,
+        "made": "2026-11-21T13:00:00.000Z",
+        "settings": [setting],
+    }
     (run / "tuning.json").write_text(json.dumps(record))
     status = json.loads((run / "status.json").read_text())
-    (run / "status.json").write_text(json.dumps(dict(status, state="running", restored=False, pid=2**22, pid_start="1")))
+    (run / "status.json").write_text(
+        json.dumps(dict(status, state="running", restored=False, pid=2**22, pid_start="1"))
+    )
     path.write_text("1")
     return path, setting["before"]
 
@@ -61,7 +76,16 @@ def test_collect_fails_where_its_only_host_does_not_answer(lab):
 
 def status_of(run_id, state, updated):
     """A host's status.json of a run, as its job left it."""
-    job = {"schema_version": 1, "run_id": run_id, "run_name": "qualify", "host": "rack1-07", "boot_id": None, "pid": 2**22, "pid_start": None, "unit": None}
+    job = {
+        "schema_version": 1,
+        "run_id": run_id,
+        "run_name": "qualify",
+        "host": "rack1-07",
+        "boot_id": None,
+        "pid": 2**22,
+        "pid_start": None,
+        "unit": None,
+    }
     times = {"engine_version": "1", "started": "2026-01-01T00:00:00.000Z", "updated": updated}
     return dict(job, **times, state=state, restored=True, message="", drives=[])
 
@@ -70,7 +94,12 @@ def test_cleanup_keeps_failed_runs_for_a_while_and_says_so(site):
     """They can be gone on with: what they measured would be lost."""
     site.hosts = {"rack1-07": {"ssd_drives": []}}
     recent = f"{datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=3):%Y-%m-%dT%H:%M:%S}.000Z"
-    runs = {"done": ("finished", recent), "broken": ("failed", recent), "old": ("failed", "2026-01-01T00:00:00.000Z"), "gone": ("running", recent)}
+    runs = {
+        "done": ("finished", recent),
+        "broken": ("failed", recent),
+        "old": ("failed", "2026-01-01T00:00:00.000Z"),
+        "gone": ("running", recent),
+    }
     for name, (state, updated) in runs.items():
         folder = site.state / "runs" / name
         folder.mkdir(parents=True)
@@ -78,7 +107,11 @@ def test_cleanup_keeps_failed_runs_for_a_while_and_says_so(site):
     code, output = site.play("cleanup")
     told = " ".join(output.split())
     assert code == 0 and [path.name for path in site.run_folders()] == ["broken", "gone"], output
-    assert "rack1-07: run broken stays: its job failed" in told and "for 14 days" in told and "or remove it (cleanup.yml), with -e ssd_run_id=broken" in told
+    assert (
+        "rack1-07: run broken stays: its job failed" in told
+        and "for 14 days" in told
+        and "or remove it (cleanup.yml), with -e ssd_run_id=broken" in told
+    )
     assert "rack1-07: run gone stays: its job died before the end" in told
     code, output = site.play("cleanup", "-e", "ssd_keep_failed_days=2", "--check")
     assert code == 0 and "changed=1" in output, output

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """scripts/demo: what it shows when left alone, and that nothing stays behind when it is not (root, loop, FUSE)."""
+
 from __future__ import annotations
 
 import json
@@ -31,8 +32,14 @@ def fixture_folder(tmp_path):
 
 def start(folder, **environment):
     """Start the demo with its drives below the folder."""
-    return subprocess.Popen([str(DEMO)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            env={**os.environ, "TMPDIR": str(folder), **environment})
+    return subprocess.Popen(
+        [str(DEMO)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder), **environment},
+    )
 
 
 def finish(process, timeout_s=TIMEOUT_S):
@@ -50,7 +57,9 @@ def left_behind(folder):
     """What refers to the folder, and the locks of any demo's host job."""
     text = str(folder)
     found = [str(path) for path in folder.glob("ssd-demo.*")]
-    found += [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file") if text in path.read_text()]
+    found += [
+        path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file") if text in path.read_text()
+    ]
     found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if text in line]
     found += [str(path) for path in LOCKS.glob("*.lock") if '-demo"' in path.read_text()]
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
@@ -144,9 +153,16 @@ def test_two_pass_and_the_worn_one_fails(folder):
     report = Path(re.search(r"^Report: (.+)/index\.html$", output, re.MULTILINE)[1])
     summary = json.loads((report / "summary.json").read_text())
     assert [(Path(drive["drive"]).parent.name, drive["verdict"]) for drive in summary["drives"]] == [
-        ("good-1", "pass"), ("good-2", "pass"), ("worn", "fail")]
+        ("good-1", "pass"),
+        ("good-2", "pass"),
+        ("worn", "fail"),
+    ]
     records = map(json.loads, (report.parent / "raw/demo/journal.jsonl").read_text().splitlines())
-    rates = [record["write"]["iops"] for record in records if record["event"] == "cell" and record["test"] == "wsat" and "good-1" in record["drive"]]
+    rates = [
+        record["write"]["iops"]
+        for record in records
+        if record["event"] == "cell" and record["test"] == "wsat" and "good-1" in record["drive"]
+    ]
     # Fresh, transition, steady: as the simulated drive is made. A busy machine may hold each rate down, but lifts none.
     assert max(rates[:2]) > 2500 and 600 < rates[-1] < 735
     assert any(900 < rate < 2000 for rate in rates)

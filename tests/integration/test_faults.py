@@ -26,5 +26,11 @@ def test_a_host_job_survives(name):
     if CASES[name].served and not shutil.which("nbdfuse"):
         pytest.skip("needs nbdkit and nbdfuse for a drive that hangs")
     # A process of its own: the bench waits for all of its children.
-    done = subprocess.run([sys.executable, str(FAULTS / "run.py"), "--jobs", "1", "--case", name], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, str(FAULTS / "run.py"), "--jobs", "1", "--case", name],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,14 +32,27 @@ def plan_of(drive, plan="demo", **variables):
     identity = {"size_bytes": SIZE, "logical_block_size_bytes": drive.block}
     drives = [{"selector": drive.selector, "identity": identity}]
     plan = render(
-        load_plan(plan), run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=drives, engine_version="0", variables=variables
+        load_plan(plan),
+        run={"id": "r", "name": "n"},
+        host="h",
+        boot_id="b",
+        drives=drives,
+        engine_version="0",
+        variables=variables,
     )
     return plan["drives"][0]["tests"][-1]
 
 
 def run(drive, job, seed=1, **values):
     """fio's exit code, result and stderr for a job that is filled as the host fills it."""
-    known = {"device": drive.path, "seed": seed, "size_bytes": SIZE, "max_queue_depth": 32, "numa_node": None, "cpus_allowed": None}
+    known = {
+        "device": drive.path,
+        "seed": seed,
+        "size_bytes": SIZE,
+        "max_queue_depth": 32,
+        "numa_node": None,
+        "cpus_allowed": None,
+    }
     known.update(remainder_offset=SIZE - REMAINDER, remainder_bytes=REMAINDER)
     known.update(values)
     (drive.log / "job.fio").write_text(fio.fill(job, known))
@@ -56,7 +69,9 @@ def sectors_written(drive):
 def fill(drive, spec, seed=1):
     for part, length in (("job", SIZE - REMAINDER), ("remainder_job", REMAINDER)):
         done, text = run(drive, spec[part], seed)
-        problems = fio.problems(done.returncode, fio.parse(text), drive.path, {"write": 1.0}, None, length * spec["passes"])
+        problems = fio.problems(
+            done.returncode, fio.parse(text), drive.path, {"write": 1.0}, None, length * spec["passes"]
+        )
         assert problems == [] and done.stderr == ""
 
 
@@ -84,10 +99,16 @@ def test_another_seed_gives_other_data(drive):
 
 def test_every_cell_of_the_demo_is_accepted(drive):
     for cell in plan_of(drive)["cells"]:
-        directions = {name: share / 100 for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share}
+        directions = {
+            name: share / 100
+            for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"]))
+            if share
+        }
         done, text = run(drive, cell["job"])
         result = fio.parse(text)
-        assert fio.problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == [] and done.stderr == ""
+        assert (
+            fio.problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == [] and done.stderr == ""
+        )
         for direction in directions:
             figures = fio.figures(result, direction)
             assert {"50", "90", "99", "99.9", "99.99", "99.999", "99.9999"} <= figures["percentiles_us"].keys()
@@ -100,7 +121,11 @@ def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
     began = time.monotonic()
     done, text = run(drive, made["job"])
     result = fio.parse(text)
-    assert time.monotonic() - began >= 3 and fio.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == [] and done.stderr == ""
+    assert (
+        time.monotonic() - began >= 3
+        and fio.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == []
+        and done.stderr == ""
+    )
     (job,) = result["jobs"]
     assert job["read"]["runtime"] < 2500 and job["iodepth_submit"]["16"] > 90
 

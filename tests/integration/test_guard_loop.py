@@ -5,6 +5,7 @@
 
 Needs root, loop devices, util-linux.
 """
+
 from __future__ import annotations
 
 import os
@@ -50,8 +51,16 @@ def test_a_blank_drive_is_eligible(disk):
     (result,) = inspect(disk)
     assert (result["eligible"], result["path"]) == (True, disk.path)
     identity = result["identity"]
-    assert (identity["size_bytes"], identity["transport"], identity["model"], identity["backing_file"]) == (SIZE, "loop", "loop", disk.file)
-    assert identity["major_minor"] == "%d:%d" % (os.major(os.stat(disk.path).st_rdev), os.minor(os.stat(disk.path).st_rdev))
+    assert (identity["size_bytes"], identity["transport"], identity["model"], identity["backing_file"]) == (
+        SIZE,
+        "loop",
+        "loop",
+        disk.file,
+    )
+    assert identity["major_minor"] == "%d:%d" % (
+        os.major(os.stat(disk.path).st_rdev),
+        os.minor(os.stat(disk.path).st_rdev),
+    )
 
 
 def test_a_loop_device_on_a_drive_is_no_drive(disk):
@@ -71,6 +80,7 @@ def test_attached_anew_it_is_another_drive_in_this_boot_only(disk):
 
 
 # --- held by ourselves, as the host job does ------------------------------------------------------------------------------------------
+
 
 def test_our_own_exclusive_open_is_no_objection(disk):
     handle = opened(disk, disk.path)
@@ -107,6 +117,7 @@ def test_nothing_is_written_to_a_drive_that_is_not_held(disk):
 
 
 # --- probes that fail -----------------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("tool", ["wipefs", "blkid"])
 @pytest.mark.parametrize("answer", ["exit 127", "exit 1", "echo garbage", "exit 0", "kill -9 $$"])

@@ -5,6 +5,7 @@
 
 Needs root, loop devices.
 """
+
 from __future__ import annotations
 
 import os
@@ -23,7 +24,9 @@ def stacked(loop_drive, tmp_path):
     disk = loop_drive()
     node = str(tmp_path / "node")
     os.mknod(node, stat.S_IFBLK | 0o600, os.stat(disk.path).st_rdev)
-    above = subprocess.run(["losetup", "--find", "--show", node], check=True, capture_output=True, text=True).stdout.strip()
+    above = subprocess.run(
+        ["losetup", "--find", "--show", node], check=True, capture_output=True, text=True
+    ).stdout.strip()
     yield disk, node, above
     subprocess.run(["losetup", "--detach", above], check=True)
 

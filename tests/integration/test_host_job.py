@@ -41,10 +41,22 @@ QUICK = {
     "title": "Quick",
     "purge": {"method": "auto"},
     "precondition": False,
-    "cells": [{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, "rate_iops": 50}],
+    "cells": [
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 1,
+            "runtime_s": 1,
+            "rate_iops": 50,
+        }
+    ],
     # A loop device has no fresh state to leave.
     "steady_state": {
-        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "min_capacity_multiple": 0, "confirm_windows": 0,
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
+        "min_capacity_multiple": 0,
+        "confirm_windows": 0,
     },
     "rounds": {"max": 5},
 }
@@ -107,13 +119,23 @@ def test_every_byte_is_written_also_the_last_and_the_record_says_how_fast(bench,
     journal, status = bench.run(bench.plan([drive], fill_step()))
     (record,) = events(journal, "precondition")
     assert (record["passes"], record["bytes_written"], record["remainder_bytes"]) == (2, 2 * ODD_SIZE, 90112)
-    assert (record["kernel_bytes_written"], record["block_size_bytes"], record["data"]) == (2 * ODD_SIZE, 131072, "random")
+    assert (record["kernel_bytes_written"], record["block_size_bytes"], record["data"]) == (
+        2 * ODD_SIZE,
+        131072,
+        "random",
+    )
     # fio's own rate, without the time that it takes to start.
     raw = json.loads(gzip.decompress((next(bench.folder.rglob("*-fill.json.gz"))).read_bytes()))
-    assert record["bandwidth_bytes_per_s"] == raw["jobs"][0]["write"]["bw_bytes"] >= record["bytes_written"] / record["seconds"]
+    assert (
+        record["bandwidth_bytes_per_s"]
+        == raw["jobs"][0]["write"]["bw_bytes"]
+        >= record["bytes_written"] / record["seconds"]
+    )
     (curve,) = events(journal, "fill_curve")
     rates = curve["bandwidth_bytes_per_s"]
-    assert len(rates) == 200 and sum(curve["step_bytes"] / rate for rate in rates) == pytest.approx(record["seconds"], abs=0.5)
+    assert len(rates) == 200 and sum(curve["step_bytes"] / rate for rate in rates) == pytest.approx(
+        record["seconds"], abs=0.5
+    )
     data = drive.file.read_bytes()
     # Random data has no block of zeros.
     assert all(any(data[start : start + 512]) for start in range(0, ODD_SIZE, 512))
@@ -138,7 +160,9 @@ def test_settings_are_changed_during_the_run_and_back_after_it(bench, loop_drive
     before = Host().read(path)
     journal, status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
     (tuned,) = events(journal, "tuned")
-    assert [(item["before"], item["effective"], item["outcome"]) for item in tuned["settings"]] == [(before, "2", "changed")]
+    assert [(item["before"], item["effective"], item["outcome"]) for item in tuned["settings"]] == [
+        (before, "2", "changed")
+    ]
     assert (Host().read(path), status["restored"]) == (before, True)
 
 
@@ -152,7 +176,9 @@ def test_the_latency_limit_holds_while_the_job_works_and_no_longer(bench, loop_d
         return latency.CPU_DMA_LATENCY in [os.readlink(link) for link in links if os.path.islink(link)], limit_us
 
     plant, during = purge_sentinels.Sentinels.plant, []
-    monkeypatch.setattr(purge_sentinels.Sentinels, "plant", lambda sentinels, handle: (during.append(held()), plant(sentinels, handle)))
+    monkeypatch.setattr(
+        purge_sentinels.Sentinels, "plant", lambda sentinels, handle: (during.append(held()), plant(sentinels, handle))
+    )
     before = held()
     bench.run(bench.plan([loop_drive()], planning.load_plan([QUICK]), tune={"cpu_dma_latency_us": 0}))
     assert during == [(True, 0)] and before[0] is held()[0] is False
@@ -236,9 +262,14 @@ def test_nobody_else_gets_at_a_drive_while_it_is_measured(bench, loop_drive, tmp
 def test_drives_go_one_after_the_other_or_side_by_side_as_asked(bench, loop_drive):
     drives = [loop_drive("one"), loop_drive("two")]
     for parallel, overlap in ((1, False), (2, True)):
-        journal, _status = bench.run(bench.plan(drives, planning.load_plan([QUICK]), parallel=parallel), run_id="p%d" % parallel)
+        journal, _status = bench.run(
+            bench.plan(drives, planning.load_plan([QUICK]), parallel=parallel), run_id="p%d" % parallel
+        )
         times = {
-            drive.selector["backing_file"]: [r["time"] for r in journal if r.get("drive") == drive.selector["backing_file"]] for drive in drives
+            drive.selector["backing_file"]: [
+                r["time"] for r in journal if r.get("drive") == drive.selector["backing_file"]
+            ]
+            for drive in drives
         }
         first, second = sorted((min(values), max(values)) for values in times.values())
         assert (second[0] < first[1]) is overlap
@@ -247,7 +278,9 @@ def test_drives_go_one_after_the_other_or_side_by_side_as_asked(bench, loop_driv
 def test_a_fio_that_fails_ends_the_test_and_keeps_its_words(bench, loop_drive, tmp_path):
     plan = bench.plan([loop_drive()], planning.load_plan([QUICK]))
     fake = tmp_path / "fio"
-    fake.write_text("#!/bin/sh\n[ \"$1\" = --version ] && exec fio --version\ncase \"$*\" in *probe*) exec fio \"$@\";; esac\necho out of luck >&2\n")
+    fake.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exec fio --version\ncase "$*" in *probe*) exec fio "$@";; esac\necho out of luck >&2\n'
+    )
     fake.chmod(0o755)
     plan["fio"]["path"] = str(fake)
     journal, status = bench.run(plan)
@@ -277,7 +310,10 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(be
     job.run()
     thread.join()
     assert run.read_status()["state"] == "stopped"
-    assert [r["outcome"] for r in events(rundir.read_journal(run.journal), "test_finished")] == ["steady", "interrupted"]
+    assert [r["outcome"] for r in events(rundir.read_journal(run.journal), "test_finished")] == [
+        "steady",
+        "interrupted",
+    ]
     journal, status = bench.run(plan)
     assert [(r["test"], r["attempt"]) for r in events(journal, "purge")] == [("quick", 1), ("second", 1), ("second", 2)]
     assert [r["outcome"] for r in events(journal, "test_finished")] == ["steady", "interrupted", "steady"]
@@ -336,7 +372,11 @@ def test_a_setting_that_could_not_be_made_makes_the_test_invalid_before_anything
     tune = {"sysfs": [{"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "bogus"}]}
     journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK]), tune=tune))
     (end,) = events(journal, "test_finished")
-    assert end["outcome"] == "invalid" and end["reasons"][0] == "neither purged nor measured" and "tuned to bogus" in end["reasons"][1]
+    assert (
+        end["outcome"] == "invalid"
+        and end["reasons"][0] == "neither purged nor measured"
+        and "tuned to bogus" in end["reasons"][1]
+    )
     assert events(journal, "purge_started") == events(journal, "cell") == []
 
 
@@ -349,7 +389,9 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(bench, loo
     ends = events(journal, "test_finished")
     assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
     # Nor in a later job, which has the journal alone.
-    assert standing.not_begun(ends[:1]) == ends[0]["reasons"][1:] and standing.not_begun([dict(ends[0], reasons=[])]) == []
+    assert (
+        standing.not_begun(ends[:1]) == ends[0]["reasons"][1:] and standing.not_begun([dict(ends[0], reasons=[])]) == []
+    )
     assert events(journal, "purge_started") == events(journal, "cell") == []
 
 
@@ -357,8 +399,8 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(bench, loo
     "behaviour, words",
     [
         ("exec sleep 600", "did not end within"),
-        ("echo '{\"jobs\": [{\"write\": 5}]}' > \"$out\"", "unknown form"),
-        ("echo garbage > \"$out\"", "no JSON result"),
+        ('echo \'{"jobs": [{"write": 5}]}\' > "$out"', "unknown form"),
+        ('echo garbage > "$out"', "no JSON result"),
     ],
 )
 def test_an_odd_fio_is_an_error_with_its_reason(bench, loop_drive, tmp_path, monkeypatch, behaviour, words):
@@ -379,7 +421,7 @@ def run_with_a_fio_that(bench, loop_drive, tmp_path, monkeypatch, behaviour):
     plan = bench.plan([loop_drive()], planning.load_plan([QUICK]))
     fake = tmp_path / "fio"
     fake.write_text(
-        "#!/bin/sh\n[ \"$1\" = --version ] && exec fio --version\ncase \"$*\" in *probe*) exec fio \"$@\";; esac\n"
+        '#!/bin/sh\n[ "$1" = --version ] && exec fio --version\ncase "$*" in *probe*) exec fio "$@";; esac\n'
         "for word; do case $word in --output=*) out=${word#--output=};; esac; done\n" + behaviour + "\n"
     )
     fake.chmod(0o755)

@@ -41,7 +41,10 @@ def pair(site, tmp_path):
 
     def make(answer, **more):
         for name in (GOOD, BAD):
-            site.hosts[name] = {"ssd_state_dir": str(tmp_path / name), "ssd_drives": [{"serial": {GOOD: "A1", BAD: "B2"}[name]}]}
+            site.hosts[name] = {
+                "ssd_state_dir": str(tmp_path / name),
+                "ssd_drives": [{"serial": {GOOD: "A1", BAD: "B2"}[name]}],
+            }
         site.hosts[BAD].update(ansible_python_interpreter=hostile_python(tmp_path / "hostile", answer), **more)
         return site
 
@@ -57,7 +60,11 @@ def play(site, tasks, *args, env=None, cwd=None):
 
 def files_outside(folder, *known):
     """Files below the test's folder that are in none of the known ones."""
-    return [path for path in folder.rglob("*") if path.is_file() and not any(part in known for part in path.relative_to(folder).parts)]
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part in known for part in path.relative_to(folder).parts)
+    ]
 
 
 # C1: paths
@@ -85,8 +92,12 @@ def sftp_trap(folder):
 def test_a_path_in_an_answer_runs_nothing_when_results_are_collected(site, tmp_path, sshd):
     trap, pwned = sftp_trap(tmp_path / "trap")
     finished_run(tmp_path / "state")
-    site.hosts[BAD] = dict(sshd, ansible_python_interpreter=hostile_python(tmp_path / "hostile", SFTP.format(trap=trap)))
-    task = {"ssdlab.fleet.collect": {"run_id": RUN, "results_dir": str(site.results), "state_dir": str(tmp_path / "state")}}
+    site.hosts[BAD] = dict(
+        sshd, ansible_python_interpreter=hostile_python(tmp_path / "hostile", SFTP.format(trap=trap))
+    )
+    task = {
+        "ssdlab.fleet.collect": {"run_id": RUN, "results_dir": str(site.results), "state_dir": str(tmp_path / "state")}
+    }
     code, output = play(site, [task], cwd=tmp_path)
     assert not pwned.exists(), output
     assert code == 0 and (site.results / RUN / "raw" / BAD / "journal.jsonl").exists(), output
@@ -95,11 +106,16 @@ def test_a_path_in_an_answer_runs_nothing_when_results_are_collected(site, tmp_p
 @needs_sshd
 def test_a_path_in_an_answer_runs_nothing_when_a_bugreport_is_fetched(site, tmp_path, sshd):
     trap, pwned = sftp_trap(tmp_path / "trap")
-    answer = SFTP.format(trap=trap).replace("return real", """if module == "stat":
+    answer = SFTP.format(trap=trap).replace(
+        "return real",
+        """if module == "stat":
         return {"changed": False, "stat": {"exists": True, "isdir": False, "checksum": "0" * 40, "size": 4}}
     known = {"cards": [], "dma_delay": {"configured": None, "effective": None}, "driver_reload_required": False}
-    return dict(known, changed=True, bugreport=TRAP) if module == "iomemory" else real""")
-    site.hosts[BAD] = dict(sshd, ansible_python_interpreter=hostile_python(tmp_path / "hostile", answer), ssd_mode="destructive")
+    return dict(known, changed=True, bugreport=TRAP) if module == "iomemory" else real""",
+    )
+    site.hosts[BAD] = dict(
+        sshd, ansible_python_interpreter=hostile_python(tmp_path / "hostile", answer), ssd_mode="destructive"
+    )
     tasks = [
         {"ansible.builtin.set_fact": {"ssd_run": {"id": RUN, "results_dir": str(site.results), "destructive": True}}},
         {"ansible.builtin.include_role": {"name": "ssdlab.fleet.vendor", "tasks_from": "bugreport"}},
@@ -120,7 +136,11 @@ def answer(module, real):
 def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
     target = tmp_path / ".bashrc"
     target.write_text("mine")
-    site = pair(FACTS.format(facts={"ssd_discover_file": str(target), "vendor_bmc_address": "evil.example", "ssd_run": {"id": "x"}}))
+    site = pair(
+        FACTS.format(
+            facts={"ssd_discover_file": str(target), "vendor_bmc_address": "evil.example", "ssd_run": {"id": "x"}}
+        )
+    )
     code, output = site.play("discover", env={"ANSIBLE_SHOW_CUSTOM_STATS": "1"})
     assert target.read_text() == "mine", output
     assert code == 0 and "forged" not in output and "CUSTOM STATS" not in output, output
@@ -149,7 +169,9 @@ def test_no_module_of_ours_brings_facts(site, tmp_path, module):
         "'ansible_stats': {'data': {'ssd_mode': 'forged'}}}\n"
     )
     site.hosts[BAD] = {"ansible_python_interpreter": hostile_python(tmp_path / "hostile", answer)}
-    arguments = {"rssdm": {"serial": "1"}, "boot_arguments": {"state": "absent"}, "irq_affinity": {"drives": []}}.get(module, {})
+    arguments = {"rssdm": {"serial": "1"}, "boot_arguments": {"state": "absent"}, "irq_affinity": {"drives": []}}.get(
+        module, {}
+    )
     tasks = [
         {f"ssdlab.fleet.{module}": arguments, "register": "told", "ignore_errors": True},
         {
@@ -163,7 +185,9 @@ def test_no_module_of_ours_brings_facts(site, tmp_path, module):
     assert "CUSTOM STATS" not in output
 
 
-@pytest.mark.parametrize("name", ["preflight", "discover", "collect", "watch", "stop", "restore", "cleanup", "report", "vendor"])
+@pytest.mark.parametrize(
+    "name", ["preflight", "discover", "collect", "watch", "stop", "restore", "cleanup", "report", "vendor"]
+)
 def test_every_playbook_refuses_facts_as_variables(site, name):
     """Another ansible.cfg than ours, or AWX's settings, would let the facts of other modules outrank the inventory."""
     site.hosts[GOOD] = {"ssd_drives": [{"serial": "A1"}], "vendor_rssdm": [{"serial": "A1"}]}
@@ -174,12 +198,21 @@ def test_every_playbook_refuses_facts_as_variables(site, name):
 
 # H3: discover
 
+
 def test_discover_writes_no_template_for_a_serial(pair, tmp_path):
     pwned, listed = tmp_path / "pwned", tmp_path / "drives.yml"
     serial = f"{{{{ lookup('pipe', 'touch {pwned}') }}}}"
     drive = {
-        "selector": {"serial": serial}, "drive": serial, "path": "/dev/sdx", "identity": {"serial": serial, "model": "{% raw %}"},
-        "eligible": True, "refusals": [], "overridden": [], "own_data": None, "purge": [], "purge_capabilities": {},
+        "selector": {"serial": serial},
+        "drive": serial,
+        "path": "/dev/sdx",
+        "identity": {"serial": serial, "model": "{% raw %}"},
+        "eligible": True,
+        "refusals": [],
+        "overridden": [],
+        "own_data": None,
+        "purge": [],
+        "purge_capabilities": {},
     }
     site = pair(f"def answer(module, real):\n    return {{'changed': False, 'drives': [{drive!r}]}}\n")
     code, output = site.play("discover", "-e", f"ssd_discover_file={listed}")
@@ -199,7 +232,14 @@ BAD_IDS = ["../trav/.config/x", "/abs", "..", ".", "", "a/b", "a\n", "-x", "a" *
 
 
 def claims(run_id, state, name="qualify"):
-    run = {"run_id": run_id, "run_name": name, "state": state, "drives": 1, "updated": "2099-01-01T00:00:00.000Z", "definitions": {}}
+    run = {
+        "run_id": run_id,
+        "run_name": name,
+        "state": state,
+        "drives": 1,
+        "updated": "2099-01-01T00:00:00.000Z",
+        "definitions": {},
+    }
     return f"def answer(module, real):\n    return dict(real, runs=[{run!r}]) if module == 'run_info' else real\n"
 
 
@@ -239,7 +279,9 @@ def test_report_and_collect_do_not_take_a_hosts_word_for_the_newest_run(pair, tm
     asked_run(site.results, {GOOD: "A1", BAD: "B2"}, older, "2026-01-01T00:00:00Z")
     asked_run(site.results, {GOOD: "A1", BAD: "B2"}, newer, "2026-11-21T13:00:00Z")
     _code, output = site.play("collect")
-    assert (site.results / newer / "results.jsonl").exists() and not (site.results / older / "results.jsonl").exists(), output
+    assert (site.results / newer / "results.jsonl").exists() and not (
+        site.results / older / "results.jsonl"
+    ).exists(), output
 
 
 # M5: one bad answer, and the others go on
@@ -264,7 +306,9 @@ MUTATED = {
 
 @pytest.mark.parametrize("what", MUTATED)
 def test_a_bad_answer_is_that_hosts_error_alone(pair, tmp_path, what):
-    site = pair(f"def answer(module, real):\n    if real.get('records') is not None:\n        {MUTATED[what]}\n    return real\n")
+    site = pair(
+        f"def answer(module, real):\n    if real.get('records') is not None:\n        {MUTATED[what]}\n    return real\n"
+    )
     for name, drive in ((GOOD, "A1"), (BAD, "B2")):
         finished_run(tmp_path / name, drive=drive, host=name)
     asked_run(site.results, {GOOD: "A1", BAD: "B2"})
@@ -295,7 +339,10 @@ def answer(module, real):
 @pytest.mark.parametrize(
     ("test", "verdict"),
     [
-        ("record['title'] = '=1'; record['purge'] = {'method': '-2+3', 'seconds': 1, 'verified': True, 'verification': {}, 'purge_class': 'pts'}", "pass"),
+        (
+            "record['title'] = '=1'; record['purge'] = {'method': '-2+3', 'seconds': 1, 'verified': True, 'verification': {}, 'purge_class': 'pts'}",
+            "pass",
+        ),
         # A lone CR begins a row for a spreadsheet, and the formula in it.
         ("record.update(outcome='invalid', reasons=['a\\r=cmd()', '\\n+1', '\\uff1d1'])", "invalid"),
         ("record['metrics'].update({'serial': 1.0})", "error"),
@@ -314,7 +361,9 @@ def test_a_spreadsheet_takes_nothing_of_a_hosts_for_a_formula_or_a_row(pair, tmp
     assert b"\r" not in raw and raw.count(b"\n") == 3, output + told
     header, *rows = csv.reader(io.StringIO(raw.decode(), newline=""))
     assert len(set(header)) == len(header) and "=1+1" not in header, header
-    assert not [cell for row in rows for cell in row if cell.lstrip()[:1] in tuple("=+-@\uff1d") or cell[:1] == "\t"], rows
+    assert not [cell for row in rows for cell in row if cell.lstrip()[:1] in tuple("=+-@\uff1d") or cell[:1] == "\t"], (
+        rows
+    )
     found = {row[header.index("host")]: dict(zip(header, row)) for row in rows}
     assert (found[GOOD]["serial"], found[GOOD]["verdict"], found[GOOD]["write_iops"]) == ("A1", "pass", "100.0")
     assert (found[BAD]["serial"], found[BAD]["verdict"]) == ("'=cmd|' /C calc'!A0", verdict), found[BAD]
@@ -352,15 +401,23 @@ def answer(module, real):
 
 
 def test_a_failure_that_a_host_makes_up_is_printed_clean(pair):
-    site = pair(f"def answer(module, real):\n    return {{'failed': True, 'msg': {CONTROL!r} + 'x' * 100000, 'exception': {CONTROL!r}}}\n")
+    site = pair(
+        f"def answer(module, real):\n    return {{'failed': True, 'msg': {CONTROL!r} + 'x' * 100000, 'exception': {CONTROL!r}}}\n"
+    )
     for name in ("preflight", "discover", "stop"):
         _code, output = site.play(name)
         assert not unclean(output) and len(output) < 60_000, name
 
 
 def watch_play(site, **more):
-    tasks = [{"ssdlab.fleet.watch": {"run_id": RUN, "interval_s": 0.3, "host_timeout_s": 5, "give_up_s": 2, **more}, "run_once": True, "register": "seen"},
-             {"ansible.builtin.debug": {"msg": "{{ seen.hosts }}"}, "run_once": True}]
+    tasks = [
+        {
+            "ssdlab.fleet.watch": {"run_id": RUN, "interval_s": 0.3, "host_timeout_s": 5, "give_up_s": 2, **more},
+            "run_once": True,
+            "register": "seen",
+        },
+        {"ansible.builtin.debug": {"msg": "{{ seen.hosts }}"}, "run_once": True},
+    ]
     return play(site, tasks)
 
 
@@ -369,7 +426,10 @@ STATUSES = {
     "no phase": {"drives": [{"drive": "B2", "outcome": None}]},
     "a state of its own": {"state": ["finished"]},
     "a pid that is a path": {"pid": "../../etc/passwd", "state": "running"},
-    "a number without end": {"state": "running", "drives": [{"drive": "B2", "phase": "measure", "outcome": None, "time_left_s": float("inf")}]},
+    "a number without end": {
+        "state": "running",
+        "drives": [{"drive": "B2", "phase": "measure", "outcome": None, "time_left_s": float("inf")}],
+    },
     "a name of lists": {"drives": [{"drive": ["x"], "phase": "measure", "outcome": None}]},
 }
 
@@ -402,11 +462,20 @@ def test_a_status_is_printed_clean_and_from_each_hosts_own_folder(pair, tmp_path
 
 # C2 again: what the callback takes
 
+
 def test_the_callback_is_led_nowhere_by_a_host(pair, tmp_path):
     """Any task's result could name a run and its folder; only actions on the controller may."""
     elsewhere = tmp_path / "elsewhere"
     run = {"id": "x", "results_dir": str(elsewhere)}
-    record = {"schema_version": 1, "kind": "drive", "time": "2026-11-21T13:00:00Z", "run_id": "x", "host": GOOD, "drive": "A1", "outcome": "complete"}
+    record = {
+        "schema_version": 1,
+        "kind": "drive",
+        "time": "2026-11-21T13:00:00Z",
+        "run_id": "x",
+        "host": GOOD,
+        "drive": "A1",
+        "outcome": "complete",
+    }
     site = pair(
         f"def answer(module, real):\n    return dict(real, ssd_run={run!r}, records=[{record!r}], results=[{{'ssd_run': {run!r}, 'records': [{record!r}]}}])\n"
     )
@@ -419,12 +488,22 @@ def test_the_callback_is_led_nowhere_by_a_host(pair, tmp_path):
 def test_collects_of_one_host_at_once_do_not_spoil_each_other(site, tmp_path):
     finished_run(tmp_path / "state")
     site.hosts = {GOOD: {}}
-    task = {"ssdlab.fleet.collect": {"run_id": RUN, "results_dir": str(site.results), "state_dir": str(tmp_path / "state")}}
+    task = {
+        "ssdlab.fleet.collect": {"run_id": RUN, "results_dir": str(site.results), "state_dir": str(tmp_path / "state")}
+    }
     play(site, [task] * 6)
-    argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), str(tmp_path / "play.yml"), "-i", str(tmp_path / "inventory.json")]
+    argv = [
+        os.path.join(os.path.dirname(sys.executable), "ansible-playbook"),
+        str(tmp_path / "play.yml"),
+        "-i",
+        str(tmp_path / "inventory.json"),
+    ]
     environment = dict(os.environ, ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), ANSIBLE_COLLECTIONS_PATH=COLLECTIONS)
     # A file that changes makes each collect fetch anew.
-    plays = [subprocess.Popen(argv, cwd=REPO, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _play in range(4)]
+    plays = [
+        subprocess.Popen(argv, cwd=REPO, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _play in range(4)
+    ]
     journal = tmp_path / "state/runs" / RUN / "journal.jsonl"
     text = journal.read_text()
     while any(each.poll() is None for each in plays):

@@ -27,7 +27,9 @@ pytestmark = [
 CALLBACK_LINE = "callbacks_enabled = ssdlab.fleet.fleet"
 FACTS_LINE = "inject_facts_as_vars = False"
 CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": 1, "rate_iops": 1000}
-PLAN = [{"name": "one", "purge": {"method": "deallocate"}, "precondition": False, "cells": [CELL], "rounds": {"max": 1}}]
+PLAN = [
+    {"name": "one", "purge": {"method": "deallocate"}, "precondition": False, "cells": [CELL], "rounds": {"max": 1}}
+]
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +47,26 @@ def home(tmp_path_factory):
 def installed(home):
     """The collection, built from the clone and installed where nothing else is."""
     galaxy = str(home / "venv/bin/ansible-galaxy")
-    built = command(home, home, galaxy, "collection", "build", str(home / "clone"), "--output-path", str(home / "built"))
+    built = command(
+        home, home, galaxy, "collection", "build", str(home / "clone"), "--output-path", str(home / "built")
+    )
     assert built.returncode == 0, built.stderr
     tarball = next((home / "built").glob("ssdlab-fleet-*.tar.gz"))
     with tarfile.open(tarball) as packed:
         names = packed.getnames()
     assert "qualify.yml" in names and not [name for name in names if "ansible_collections" in name]
-    done = command(home, home, galaxy, "collection", "install", str(tarball), "--no-deps", "--offline", "-p", str(home / "elsewhere"))
+    done = command(
+        home,
+        home,
+        galaxy,
+        "collection",
+        "install",
+        str(tarball),
+        "--no-deps",
+        "--offline",
+        "-p",
+        str(home / "elsewhere"),
+    )
     assert done.returncode == 0, done.stderr
     return home / "elsewhere"
 
@@ -102,9 +117,16 @@ def project(folder: Path, collections: Path, callback: bool) -> Path:
 
 def plan_mode(home: Path, clone: Path, playbook: str, drive, tmp_path: Path) -> None:
     """The default mode shows what would be erased, and erases nothing."""
-    hosts = {"here": {"ansible_connection": "local", "ssd_drives": [{"backing_file": str(drive.backing_file), "ssd_overwrite_data": True}]}}
+    hosts = {
+        "here": {
+            "ansible_connection": "local",
+            "ssd_drives": [{"backing_file": str(drive.backing_file), "ssd_overwrite_data": True}],
+        }
+    }
     inventory = tmp_path / "inventory.json"
-    inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"hosts": hosts, "vars": {"ssd_plan": PLAN}}}}}))
+    inventory.write_text(
+        json.dumps({"all": {"children": {"ssd_servers": {"hosts": hosts, "vars": {"ssd_plan": PLAN}}}}})
+    )
     done = command(home, clone, "ansible-playbook", playbook, "-i", str(inventory))
     assert done.returncode == 0, done.stdout + done.stderr
     assert str(drive.backing_file) in done.stdout
@@ -127,7 +149,9 @@ def test_from_the_root_of_a_clone_without_the_links(home, installed, drive, tmp_
         link.unlink()
     missing = command(home, clone, "ansible-playbook", "qualify.yml", "-i", "localhost,")
     assert missing.returncode != 0 and "ssdlab.fleet" in missing.stdout + missing.stderr
-    settings = (clone / "ansible.cfg").read_text().replace("[defaults]\n", f"[defaults]\ncollections_path = {installed}\n", 1)
+    settings = (
+        (clone / "ansible.cfg").read_text().replace("[defaults]\n", f"[defaults]\ncollections_path = {installed}\n", 1)
+    )
     (clone / "ansible.cfg").write_text(settings)
     plan_mode(home, clone, "qualify.yml", drive, tmp_path)
 

@@ -20,7 +20,14 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 def short_test(name: str, runtime_s: int, rounds: int = 3) -> dict:
     """A test that is steady as soon as it can be: its rate is well below what a loop device can do."""
-    cell = {"access": "random", "block_size": "4KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": runtime_s, "rate_iops": 1000}
+    cell = {
+        "access": "random",
+        "block_size": "4KiB",
+        "read_pct": 0,
+        "queue_depth": 4,
+        "runtime_s": runtime_s,
+        "rate_iops": 1000,
+    }
     tracked = {"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}
     return {
         "name": name,

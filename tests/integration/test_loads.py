@@ -46,14 +46,30 @@ def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
 @pytest.mark.long
 def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
     """40 ms a read and 80 reads a second: two in flight are not enough, four are, also where the machine adds a few ms."""
-    figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 80, "latency_s": 0.04, "noise_pct": 0}
+    figures = {
+        "size_bytes": 16 * MIB,
+        "fresh_iops": FRESH,
+        "steady_iops": STEADY,
+        "read_iops": 80,
+        "latency_s": 0.04,
+        "noise_pct": 0,
+    }
     cells, averages = [], []
     with simulator.simulated_ssd(tmp_path / "drives", "deep", simulator.model_plugin(**figures)) as drive:
         measuring = Measuring(drive["device"], tmp_path)
         try:
             for depth in (1, 2, 4, 8):
                 result = measuring.cell(read_pct=100, queue_depth=depth)
-                cells.append({"id": str(depth), "access": "random", "block_size_bytes": PAGE, "read_pct": 100, "threads": 1, "queue_depth": depth})
+                cells.append(
+                    {
+                        "id": str(depth),
+                        "access": "random",
+                        "block_size_bytes": PAGE,
+                        "read_pct": 100,
+                        "threads": 1,
+                        "queue_depth": depth,
+                    }
+                )
                 averages.append({"cell": str(depth), "metrics": fio.metrics(result["read"], result["write"])})
         finally:
             measuring.close()
@@ -65,8 +81,17 @@ def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
 def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path):
     """A stream that rewrites a share x of the drive meets what is still scattered: size / bandwidth x (x + cost x scattered x (x - x^2 / 2)) seconds."""
     size, bandwidth, cost = 32 * MIB, 16e6, 1.5
-    figures = {"size_bytes": size, "fresh_iops": 4000, "steady_iops": 4000, "read_iops": 3000, "write_bandwidth": bandwidth, "noise_pct": 0}
-    with simulator.simulated_ssd(tmp_path / "drives", "mixed", simulator.model_plugin(**figures, scatter_cost=cost)) as drive:
+    figures = {
+        "size_bytes": size,
+        "fresh_iops": 4000,
+        "steady_iops": 4000,
+        "read_iops": 3000,
+        "write_bandwidth": bandwidth,
+        "noise_pct": 0,
+    }
+    with simulator.simulated_ssd(
+        tmp_path / "drives", "mixed", simulator.model_plugin(**figures, scatter_cost=cost)
+    ) as drive:
         measuring = Measuring(drive["device"], tmp_path)
         try:
             first = measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=4)
@@ -76,7 +101,7 @@ def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path
             measuring.close()
     scattered = 1 - math.exp(-small["write"]["ios"] * PAGE / size)
     written = again["write"]["bytes"] / size
-    seconds = size / bandwidth * (written + cost * scattered * (written - written ** 2 / 2))
+    seconds = size / bandwidth * (written + cost * scattered * (written - written**2 / 2))
     assert first["write"]["bandwidth_bytes_per_s"] == pytest.approx(bandwidth, rel=0.15)
     assert seconds == pytest.approx(again["seen"]["run_s"], rel=0.15)
     assert again["write"]["bandwidth_bytes_per_s"] < 0.8 * first["write"]["bandwidth_bytes_per_s"]
@@ -86,25 +111,51 @@ def test_a_mix_is_as_large_as_asked_where_it_was_asked_for(loop_drive, tmp_path)
     drive = loop_drive("mix", 256 * MIB)
     sizes = [{"size": "512B", "pct": 10}, {"size": "4KiB", "pct": 60}, {"size": "16KiB", "pct": 30}]
     ranges = [{"pct": 5, "of_ios_pct": 50}, {"pct": 15, "of_ios_pct": 30}, {"pct": 80, "of_ios_pct": 20}]
-    cell = {"block_size": "4KiB", "read_pct": 40, "queue_depth": 8, "runtime_s": 1, "mix": {"sizes": sizes, "ranges": ranges}}
+    cell = {
+        "block_size": "4KiB",
+        "read_pct": 40,
+        "queue_depth": 8,
+        "runtime_s": 1,
+        "mix": {"sizes": sizes, "ranges": ranges},
+    }
     plan = planning.render(
-        planning.load_plan([{"name": "mix", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}]),
-        run={"id": "r", "name": "n"}, host="h", boot_id="b", engine_version="0", variables={},
+        planning.load_plan(
+            [{"name": "mix", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}]
+        ),
+        run={"id": "r", "name": "n"},
+        host="h",
+        boot_id="b",
+        engine_version="0",
+        variables={},
         drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": 256 * MIB, "logical_block_size_bytes": 512}}],
     )
     (rendered,) = plan["drives"][0]["tests"][0]["cells"]
-    values = {"device": drive.path, "seed": 1, "size_bytes": 256 * MIB, "numa_node": None, "cpus_allowed": None, "threads": 1, "queue_depth": 8}
+    values = {
+        "device": drive.path,
+        "seed": 1,
+        "size_bytes": 256 * MIB,
+        "numa_node": None,
+        "cpus_allowed": None,
+        "threads": 1,
+        "queue_depth": 8,
+    }
     log = tmp_path / "log"
     job = tmp_path / "mix.fio"
     job.write_text(fio.fill(rendered["job"], values) + f"write_iolog={log}\n")
     subprocess.run(["fio", f"--output={tmp_path / 'out'}", str(job)], check=True, timeout=60)
-    ios = [(int(words[-2]), int(words[-1])) for words in map(str.split, log.read_text().splitlines()) if words[-3:-2] in (["read"], ["write"])]
+    ios = [
+        (int(words[-2]), int(words[-1]))
+        for words in map(str.split, log.read_text().splitlines())
+        if words[-3:-2] in (["read"], ["write"])
+    ]
     assert len(ios) > 500 and all(offset % PAGE == 0 for offset, _size in ios)
     shares = {size: count / len(ios) for size, count in collections.Counter(size for _offset, size in ios).items()}
     assert {size: pytest.approx(share, abs=0.08) for size, share in shares.items()} == {512: 0.1, 4096: 0.6, 16384: 0.3}
     edges = (0.05 * 256 * MIB, 0.2 * 256 * MIB)
     parts = collections.Counter(sum(offset >= edge for edge in edges) for offset, _size in ios)
-    assert [parts[part] / len(ios) for part in range(3)] == [pytest.approx(share, abs=0.08) for share in (0.5, 0.3, 0.2)]
+    assert [parts[part] / len(ios) for part in range(3)] == [
+        pytest.approx(share, abs=0.08) for share in (0.5, 0.3, 0.2)
+    ]
 
 
 CELL = {"block_size": "4KiB", "read_pct": 0, "runtime_s": 1}
@@ -115,9 +166,24 @@ CHAIN = {
     "cells": [{**CELL, "rate_iops": 100}],
     "rounds": {"max": 1},
     "phases": [
-        {"name": "sweep", "lead": CELL, "cells": [{**CELL, "rate_iops": 200}, {**CELL, "queue_depth": 2, "rate_iops": 50}], "rounds": {"max": 1}},
-        {"name": "least", "cells": [{**CELL, "rate_iops": 100, "point": {"of": "sweep", "take": "fewest"}}], "rounds": {"max": 1}},
-        {"name": "again", "cells": [{**CELL, "rate_iops": 100}], "rounds": {"max": 2}, "last_rounds": 1, "repeats": True},
+        {
+            "name": "sweep",
+            "lead": CELL,
+            "cells": [{**CELL, "rate_iops": 200}, {**CELL, "queue_depth": 2, "rate_iops": 50}],
+            "rounds": {"max": 1},
+        },
+        {
+            "name": "least",
+            "cells": [{**CELL, "rate_iops": 100, "point": {"of": "sweep", "take": "fewest"}}],
+            "rounds": {"max": 1},
+        },
+        {
+            "name": "again",
+            "cells": [{**CELL, "rate_iops": 100}],
+            "rounds": {"max": 2},
+            "last_rounds": 1,
+            "repeats": True,
+        },
     ],
 }
 
@@ -126,16 +192,23 @@ def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench,
     drive = loop_drive()
     journal, status = bench.run(bench.plan([drive], planning.load_plan([CHAIN])))
     ends = {record["test"]: record for record in events(journal, "test_finished")}
-    assert {name: record["outcome"] for name, record in ends.items()} == dict.fromkeys(("chain", "chain-sweep", "chain-least", "chain-again"), "complete")
+    assert {name: record["outcome"] for name, record in ends.items()} == dict.fromkeys(
+        ("chain", "chain-sweep", "chain-least", "chain-again"), "complete"
+    )
     (point,) = [record for record in events(journal, "cell") if record["test"] == "chain-least"]
     assert point["chosen"] == {"cell": "rand-4k-w100-tc1-qd2-50iops", "threads": 1, "queue_depth": 2}
     # The first figures are the test's: not those of the cell that leads.
     assert ends["chain-sweep"]["metrics"]["write_iops"] == pytest.approx(200, rel=0.1)
-    assert ends["chain-again"]["metrics"]["write_iops"] == pytest.approx(100, rel=0.1) and status["drives"][0]["outcome"] == "complete"
+    assert (
+        ends["chain-again"]["metrics"]["write_iops"] == pytest.approx(100, rel=0.1)
+        and status["drives"][0]["outcome"] == "complete"
+    )
 
 
 def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(bench, loop_drive):  # noqa: F811
-    journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}])))
+    journal, _status = bench.run(
+        bench.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}]))
+    )
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], end["rounds"]) == ("invalid", 0) and "nothing proves that it is off" in end["reasons"][0]
     assert not events(journal, "cell")

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host job."""
+
 from __future__ import annotations
 
 import contextlib
@@ -37,7 +38,9 @@ print(json.dumps(inspect(Host(), json.loads(sys.argv[1]), terms=Terms(float(sys.
 
 def look(drive):
     argv = [sys.executable, "-c", PROGRAM, json.dumps([drive.selector]), str(LOOK_S)]
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(REPO / "playbooks/collections")})
+    return subprocess.Popen(
+        argv, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(REPO / "playbooks/collections")}
+    )
 
 
 def until_it_reads(process, drive):
@@ -72,7 +75,9 @@ def test_a_little_data_is_found_where_the_file_behind_a_drive_says_so(offset):
         path = own_machine.attach(file, "--direct-io=on", "--offset", str(offset))
         try:
             (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(0.2))
-            assert [refusal["code"] for refusal in seen["refusals"]] == ["unsigned_data"] and seen["look"]["allocated_bytes"] == length
+            assert [refusal["code"] for refusal in seen["refusals"]] == ["unsigned_data"] and seen["look"][
+                "allocated_bytes"
+            ] == length
             with file.open("r+b") as out:
                 os.pwrite(out.fileno(), bytes(length), place)
             (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(1.0))

@@ -22,7 +22,10 @@ def test_a_host_that_is_lost_while_it_measures_anew_has_no_verdict_of_before(sit
     assert site.play("collect")[0] != 0
     code, output = site.play("report")
     assert code != 0 and site.summary()["verdicts"]["pass"] == 0, output
-    assert site.summary()["drives"][0]["verdict"] == "not_tested" and "Connection refused" in site.summary()["drives"][0]["reasons"][0], output
+    assert (
+        site.summary()["drives"][0]["verdict"] == "not_tested"
+        and "Connection refused" in site.summary()["drives"][0]["reasons"][0]
+    ), output
     # Nothing is lost: what the host measured comes with the next collect, and counts.
     site.hosts["rack1-07"] = here
     code, output = site.play("watch")

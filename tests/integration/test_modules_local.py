@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The modules in a play of the user's own: their documented examples, and their old names."""
+
 from __future__ import annotations
 
 import ast
@@ -14,13 +15,31 @@ from conftest import REPO, SHORT_TEST
 
 RUN_ID = "20261121T130000Z-qualify"
 # In an order in which each has what it needs; together they make a run.
-SHOWN = ("steady_state", "host_checks", "drive_list", "tunables", "host_job", "watch", "run_info", "collect", "find_run")
-ENDING = ("End the run; its unfinished tests count as interrupted", "Put back what ended runs left changed", "Remove the ended run from the host")
+SHOWN = (
+    "steady_state",
+    "host_checks",
+    "drive_list",
+    "tunables",
+    "host_job",
+    "watch",
+    "run_info",
+    "collect",
+    "find_run",
+)
+ENDING = (
+    "End the run; its unfinished tests count as interrupted",
+    "Put back what ended runs left changed",
+    "Remove the ended run from the host",
+)
 
 
 def examples(module: str) -> str:
     tree = ast.parse((REPO / f"plugins/modules/{module}.py").read_text(encoding="utf-8"))
-    return next(ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "EXAMPLES")
+    return next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "EXAMPLES"
+    )
 
 
 @pytest.fixture
@@ -42,12 +61,17 @@ def lab(site, loop_drive, tmp_path):
 
 def test_the_examples_work_as_they_stand(lab, tmp_path):
     text = "\n".join(examples(module) for module in SHOWN)
-    for documented, here in (("/var/lib/ssdlab-fleet", str(lab.state)), ("{{ playbook_dir }}/ssd-results", str(lab.results))):
+    for documented, here in (
+        ("/var/lib/ssdlab-fleet", str(lab.state)),
+        ("{{ playbook_dir }}/ssd-results", str(lab.results)),
+    ):
         text = text.replace(documented, here)
     tasks = yaml.safe_load(text)
     ending = [task for task in tasks if task["name"] in ENDING]
     assert len(ending) == len(ENDING)
-    where = {f"ssdlab.fleet.{name}": {"state_dir": str(lab.state)} for name in ("host_job", "run_info", "watch", "collect")}
+    where = {
+        f"ssdlab.fleet.{name}": {"state_dir": str(lab.state)} for name in ("host_job", "run_info", "watch", "collect")
+    }
     where["ssdlab.fleet.watch"]["interval_s"] = 1
     # What the examples would measure takes hours.
     short = json.dumps({"ssd_plan": [SHORT_TEST], "ssd_tests_dirs": [], "ssd_leave": "as_is"})
@@ -93,11 +117,25 @@ def test_old_names_still_work_and_name_the_new_ones(lab):
 def test_a_host_job_is_never_started_without_its_drives(lab, left_out, says):
     given = {"run_id": "r", "run_name": "r", "boot_id": "b", "drives": [{}], "state_dir": str(lab.state)}
     code, output = lab.run([{"ssdlab.fleet.host_job": {key: value for key, value in given.items() if key != left_out}}])
-    assert code != 0 and "state is present but all of the following are missing: " + says in " ".join(output.split()), output
+    assert code != 0 and "state is present but all of the following are missing: " + says in " ".join(output.split()), (
+        output
+    )
     assert not lab.state.exists()
 
 
 def test_a_host_job_for_no_drive_is_refused(lab):
-    code, output = lab.run([{"ssdlab.fleet.host_job": {"run_id": "r", "run_name": "r", "boot_id": "b", "drives": [], "state_dir": str(lab.state)}}])
+    code, output = lab.run(
+        [
+            {
+                "ssdlab.fleet.host_job": {
+                    "run_id": "r",
+                    "run_name": "r",
+                    "boot_id": "b",
+                    "drives": [],
+                    "state_dir": str(lab.state),
+                }
+            }
+        ]
+    )
     assert code != 0 and "drives: names no drive" in " ".join(output.split()), output
     assert not Path(lab.state).exists()

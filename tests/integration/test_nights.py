@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nightly runs on the same drive need no excuse: whole qualifications, one after the other, with no option that lifts anything."""
+
 from __future__ import annotations
 
 import json
@@ -20,7 +21,9 @@ def qualify(site, night):
     return [json.loads(line) for line in (site.state / "runs" / night / "journal.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("leave, anew", [(None, True), ("as_is", False)], ids=["left blank, attached anew", "left as it is, same boot"])
+@pytest.mark.parametrize(
+    "leave, anew", [(None, True), ("as_is", False)], ids=["left blank, attached anew", "left as it is, same boot"]
+)
 def test_two_nights_pass(site, loop_drive, leave, anew):
     drive = loop_drive()
     site.hosts = {"rack1-07": {"ssd_drives": [drive.selector]}}

@@ -40,7 +40,17 @@ QUICK = dict(
     name="quick",
     purge={"method": "none"},
     precondition={"passes": 1},
-    cells=[{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1, "rate_iops": 200}],
+    cells=[
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 4,
+            "runtime_s": 1,
+            "rate_iops": 200,
+        }
+    ],
     steady_state=False,
     rounds={"max": 1},
 )
@@ -49,7 +59,17 @@ LONG = {
     "name": "long",
     "purge": {"method": "none"},
     "precondition": {"passes": 1},
-    "cells": [{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 60, "rate_iops": 50}],
+    "cells": [
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 1,
+            "runtime_s": 60,
+            "rate_iops": 50,
+        }
+    ],
     "steady_state": False,
     "rounds": {"max": 1},
 }
@@ -63,7 +83,9 @@ class Lab:
         self.options = {}
 
     def inspect(self, state=True):
-        (seen,) = inspection.inspect(Host(), [dict(self.drive.selector, **self.options)], state_dir=self.state if state else None)
+        (seen,) = inspection.inspect(
+            Host(), [dict(self.drive.selector, **self.options)], state_dir=self.state if state else None
+        )
         return seen
 
     def codes(self, **options):
@@ -88,7 +110,10 @@ class Lab:
     def attach(self):
         """Attach the drive's file; it may get another number."""
         self.drive.path = subprocess.run(
-            ["losetup", "--find", "--show", "--direct-io=on", str(self.drive.file)], check=True, capture_output=True, text=True
+            ["losetup", "--find", "--show", "--direct-io=on", str(self.drive.file)],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout.strip()
 
     def reattach(self):
@@ -144,7 +169,10 @@ class Lab:
         with subprocess.Popen(argv, env=dict(os.environ, PYTHONPATH=str(COLLECTIONS))) as job:
             try:
                 deadline = time.monotonic() + 120
-                while not any((record["event"], record.get("test")) == ("precondition", "long") for record in rundir.read_journal(run.journal)):
+                while not any(
+                    (record["event"], record.get("test")) == ("precondition", "long")
+                    for record in rundir.read_journal(run.journal)
+                ):
                     assert time.monotonic() < deadline
                     if job.poll() is not None:
                         assert dies and job.returncode == 9, Path(run.log).read_text()
@@ -247,6 +275,7 @@ def test_the_entry_gives_foreign_data_up(lab):
 
 # --- what is not ours -----------------------------------------------------------------------------------------------------------------
 
+
 def raw(lab):
     lab.put(17 << 20, os.urandom(8 << 20))
 
@@ -275,7 +304,13 @@ def reattached(lab):
     lab.reattach()
 
 
-FOREIGN = [(raw, "unsigned_data"), (file_system, "signature"), (wiped_file_system, "signature"), (another_file, "unsigned_data"), (reattached, "unsigned_data")]
+FOREIGN = [
+    (raw, "unsigned_data"),
+    (file_system, "signature"),
+    (wiped_file_system, "signature"),
+    (another_file, "unsigned_data"),
+    (reattached, "unsigned_data"),
+]
 
 
 @pytest.mark.case(51)
@@ -348,10 +383,16 @@ def test_case_56_a_late_restore_declares_nothing_ours(lab):
 @pytest.mark.case(57)
 def test_case_57_kept_as_evidence_until_it_is_released(lab):
     """A missed criterion: neither a later run nor another night erases it (evidence), until its entry names the run."""
-    outcome, journal = lab.run("one", tests=planning.load_plan([QUICK]), criteria=[{"metric": "write_iops", "min": 1e9}], leave="blank")
-    assert outcome == "complete" and [record["state"] for record in journal if record["event"] == "left"] == ["evidence"]
+    outcome, journal = lab.run(
+        "one", tests=planning.load_plan([QUICK]), criteria=[{"metric": "write_iops", "min": 1e9}], leave="blank"
+    )
+    assert outcome == "complete" and [record["state"] for record in journal if record["event"] == "left"] == [
+        "evidence"
+    ]
     lab.refused("two", "evidence")
-    assert "write_iops" in lab.inspect()["refusals"][0]["message"] and "run one" in lab.inspect()["refusals"][0]["message"]
+    assert (
+        "write_iops" in lab.inspect()["refusals"][0]["message"] and "run one" in lab.inspect()["refusals"][0]["message"]
+    )
     lab.reattach()
     lab.refused("three", "evidence")
     lab.options = {"release_evidence": "another-run"}
@@ -403,7 +444,15 @@ def test_a_run_that_died_at_its_end_keeps_nobody_out(lab):
 @pytest.mark.case(58)
 def test_case_58_a_fill_that_no_run_of_this_host_left(lab):
     """Random data of fio on a drive that the ledger does not know: somebody's test may be under way."""
-    fio = ["fio", "--name=x", "--filename=" + lab.drive.path, "--rw=write", "--bs=128k", "--refill_buffers=1", "--direct=1"]
+    fio = [
+        "fio",
+        "--name=x",
+        "--filename=" + lab.drive.path,
+        "--rw=write",
+        "--bs=128k",
+        "--refill_buffers=1",
+        "--direct=1",
+    ]
     subprocess.run(fio, check=True, stdout=subprocess.DEVNULL)
     lab.refused("one", "unsigned_data")
 
@@ -439,11 +488,16 @@ def test_a_stop_ends_a_long_look(lab, loop_drive, monkeypatch, waits):
         began = time.monotonic()
         engine.HostJob(run, Host()).run()
     status = run.read_status()
-    assert (status["state"], status["drives"][0]["outcome"], status["drives"][0]["message"]) == ("stopped", "interrupted", "the run was stopped")
+    assert (status["state"], status["drives"][0]["outcome"], status["drives"][0]["message"]) == (
+        "stopped",
+        "interrupted",
+        "the run was stopped",
+    )
     assert 8 <= time.monotonic() - began < 14 and not lab.has_entry()
 
 
 # --- how a run leaves a drive ---------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("leave, state", [("blank", "blank"), ("as_is", None)])
 def test_a_drive_that_did_well_is_left_as_asked(lab, leave, state):
@@ -458,7 +512,9 @@ def test_what_is_not_valid_is_left_as_it_is(lab):
     test = dict(QUICK, steady_state={"tracked": tracked, "range_limit": 1e-9}, rounds={"max": 5})
     _outcome, journal = lab.run("one", tests=planning.load_plan([test]), leave="blank")
     (left,) = [record for record in journal if record["event"] == "left"]
-    assert (left["state"], left["reason"]) == ("as_is", "quick ended not_steady") and lab.codes(state=False) == ["unsigned_data"]
+    assert (left["state"], left["reason"]) == ("as_is", "quick ended not_steady") and lab.codes(state=False) == [
+        "unsigned_data"
+    ]
 
 
 def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):

@@ -6,6 +6,7 @@
 The drive is a loop device that a `Server` shows as SATA or SAS; the tools are the emulators of tests/emulators, found by PATH, which work on the
 file behind it. The real hdparm and sg3_utils show, where they are installed, that they open a drive which we hold, and that they take our argument lists.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -34,14 +35,24 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
 
-SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "plugins", "plugin_utils", "common", "schemas")
+SCHEMAS = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "plugins", "plugin_utils", "common", "schemas"
+)
 with open(os.path.join(SCHEMAS, "journal.schema.json")) as schema:
     SCHEMA = json.load(schema)
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
 METHODS = {"sata": [m.name for m in ata.METHODS], "sas": [name for name in methods.METHODS if name.startswith("scsi_")]}
 # What a method changes the drive with; all else that runs here only reads.
-CHANGES = ("--sanitize-crypto-scramble", "--sanitize-block-erase", "--security-set-pass", "--security-erase", "--security-erase-enhanced", "--security-disable",
-           "sg_sanitize", "sg_format")
+CHANGES = (
+    "--sanitize-crypto-scramble",
+    "--sanitize-block-erase",
+    "--security-set-pass",
+    "--security-erase",
+    "--security-erase-enhanced",
+    "--security-disable",
+    "sg_sanitize",
+    "sg_format",
+)
 
 
 class Server(Host):
@@ -49,7 +60,11 @@ class Server(Host):
 
     def realpath(self, path):
         real = super().realpath(path)
-        return real.replace("/devices/virtual/", "/devices/pci0000:00/ata3/") if path.startswith("/sys/block/loop") else real
+        return (
+            real.replace("/devices/virtual/", "/devices/pci0000:00/ata3/")
+            if path.startswith("/sys/block/loop")
+            else real
+        )
 
     def glob(self, pattern):
         return ["/protection_type"] if "protection_type" in pattern else super().glob(pattern)
@@ -69,7 +84,12 @@ class Bench:
             json.dump({kind: {self.path: model.new(str(self.file))}}, file)
         self.commands, self.journal = [], []
         self.host = Server(log=self.commands.append)
-        self.plan = {"selector": {"backing_file": str(self.file)}, "drive": "SN", "expected": identity.identity(self.host, loop.name), "tests": []}
+        self.plan = {
+            "selector": {"backing_file": str(self.file)},
+            "drive": "SN",
+            "expected": identity.identity(self.host, loop.name),
+            "tests": [],
+        }
 
     def held(self):
         return HeldDrive(self.host, self.plan, {"run": "test"}, same_boot=True)
@@ -85,14 +105,29 @@ class Bench:
 
     def note(self, event, **fields):
         """Into the journal, as journal.schema.json wants it."""
-        common = {"schema_version": 1, "time": now(), "run_id": "test", "host": "rack1-07", "drive": "SN", "test": "iops", "attempt": 1}
+        common = {
+            "schema_version": 1,
+            "time": now(),
+            "run_id": "test",
+            "host": "rack1-07",
+            "drive": "SN",
+            "test": "iops",
+            "attempt": 1,
+        }
         record = json.loads(json.dumps(dict(common, **fields, event=event)))
         jsonschema.validate(record, SCHEMA)
         self.journal.append(record)
 
     def purge(self, held, method, **options):
-        work = Work(host=self.host, held=held, options=dict(options, method=method), tick=lambda share: None, note=self.note, fill=lambda tick: {},
-                    sleep=lambda seconds: None)
+        work = Work(
+            host=self.host,
+            held=held,
+            options=dict(options, method=method),
+            tick=lambda share: None,
+            note=self.note,
+            fill=lambda tick: {},
+            sleep=lambda seconds: None,
+        )
         return step.perform(work)
 
     def fill(self):
@@ -122,14 +157,18 @@ def bench(loop_drive, tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]])
+@pytest.mark.parametrize(
+    "transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]]
+)
 def test_a_purge_under_our_hold(bench, transport, method):
     made = bench(transport)
     held = made.held()
     held.take()
     try:
         held.content_is_ours()
-        announced = {offer["method"]: offer["commands"] for offer in methods.offers(made.host, held.identity, {})}[method]
+        announced = {offer["method"]: offer["commands"] for offer in methods.offers(made.host, held.identity, {})}[
+            method
+        ]
         before = made.fill()
         record = made.purge(held, method)
         assert record["verified"] and record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
@@ -141,7 +180,9 @@ def test_a_purge_under_our_hold(bench, transport, method):
     print(method, "before", before, "after", made.digest())
 
 
-@pytest.mark.parametrize("transport, method", [("sata", "ata_sanitize_block"), ("sata", "ata_security_erase"), ("sas", "scsi_format_unit")])
+@pytest.mark.parametrize(
+    "transport, method", [("sata", "ata_sanitize_block"), ("sata", "ata_security_erase"), ("sas", "scsi_format_unit")]
+)
 def test_a_purge_that_does_nothing_is_not_verified(bench, transport, method):
     made = bench(transport)
     made.change(faults={"erases_nothing": True})
@@ -225,7 +266,10 @@ def test_a_password_that_stays_on_ends_the_campaign_with_what_to_do(bench):
     made = bench("sata")
     made.change(security={"password": ata.PASSWORD, "locked": True, "frozen": True})
     assert run_campaign(made, [{"event": ata.SET}]) == "error"
-    assert "security is frozen" in made.journal[-1]["message"] and "--security-disable ssdlab-fleet" in made.journal[-1]["message"]
+    assert (
+        "security is frozen" in made.journal[-1]["message"]
+        and "--security-disable ssdlab-fleet" in made.journal[-1]["message"]
+    )
 
 
 # --- the real tools ---------------------------------------------------------------------------------------------------
@@ -251,10 +295,20 @@ def exclusive(loop_drive):
 
 
 def real(argv):
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": REAL, "LC_ALL": "C"}, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PATH": REAL, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+    )
 
 
-@pytest.mark.parametrize("transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]])
+@pytest.mark.parametrize(
+    "transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]]
+)
 def test_the_real_tools_take_our_argument_lists_and_open_what_we_hold(exclusive, transport, method):
     needs_real("hdparm", "sg_sanitize", "sg_format")
     found = {"path": exclusive, "lba_size_bytes": 512, "protection_type": 3}

@@ -6,6 +6,7 @@
 The namespace is a loop device that a `Server` shows as NVMe; nvme is the emulator of tests/emulators, found by PATH, which works on the file behind it.
 Deallocate and overwrite are done to the loop device as it is.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -36,7 +37,13 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
 SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
 SIZE = 48 << 20
-METHODS = ["nvme_sanitize_crypto", "nvme_sanitize_block", "nvme_sanitize_overwrite", "nvme_format_crypto", "nvme_format_user_data"]
+METHODS = [
+    "nvme_sanitize_crypto",
+    "nvme_sanitize_block",
+    "nvme_sanitize_overwrite",
+    "nvme_format_crypto",
+    "nvme_format_user_data",
+]
 WEAK = ["deallocate", "overwrite"]
 
 
@@ -78,8 +85,14 @@ class Bench:
         assert seen[0]["refusals"] == []
         tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
         return planning.render(
-            tests, run={"id": "r", "name": "n"}, host="h", boot_id=settings.boot_id(Host()), drives=seen, engine_version="1",
-            variables={"purge_method": method}, tune=tune,
+            tests,
+            run={"id": "r", "name": "n"},
+            host="h",
+            boot_id=settings.boot_id(Host()),
+            drives=seen,
+            engine_version="1",
+            variables={"purge_method": method},
+            tune=tune,
         )
 
     def job(self, plan):
@@ -102,7 +115,9 @@ class Bench:
         """The destructive commands that the job logged, fio's aside."""
         with open(self.run_dir.commands) as file:
             argvs = [json.loads(line)["argv"] for line in file]
-        return [argv for argv in argvs if argv[:2] in (["nvme", "format"], ["nvme", "sanitize"], ["ioctl", "BLKDISCARD"])]
+        return [
+            argv for argv in argvs if argv[:2] in (["nvme", "format"], ["nvme", "sanitize"], ["ioctl", "BLKDISCARD"])
+        ]
 
     def digest(self):
         return hashlib.sha256(self.loop.file.read_bytes()).hexdigest()
@@ -130,7 +145,12 @@ def test_each_method_purges_under_our_hold_and_is_verified(bench, method):
     before = bench.digest()
     assert bench.run(method)["outcome"] == "complete"
     started, record = bench.journal("purge_started", "purge")
-    assert (started["event"], record["event"], record["method"], record["verified"]) == ("purge_started", "purge", method, True)
+    assert (started["event"], record["event"], record["method"], record["verified"]) == (
+        "purge_started",
+        "purge",
+        method,
+        True,
+    )
     assert record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
     assert record["purge_class"] == ("not_pts" if method in WEAK else "pts")
     assert bench.erasing() == ([] if method == "overwrite" else record["commands"])
@@ -154,7 +174,9 @@ def test_a_drive_that_erases_nothing_fails_its_test(bench, method):
     assert "32 of 32 blocks written before the purge can still be read" in end["reasons"][0]
 
 
-@pytest.mark.parametrize(("mode", "said"), [("failed", "says that the purge failed"), ("stuck", "purge stuck: no progress for 1 s")])
+@pytest.mark.parametrize(
+    ("mode", "said"), [("failed", "says that the purge failed"), ("stuck", "purge stuck: no progress for 1 s")]
+)
 def test_a_sanitize_that_fails_or_is_stuck_ends_the_test_in_those_words(bench, mode, said):
     bench.set(mode=mode)
     plan = bench.plan("nvme_sanitize_block")
@@ -168,11 +190,16 @@ def test_a_sanitize_that_fails_or_is_stuck_ends_the_test_in_those_words(bench, m
 
 def test_nvme_would_refuse_the_namespace_itself_while_we_hold_it(bench):
     """Why it is the controller's node: the namespace would need --force, which drops nvme-cli's own check."""
-    held = HeldDrive(bench.server(), {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)}, {"run": "r"}, True)
+    held = HeldDrive(
+        bench.server(),
+        {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)},
+        {"run": "r"},
+        True,
+    )
     held.take()
     try:
         shown = bench.loop.path
-        bench.set(controller="nvme" + shown[len("/dev/"):][4:].split("n")[0])
+        bench.set(controller="nvme" + shown[len("/dev/") :][4:].split("n")[0])
         argv = [os.path.join(EMULATORS, "nvme"), "format", shown, "--namespace-id=1", "--lbaf=0", "--ses=1"]
         refused = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert refused.returncode != 0 and "Namespace is currently busy" in refused.stderr
@@ -211,7 +238,10 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
     assert [record["outcome"] for record in bench.journal("test_finished")] == ["interrupted"]
     # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
     (seen,) = inspection.inspect(bench.server(), [bench.loop.selector], state_dir=bench.run_dir.state_dir)
-    assert "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]] and seen["own_data"]["state"] == "writing"
+    assert (
+        "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]]
+        and seen["own_data"]["state"] == "writing"
+    )
     bench.job(plan).run()
     assert bench.run_dir.read_status()["drives"][0]["outcome"] == "complete"
     (record,) = bench.journal("purge")
@@ -236,7 +266,11 @@ def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
     time.sleep(1)
     bench.job(plan).run()
     end = bench.journal("drive_finished")[-1]
-    assert end["outcome"] == "error" and end["message"].startswith("a purge that was started before: ") and bench.journal("crash") == []
+    assert (
+        end["outcome"] == "error"
+        and end["message"].startswith("a purge that was started before: ")
+        and bench.journal("crash") == []
+    )
 
 
 def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
@@ -276,7 +310,9 @@ def test_a_lent_drive_is_closed_locked_and_then_held_again(bench, held):
 def test_a_lent_drive_may_change_what_it_was_lent_for_and_nothing_else(bench, held):
     def grow():
         subprocess.run(["losetup", "--detach", bench.loop.path], check=True)
-        subprocess.run(["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True)
+        subprocess.run(
+            ["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True
+        )
 
     with pytest.raises(Refused, match="identity_changed"):
         with held.lend(("logical_block_size_bytes",)):
@@ -288,7 +324,9 @@ def test_a_lent_drive_may_change_what_it_was_lent_for_and_nothing_else(bench, he
 def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
     with held.lend(("logical_block_size_bytes", "physical_block_size_bytes", "diskseq")):
         subprocess.run(["losetup", "--detach", bench.loop.path], check=True)
-        subprocess.run(["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True)
+        subprocess.run(
+            ["losetup", "--sector-size", "4096", "--direct-io=on", bench.loop.path, str(bench.loop.file)], check=True
+        )
     assert held.identity["logical_block_size_bytes"] == 4096
     held.check()
 
@@ -304,7 +342,9 @@ def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
             locks.drive_lock(waiting.identity, {"run": "other"}).acquire()
     finally:
         waiting.release()
-    other = HeldDrive(bench.server(), dict(plan, expected=dict(plan["expected"], serial="other")), {"run": "r"}, same_boot=True)
+    other = HeldDrive(
+        bench.server(), dict(plan, expected=dict(plan["expected"], serial="other")), {"run": "r"}, same_boot=True
+    )
     with pytest.raises(Refused, match="identity_changed"):
         other.identify()
 

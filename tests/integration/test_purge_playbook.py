@@ -26,9 +26,14 @@ def commands(path):
 
 def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive, tmp_path):
     before = drive.digest()
-    code, output = site.play("purge", "-e", "ssd_mode=plan", "-e", "purge_timeout_s=77", env={COMMAND_LOG: str(tmp_path / "log")})
+    code, output = site.play(
+        "purge", "-e", "ssd_mode=plan", "-e", "purge_timeout_s=77", env={COMMAND_LOG: str(tmp_path / "log")}
+    )
     assert code == 0, output
-    assert "purge by deallocate (auto: the strongest that the drive offers), not a purge as the PTS means it (not_pts), within 77 s" in output
+    assert (
+        "purge by deallocate (auto: the strongest that the drive offers), not a purge as the PTS means it (not_pts), within 77 s"
+        in output
+    )
     assert "ioctl BLKDISCARD %s 0 %d" % (drive.path, 64 << 20) in output
     assert drive.digest() == before and not [argv for argv in commands(tmp_path / "log") if destructive(argv)]
 
@@ -36,14 +41,22 @@ def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive
 @pytest.mark.parametrize(
     "extra, said",
     [
-        (["purge_method=nvme_format_crypto"], "purge_unsupported: {0}: it cannot be purged so: purge_method nvme_format_crypto is not for this kind of drive"),
-        (["purge_lba_size_bytes=4096"], "purge_unsupported: {0}: it cannot be purged so: no purge method can be used: not deallocate, overwrite: "),
+        (
+            ["purge_method=nvme_format_crypto"],
+            "purge_unsupported: {0}: it cannot be purged so: purge_method nvme_format_crypto is not for this kind of drive",
+        ),
+        (
+            ["purge_lba_size_bytes=4096"],
+            "purge_unsupported: {0}: it cannot be purged so: no purge method can be used: not deallocate, overwrite: ",
+        ),
         (["purge_method=nvme_format_cripto", "purge_stuck_s=never"], "did you mean nvme_format_crypto?"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_erased(site, drive, tmp_path, extra, said):
     before = drive.digest()
-    code, output = site.play("purge", *(word for item in extra for word in ("-e", item)), env={COMMAND_LOG: str(tmp_path / "log")})
+    code, output = site.play(
+        "purge", *(word for item in extra for word in ("-e", item)), env={COMMAND_LOG: str(tmp_path / "log")}
+    )
     assert code != 0 and said.format(f"{drive.file} ({drive.path})") in output, output
     assert drive.digest() == before and not [argv for argv in commands(tmp_path / "log") if destructive(argv)]
     assert site.run_folders() == []

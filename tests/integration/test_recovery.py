@@ -25,7 +25,12 @@ HIR = {
     "steady_state": {"sample_every": 1},
     "rounds": {"max": 60, "capacity_multiple": 20, "time_limit_s": 150},
     "phases": [
-        {"name": "wait", "repeats": True, "cells": [{**LOAD, "burst_s": 1, "idle_s": 1, "runtime_s": 8}], "rounds": {"max": 2}},
+        {
+            "name": "wait",
+            "repeats": True,
+            "cells": [{**LOAD, "burst_s": 1, "idle_s": 1, "runtime_s": 8}],
+            "rounds": {"max": 2},
+        },
         {"name": "back", "repeats": True, "cells": [LOAD], "rounds": {"max": 4}, "last_rounds": 2},
     ],
 }
@@ -38,7 +43,12 @@ DIRTH = {
     "rounds": {"max": 60, "capacity_multiple": 20, "time_limit_s": 150},
     "phases": [
         {"name": "sweep", "lead": LOAD, "matrix": SWEEP, "rounds": {"max": 1}},
-        {"name": "fewest-iops", "lead": LOAD, "cells": [{**LOAD, "point": {"of": "sweep", "take": "fewest"}}], "rounds": {"max": 1}},
+        {
+            "name": "fewest-iops",
+            "lead": LOAD,
+            "cells": [{**LOAD, "point": {"of": "sweep", "take": "fewest"}}],
+            "rounds": {"max": 1},
+        },
     ],
 }
 
@@ -59,7 +69,9 @@ def test_idle_recovery_and_a_demand_curve_are_recovered_in_the_report(site, tmp_
     # Of a second, 300 writes take 0.375 s at 800 a second; the rest go at 100.
     true_pct = 100 * (ROOM_A_SECOND + (1 - ROOM_A_SECOND / FRESH) * STEADY) / STEADY - 100
     waits, back = tests["hir-wait"]["repeated"], tests["hir-back"]["repeated"]
-    assert (waits["first_test"], waits["metric"]) == ("hir", "write_iops") and waits["change_pct"] == pytest.approx(true_pct, rel=0.2)
+    assert (waits["first_test"], waits["metric"]) == ("hir", "write_iops") and waits["change_pct"] == pytest.approx(
+        true_pct, rel=0.2
+    )
     assert abs(back["change_pct"]) < 10
     curve = tests["dirth-sweep"]["demand"]
     # 30 ms each and 100 a second: four in flight are as good as sixteen.

@@ -33,7 +33,13 @@ def fixture_browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     profile = tmp_path_factory.mktemp("profile")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={profile}",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
@@ -50,7 +56,9 @@ def page_of(tmp_path, **options):
 @pytest.fixture(name="mixed", scope="module")
 def fixture_mixed(tmp_path_factory):
     drives = (*generator.DEMO, STOPPED)
-    return page_of(tmp_path_factory.mktemp("mixed"), drives=drives, tests=("wsat", "iops"), unreachable=[("server-9", "SIM0009")])
+    return page_of(
+        tmp_path_factory.mktemp("mixed"), drives=drives, tests=("wsat", "iops"), unreachable=[("server-9", "SIM0009")]
+    )
 
 
 @pytest.fixture(name="worn", scope="module")
@@ -68,9 +76,12 @@ def show(browser, path, width=1280, height=4000, scheme="light"):
     for log in ("browser", "performance"):
         browser.get_log(log)
     browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
     )
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
     browser.get(path.as_uri())
 
 
@@ -98,7 +109,9 @@ def drawn(browser, chart):
 def requests(browser):
     """Addresses that the browser asked for; its own pages are no matter."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    urls = [message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+    urls = [
+        message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"
+    ]
     return [url for url in urls if not url.startswith("chrome")]
 
 
@@ -123,8 +136,20 @@ ROWS = "[...document.querySelectorAll('#rows tr')]"
 
 def test_the_worst_comes_first(browser, mixed):
     show(browser, mixed)
-    assert browser.execute_script(f"return {ROWS}.map(r => r.dataset.verdict)") == ["fail", "invalid", "not_tested", "pass", "pass"]
-    assert browser.execute_script("return document.querySelector('.cards .card h3').textContent").split() == ["✗", "fail", "SIM0003", "on", "server-3"]
+    assert browser.execute_script(f"return {ROWS}.map(r => r.dataset.verdict)") == [
+        "fail",
+        "invalid",
+        "not_tested",
+        "pass",
+        "pass",
+    ]
+    assert browser.execute_script("return document.querySelector('.cards .card h3').textContent").split() == [
+        "✗",
+        "fail",
+        "SIM0003",
+        "on",
+        "server-3",
+    ]
     assert browser.execute_script("return document.querySelector('.cards .card').getBoundingClientRect().bottom") < 400
 
 
@@ -135,7 +160,9 @@ def test_a_bad_drive_and_a_bad_host_are_told_above_everything(browser, fleet):
     )
     assert "h4" in host[0] and "AMI 2.4 where 5 of 5 others have AMI 2.6" in host[0] and host[1] < 900
     assert "S1-2 on h1" in drive[0] and "It is the drive, not the host" in drive[0] and drive[1] < 900
-    first = browser.execute_script("return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child i.worse').length")
+    first = browser.execute_script(
+        "return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child i.worse').length"
+    )
     assert first == "h44"
     browser.execute_script("document.querySelector('#heat li a').click()")
     assert "bios: AMI 2.4 where" in wait_for(browser, "return (document.querySelector('.differs') || {}).textContent")
@@ -159,21 +186,32 @@ def test_drives_can_be_filtered_and_sorted(browser, fleet):
     assert {name[:2] for name in browser.execute_script(shown)} == {"S2", "S3"}
     assert browser.execute_script("return document.getElementById('count').textContent") == "8 of 24 drives"
     browser.execute_script(choose, "[data-choice=host]", "h3")
-    assert {name[:2] for name in browser.execute_script(shown)} == {"S3"} and browser.execute_script("return document.querySelectorAll('#heat li').length") == 1
-    browser.execute_script("document.getElementById('clear').click(); document.querySelector('[data-filter=\"fail\"]').click()")
+    assert {name[:2] for name in browser.execute_script(shown)} == {"S3"} and browser.execute_script(
+        "return document.querySelectorAll('#heat li').length"
+    ) == 1
+    browser.execute_script(
+        "document.getElementById('clear').click(); document.querySelector('[data-filter=\"fail\"]').click()"
+    )
     assert browser.execute_script(shown) == ["S1-2"]
 
 
 def test_every_table_sorts_by_a_key(browser, fleet):
     """By the keyboard: a heading's button has the focus, Enter sorts."""
     show(browser, fleet)
-    tables = browser.execute_script("return [...document.querySelectorAll('table')].map(t => t.tHead.querySelectorAll('th button').length)")
+    tables = browser.execute_script(
+        "return [...document.querySelectorAll('table')].map(t => t.tHead.querySelectorAll('th button').length)"
+    )
     assert len(tables) >= 3 and min(tables) >= 4
     heading = browser.find_element("css selector", "#groups thead th:nth-child(4) button")
     heading.send_keys("\ue007")
-    values = browser.execute_script("return [...document.querySelectorAll('#groups tbody td:nth-child(4)')].map(c => +c.dataset.v)")
+    values = browser.execute_script(
+        "return [...document.querySelectorAll('#groups tbody td:nth-child(4)')].map(c => +c.dataset.v)"
+    )
     assert values == sorted(values) and len(set(values)) > 1
-    assert browser.execute_script("return document.querySelector('#groups th:nth-child(4)').getAttribute('aria-sort')") == "ascending"
+    assert (
+        browser.execute_script("return document.querySelector('#groups th:nth-child(4)').getAttribute('aria-sort')")
+        == "ascending"
+    )
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (1280, "dark"), (400, "light")])
@@ -193,7 +231,9 @@ def test_who_cannot_see_or_use_a_mouse_can_read_it(browser, mixed, worn, fleet, 
 def test_what_a_drive_says_does_no_harm(browser, mixed):
     for page in (mixed, mixed.parent / names.drive_page(STOPPED.host, STOPPED.serial)):
         show(browser, page)
-        assert wait_for(browser, "return document.body.textContent.includes(arguments[0])".replace("arguments[0]", json.dumps(EVIL)))
+        assert wait_for(
+            browser, "return document.body.textContent.includes(arguments[0])".replace("arguments[0]", json.dumps(EVIL))
+        )
         assert browser.execute_script("return window.harmed") is None
         assert browser.execute_script("return document.querySelectorAll('img').length") == 0
         assert browser.get_log("browser") == []
@@ -206,7 +246,10 @@ def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, width):
         browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         if page == worn:
             drawn(browser, "curve")
-        assert browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0, page
+        assert (
+            browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            == 0
+        ), page
 
 
 def test_the_axis_can_be_changed(browser, worn):
@@ -252,6 +295,8 @@ def test_a_large_fleet_is_ready_in_two_seconds(browser, tmp_path):
     assert len(list((path.parent / "drives").iterdir())) < 20
     show(browser, path, height=1500)
     assert wait_for(browser, "return document.documentElement.dataset.ready") == "yes"
-    ready_ms = browser.execute_script("return performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart")
+    ready_ms = browser.execute_script(
+        "return performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"
+    )
     assert ready_ms < 10_000  # two seconds on a quiet machine
     assert browser.execute_script(f"return {ROWS}.length") == 100

@@ -99,10 +99,14 @@ def test_the_role_purge_goes_through_the_guard(lab):
     assert full(lab.drive) and lab.run_folders() == []
 
 
-@pytest.mark.parametrize("result", [{"ssd_run": {"id": "r", "name": "r", "results_dir": "/tmp", "destructive": True}}, {"ssd_attach": {}}])
+@pytest.mark.parametrize(
+    "result", [{"ssd_run": {"id": "r", "name": "r", "results_dir": "/tmp", "destructive": True}}, {"ssd_attach": {}}]
+)
 def test_what_was_decided_cannot_be_given(lab, result):
     code, output = lab.own(PURGE, "-e", "ssd_mode=plan", "-e", json.dumps(result))
-    assert code != 0 and "is decided by preflight and the roles, and cannot be given" in " ".join(output.split()), output
+    assert code != 0 and "is decided by preflight and the roles, and cannot be given" in " ".join(output.split()), (
+        output
+    )
     assert full(lab.drive) and lab.run_folders() == []
 
 
@@ -118,7 +122,10 @@ def test_included_roles_do_their_step_each_after_the_other(lab):
     assert code == 0, output
     purged, filled = sorted(lab.run_folders(), key=lambda folder: folder.name.endswith("-precondition"))
     assert purged.name.endswith("-purge") and '"method": "overwrite"' in (purged / "journal.jsonl").read_text()
-    assert '"passes": 1' in (filled / "journal.jsonl").read_text() and '"event": "purge"' not in (filled / "journal.jsonl").read_text()
+    assert (
+        '"passes": 1' in (filled / "journal.jsonl").read_text()
+        and '"event": "purge"' not in (filled / "journal.jsonl").read_text()
+    )
 
 
 def test_the_role_workload_submits_with_the_defaults_of_roles_that_take_no_part(lab):

@@ -42,7 +42,9 @@ JUNIT = (
 def start(tmp_path):
     def run(*arguments):
         code = RUNNER.format(scripts=str(SCRIPTS), folder=str(tmp_path), junit=JUNIT)
-        return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
 
     return run
 
@@ -56,10 +58,14 @@ def test_lanes_run_side_by_side_and_a_signal_lets_the_running_check_clean_up(sta
     process.send_signal(signal.SIGTERM)
     output, _none = process.communicate(timeout=60)
     lines = output.splitlines()
-    assert process.returncode == 1 and lines[-1] == "3 passed, 1 failed" and "scripts/test: stopped before the end" in lines, output
+    assert (
+        process.returncode == 1
+        and lines[-1] == "3 passed, 1 failed"
+        and "scripts/test: stopped before the end" in lines
+    ), output
     assert "=== first\none\ntwo\n" in output and "=== second\ncleaned\n" in output and "=== beside\n19\n" in output
     assert "all=yes" in lines and "    3.2 s  beside: test_x::slow" in lines
-    assert lines[lines.index("The failures:") + 1:][:2] == ["beside: test_x::bad", "    assert 1 == 2"], output
+    assert lines[lines.index("The failures:") + 1 :][:2] == ["beside: test_x::bad", "    assert 1 == 2"], output
     rows = {line.split()[0]: line.split()[1:3] for line in lines if line.endswith(" s") and "::" not in line}
     assert rows.pop("beside") == ["FAILED", "(3)"]
     assert {name: words[0] for name, words in rows.items()} == dict.fromkeys(("first", "second", "guest"), "passed")
@@ -67,7 +73,12 @@ def test_lanes_run_side_by_side_and_a_signal_lets_the_running_check_clean_up(sta
 
 @pytest.mark.parametrize(
     "arguments, says, code",
-    [(["guest"], "all=\n", 0), (["quick"], "all=\n", 0), (["nope"], "unknown check 'nope'", 1), (["--list"], "beside", 0)],
+    [
+        (["guest"], "all=\n", 0),
+        (["quick"], "all=\n", 0),
+        (["nope"], "unknown check 'nope'", 1),
+        (["--list"], "beside", 0),
+    ],
 )
 def test_checks_are_chosen_by_name_or_set(start, arguments, says, code):
     process = start(*arguments)
@@ -94,7 +105,9 @@ class TestClock:
 FAILS = "def test_always(): assert 1 == 2\n"
 
 
-@pytest.mark.parametrize("source, code, row", [(MISSES_ITS_TIME, 0, "passed"), (MISSES_ITS_TIME + FAILS, 1, "FAILED"), (FAILS, 1, "FAILED")])
+@pytest.mark.parametrize(
+    "source, code, row", [(MISSES_ITS_TIME, 0, "passed"), (MISSES_ITS_TIME + FAILS, 1, "FAILED"), (FAILS, 1, "FAILED")]
+)
 def test_a_test_that_failed_beside_other_checks_runs_once_more_alone(tmp_path, source, code, row):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_x.py").write_text(source)
@@ -109,8 +122,12 @@ run_checks.OUTPUT = run_checks.ROOT / "checks"
 run_checks.CHECKS = (Check("tests", SERVERS, "{sys.executable} -m pytest tests --junitxml=$RESULTS/x.xml"), Check("beside", SOURCE, "true"))
 sys.exit(run_checks.main([]))
 """
-    done = subprocess.run([sys.executable, "-c", runner], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", runner], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
     said = done.stdout
-    assert done.returncode == code and "=== tests, once more with the machine to itself: tests/test_x.py::" in said, said + done.stderr
+    assert done.returncode == code and "=== tests, once more with the machine to itself: tests/test_x.py::" in said, (
+        said + done.stderr
+    )
     assert [line.split()[1] for line in said.splitlines() if line.startswith("tests ")] == [row]
     assert "\nThe failures:\ntests: " in said and ("only on a quiet machine" in said) == (row == "passed")

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The simulated SSD: its model with a clock of the test's own, then the block device with real fio (root, loop, FUSE)."""
+
 from __future__ import annotations
 
 import json
@@ -24,6 +25,7 @@ NULL_PLUGIN = ["null", f"size={SIZE}"]
 
 # --- the model -------------------------------------------------------------------------------------------------------------------------
 
+
 def model(**changes):
     return Model(**{"size_bytes": SIZE, "noise_pct": 0, **FIGURES, **changes})
 
@@ -36,7 +38,9 @@ def write_all(drive, capacities=1.0):
     return now_s
 
 
-@pytest.mark.parametrize("capacities, iops", [(0, 2500), (0.5, 2500), (1, 2500), (1.5, (2500 * 500) ** 0.5), (2, 500), (3, 500)])
+@pytest.mark.parametrize(
+    "capacities, iops", [(0, 2500), (0.5, 2500), (1, 2500), (1.5, (2500 * 500) ** 0.5), (2, 500), (3, 500)]
+)
 def test_rate_falls_over_the_second_capacity(capacities, iops):
     drive = model()
     write_all(drive, capacities)
@@ -130,8 +134,18 @@ def test_a_latency_of_its_own_needs_a_depth():
     assert drive.read(1.0, PAGE_BYTES) == pytest.approx(1.011) and drive.read(1.0, PAGE_BYTES) == pytest.approx(1.012)
 
 
-@pytest.mark.parametrize("change", [{"size_bytes": 0}, {"size_bytes": 4097}, {"fresh_iops": 0}, {"read_bandwidth": -1}, {"noise_pct": 100}, {"latency_s": -1},
-                                    {"steady_iops": float("nan")}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"size_bytes": 0},
+        {"size_bytes": 4097},
+        {"fresh_iops": 0},
+        {"read_bandwidth": -1},
+        {"noise_pct": 100},
+        {"latency_s": -1},
+        {"steady_iops": float("nan")},
+    ],
+)
 def test_impossible_figures_are_refused_by_name(change):
     with pytest.raises(ValueError, match=next(iter(change))):
         model(**change)
@@ -139,16 +153,33 @@ def test_impossible_figures_are_refused_by_name(change):
 
 # --- the block device ------------------------------------------------------------------------------------------------------------------
 
+
 def fio(device, *options):
     """Run fio; its one job's read and write figures."""
-    argv = ["fio", "--name=job", f"--filename={device}", "--direct=1", "--thread", "--ioengine=libaio", "--output-format=json",
-            "--randrepeat=0", *options]
+    argv = [
+        "fio",
+        "--name=job",
+        f"--filename={device}",
+        "--direct=1",
+        "--thread",
+        "--ioengine=libaio",
+        "--output-format=json",
+        "--randrepeat=0",
+        *options,
+    ]
     result = subprocess.run(argv, capture_output=True, text=True, check=True)
     return json.loads(result.stdout)["jobs"][0]
 
 
 def rounds(device, rw, count, queue_depth=16, seconds=1):
-    options = [f"--rw={rw}", "--bs=4k", f"--iodepth={queue_depth}", "--time_based", f"--runtime={seconds}", "--norandommap"]
+    options = [
+        f"--rw={rw}",
+        "--bs=4k",
+        f"--iodepth={queue_depth}",
+        "--time_based",
+        f"--runtime={seconds}",
+        "--norandommap",
+    ]
     return [fio(device, *options)["read" if rw == "randread" else "write"]["iops"] for _round in range(count)]
 
 
@@ -159,7 +190,9 @@ def overwrite(device, times):
 def leftovers(directory):
     """Whatever still refers to the directory: loop devices, mounts, living processes' arguments."""
     text = str(directory)
-    found = [str(path) for path in Path("/sys/block").glob("loop*/loop/backing_file") if path.read_text().startswith(text)]
+    found = [
+        str(path) for path in Path("/sys/block").glob("loop*/loop/backing_file") if path.read_text().startswith(text)
+    ]
     found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if text in line]
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -230,16 +263,30 @@ def test_data_survives_on_4096_byte_sectors(tmp_path):
     with simulator.simulated_ssd(tmp_path / "drives", "drive", fast, sector_size=4096) as record:
         size = Path("/sys/block", Path(record["device"]).name, "queue/logical_block_size").read_text()
         assert int(size) == 4096
-        done = fio(record["device"], "--rw=randwrite", "--bs=4k,4k,4k", "--iodepth=16", "--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0")
+        done = fio(
+            record["device"],
+            "--rw=randwrite",
+            "--bs=4k,4k,4k",
+            "--iodepth=16",
+            "--verify=crc32c",
+            "--verify_fatal=1",
+            "--verify_state_save=0",
+        )
     assert done["read"]["io_bytes"] == SIZE and done["error"] == 0
 
 
 def test_a_killed_creators_drive_is_found_and_destroyed(tmp_path):
     directory = tmp_path / "drives"
-    script = ("import os, signal, sys, simulated_ssd as s\n"
-              f"with s.simulated_ssd(sys.argv[1], 'drive', {NULL_PLUGIN!r}):\n"
-              "    os.kill(os.getpid(), signal.SIGKILL)\n")
-    child = subprocess.run([sys.executable, "-c", script, str(directory)], env={**os.environ, "PYTHONPATH": str(simulator.HERE)}, check=False)
+    script = (
+        "import os, signal, sys, simulated_ssd as s\n"
+        f"with s.simulated_ssd(sys.argv[1], 'drive', {NULL_PLUGIN!r}):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", script, str(directory)],
+        env={**os.environ, "PYTHONPATH": str(simulator.HERE)},
+        check=False,
+    )
     assert child.returncode == -signal.SIGKILL
     assert leftovers(directory)
     simulator.destroy(directory)
@@ -281,7 +328,9 @@ def test_device_in_use_is_named_and_kept_until_released(tmp_path, monkeypatch):
 def test_command_line(tmp_path):
     command = [str(simulator.HERE.parent / "simulated-ssd")]
     directory = str(tmp_path / "drives")
-    made = subprocess.run([*command, "create", "one", "--size", "8MiB", "--dir", directory], capture_output=True, text=True, check=True)
+    made = subprocess.run(
+        [*command, "create", "one", "--size", "8MiB", "--dir", directory], capture_output=True, text=True, check=True
+    )
     record = json.loads(made.stdout)
     assert os.path.getsize(record["backing_file"]) == 8 * MIB and Path(record["device"]).is_block_device()
     again = subprocess.run([*command, "create", "one", "--dir", directory], capture_output=True, text=True, check=False)
@@ -294,7 +343,9 @@ def test_command_line(tmp_path):
 def test_sigterm_during_creation_leaves_nothing(tmp_path):
     directory = tmp_path / "drives"
     for delay_s in (0.05, 0.1, 0.15):
-        child = subprocess.Popen([sys.executable, str(simulator.HERE / "simulated_ssd.py"), "create", "one", "--dir", str(directory)])
+        child = subprocess.Popen(
+            [sys.executable, str(simulator.HERE / "simulated_ssd.py"), "create", "one", "--dir", str(directory)]
+        )
         time.sleep(delay_s)
         child.terminate()
         child.wait(timeout=30)

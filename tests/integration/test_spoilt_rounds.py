@@ -38,7 +38,9 @@ PATIENT = causes.Limits(idle_gap_s=60)
 def simulated(tmp_path_factory):
     """A simulated drive of 350 IOPS and more."""
     figures = {"size_bytes": 64 * MIB, "fresh_iops": 2200, "steady_iops": 350, "read_iops": 3000}
-    with simulator.simulated_ssd(tmp_path_factory.mktemp("drives"), "spoilt", simulator.model_plugin(**figures)) as drive:
+    with simulator.simulated_ssd(
+        tmp_path_factory.mktemp("drives"), "spoilt", simulator.model_plugin(**figures)
+    ) as drive:
         yield drive["device"]
 
 
@@ -89,7 +91,9 @@ def queue(device, name):
         ("blkdiscard -f -o 0 -l 1M {0}; sleep 0.1", "discarded"),
     ],
 )
-@pytest.mark.parametrize("cell", [{"queue_depth": 4}, {"queue_depth": 4, "ramp_s": 1, "runtime_s": 2}], ids=["plain", "ramp"])
+@pytest.mark.parametrize(
+    "cell", [{"queue_depth": 4}, {"queue_depth": 4, "ramp_s": 1, "runtime_s": 2}], ids=["plain", "ramp"]
+)
 def test_another_user_of_the_drive(cells, simulated, command, says, cell):
     with beside(command.format(simulated)):
         result = cells.cell(**cell)
@@ -172,7 +176,10 @@ def test_a_host_whose_cpu_is_limited(cells):
 def test_a_cpu_that_others_use(cells):
     """fio on one CPU with what has precedence there: the drive idles, though fio's own counts say that the queue was full."""
     cells.bench.place = Place("0", None, None, "")
-    busy = [subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "-20", "sh", "-c", "while :; do :; done"]) for _each in range(4)]
+    busy = [
+        subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "-20", "sh", "-c", "while :; do :; done"])
+        for _each in range(4)
+    ]
     try:
         result = cells.cell(read_pct=100, runtime_s=2)
     finally:
@@ -220,14 +227,18 @@ def test_a_machine_that_slept(cells, monkeypatch):
 def test_a_sample_of_undisturbed_cells(tmp_path):
     """tests/bench/false_alarms.py runs 2,000 of them."""
     count, alarms, _messages = false_alarms.run(tmp_path, 20, 200)
-    assert count >= 10 and not {key: number for key, number in alarms.items() if key[1] in ("spoils", "refused", "unknown")}
+    assert count >= 10 and not {
+        key: number for key, number in alarms.items() if key[1] in ("spoils", "refused", "unknown")
+    }
 
 
 def test_a_bench_in_shares_measures_all_of_it_once(tmp_path):
     results = tmp_path / "results.jsonl"
     for share in ("1/3", "3/3", "2/3", "1/3"):
         numbers = shares.wanted(10, shares.share_of(share), shares.read(results))
-        done = shares.run(lambda lane, mine, tell: [tell({"number": n, "lane": lane}) for n in mine], numbers, 2, results)
+        done = shares.run(
+            lambda lane, mine, tell: [tell({"number": n, "lane": lane}) for n in mine], numbers, 2, results
+        )
     assert sorted(done) == list(range(10)) and len(results.read_text().splitlines()) == 10
     results.write_text(results.read_text() + '{"number": 3, "torn')
     assert shares.wanted(12, (1, 1), shares.read(results)) == [10, 11]
@@ -251,7 +262,11 @@ class Disturber(threading.Thread):
 
     def _rounds(self):
         texts = [folder.joinpath("journal.jsonl") for folder in self._site.run_folders()]
-        return sum(text.read_text().count('"event": "round"') + text.read_text().count('"event":"round"') for text in texts if text.exists())
+        return sum(
+            text.read_text().count('"event": "round"') + text.read_text().count('"event":"round"')
+            for text in texts
+            if text.exists()
+        )
 
 
 @pytest.mark.parametrize("first, times, verdict", [(2, 1, "pass"), (2, 10_000, "invalid")], ids=["once", "always"])
@@ -260,7 +275,9 @@ def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, ver
     site.hosts = {"server": {"ssd_drives": [drive.selector]}}
     site.vars["ssd_plan"] = [dict(site.vars["ssd_plan"][0], rounds={"max": 9}, precondition=False, name="short")]
     site.vars["ssd_plan"][0]["steady_state"] = {
-        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "min_capacity_multiple": 0, "confirm_windows": 0,
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
+        "min_capacity_multiple": 0,
+        "confirm_windows": 0,
     }
     disturber = Disturber(site, drive.path, first, times)
     disturber.start()
@@ -280,7 +297,11 @@ def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, ver
         assert spoilt and not spoilt.intersection(end["steady_state"][0]["window_rounds"])
         assert any("other I/O in round" in text for text in test["warnings"])
     else:
-        assert end["outcome"] == "invalid" and "no window without a spoilt round" in end["reasons"][0] and "other I/O in rounds" in end["reasons"][1]
+        assert (
+            end["outcome"] == "invalid"
+            and "no window without a spoilt round" in end["reasons"][0]
+            and "other I/O in rounds" in end["reasons"][1]
+        )
     validator = schema.validator(schema.load("journal"))
     for record in site.journal():
         assert not list(validator.iter_errors(json.loads(json.dumps(record))))

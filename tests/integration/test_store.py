@@ -58,7 +58,16 @@ class Server:
             user = pwd.getpwnam("nobody")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self._user = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        self._run("initdb", "--pgdata", self._data, "--username=ssdlab", "--auth=trust", "--no-sync", "--locale=C", "--encoding=UTF8")
+        self._run(
+            "initdb",
+            "--pgdata",
+            self._data,
+            "--username=ssdlab",
+            "--auth=trust",
+            "--no-sync",
+            "--locale=C",
+            "--encoding=UTF8",
+        )
 
     @property
     def _data(self):
@@ -68,13 +77,25 @@ class Server:
         argv = [*self._user, os.path.join(self._programs, program), *arguments]
         # A file, as the server would keep a pipe open.
         with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as log:
-            done = subprocess.run(argv, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120, check=False)
+            done = subprocess.run(
+                argv, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120, check=False
+            )
             log.seek(0)
             assert done.returncode == 0, log.read()
 
     def start(self):
         options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
-        self._run("pg_ctl", "--pgdata", self._data, "--wait", "--log", os.path.join(self.folder, "log"), "--options", options, "start")
+        self._run(
+            "pg_ctl",
+            "--pgdata",
+            self._data,
+            "--wait",
+            "--log",
+            os.path.join(self.folder, "log"),
+            "--options",
+            options,
+            "start",
+        )
 
     def stop(self, mode="fast"):
         self._run("pg_ctl", "--pgdata", self._data, "--wait", "--mode", mode, "stop")
@@ -121,7 +142,15 @@ def fixture_results(tmp_path):
 
 
 def controller(url, results, stop=""):
-    argv = [sys.executable, "-c", CONTROLLER, url, results, stop, *[path for path in sys.path if path.endswith("collections")]]
+    argv = [
+        sys.executable,
+        "-c",
+        CONTROLLER,
+        url,
+        results,
+        stop,
+        *[path for path in sys.path if path.endswith("collections")],
+    ]
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -133,7 +162,9 @@ def put(url, results):
 def hosts_in(url):
     with engine.opened(url) as store, store.reading() as connection:
         tables = schema.tables()
-        return len(connection.execute(sa.select(tables.part.c.id)).all()), len(connection.execute(sa.select(tables.campaign.c.id)).all())
+        return len(connection.execute(sa.select(tables.part.c.id)).all()), len(
+            connection.execute(sa.select(tables.campaign.c.id)).all()
+        )
 
 
 def content(url):
@@ -182,7 +213,10 @@ def test_controllers_with_a_slice_each_reach_the_verdicts_of_the_whole_run(url, 
         job.communicate(timeout=200)
     tables = schema.tables()
     with engine.opened(url) as store, store.reading() as connection:
-        counts = [sa.select(table.c.verdict, sa.func.count()).group_by(table.c.verdict) for table in (tables.campaign, tables.measurement)]
+        counts = [
+            sa.select(table.c.verdict, sa.func.count()).group_by(table.c.verdict)
+            for table in (tables.campaign, tables.measurement)
+        ]
         assert [dict(connection.execute(count).all()) for count in counts] == [{"pass": 8, "fail": 1}] * 2
 
 
@@ -241,4 +275,9 @@ def test_preflight_and_the_report_use_the_store(site, loop_drive):
     code, output = site.play("import")
     assert code == 0 and "changed=0" in output[output.index("PLAY RECAP") :], output
     code, output = site.play("report", "-e", "ssd_store_url=sqlite:////proc/no/store.sqlite")
-    assert code == 2 and "The results are not in the store" in output and "playbooks/import.yml" in output and "did not pass" not in output
+    assert (
+        code == 2
+        and "The results are not in the store" in output
+        and "playbooks/import.yml" in output
+        and "did not pass" not in output
+    )

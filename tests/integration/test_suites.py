@@ -31,9 +31,16 @@ GONE_MEANWHILE = "stat: No such file or directory"
 
 def cells_of(plan):
     """Each cell of a plan once, with a second of time in place of its own; its range is the whole drive."""
-    tests = [{**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)]
+    tests = [
+        {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
+    ]
     done = render(
-        tests, run={"id": "r", "name": "n"}, host="h", boot_id="b", engine_version="0", variables={},
+        tests,
+        run={"id": "r", "name": "n"},
+        host="h",
+        boot_id="b",
+        engine_version="0",
+        variables={},
         drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": SIZE, "logical_block_size_bytes": 512}}],
     )
     cells = [cell for test in done["drives"][0]["tests"] for cell in corners(test["cells"])]
@@ -43,13 +50,17 @@ def cells_of(plan):
 def corners(cells):
     """Of a grid over threads and depth only the cells at its edges: those between are the same job with other numbers."""
     edges = {key: {edge(cell[key] for cell in cells) for edge in (min, max)} for key in ("threads", "queue_depth")}
-    return [cell for cell in cells if len(cells) < GRID or cell.get("lead") or all(cell[key] in edges[key] for key in edges)]
+    return [
+        cell for cell in cells if len(cells) < GRID or cell.get("lead") or all(cell[key] in edges[key] for key in edges)
+    ]
 
 
 @functools.lru_cache(maxsize=None)
 def first_with(cell_id):
     """The first plan that has this cell, among those that have it once more."""
-    return next(plan for plan in PLANS if any(cell["id"] == cell_id for test in plan_of(plan) for cell in test["cells"]))
+    return next(
+        plan for plan in PLANS if any(cell["id"] == cell_id for test in plan_of(plan) for cell in test["cells"])
+    )
 
 
 @functools.lru_cache(maxsize=None)
@@ -63,16 +74,34 @@ def scaled(cell):
 
 
 def problems_of(cell, drive, log):
-    values = {"device": drive.path, "seed": 1, "size_bytes": SIZE, "max_queue_depth": 32, "numa_node": None, "cpus_allowed": None}
+    values = {
+        "device": drive.path,
+        "seed": 1,
+        "size_bytes": SIZE,
+        "max_queue_depth": 32,
+        "numa_node": None,
+        "cpus_allowed": None,
+    }
     values.update(threads=2, queue_depth=4)
     job = fio.fill(cell["job"], values)
     file, out = log / (drive.name + cell["id"] + ".fio"), log / (drive.name + cell["id"] + ".json")
     file.write_text(job)
-    done = subprocess.run(["fio", f"--output={out}", "--output-format=json+", str(file)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["fio", f"--output={out}", "--output-format=json+", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     result = fio.parse(out.read_text())
-    directions = {name: share / 100 for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share}
+    directions = {
+        name: share / 100 for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share
+    }
     found = fio.problems(done.returncode, result, drive.path, directions, 1) or plausible.contradictions(result, job)
-    return [f"{cell['id']}: {line}" for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]]
+    return [
+        f"{cell['id']}: {line}"
+        for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

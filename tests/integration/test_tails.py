@@ -25,7 +25,15 @@ MIXED = {
     "precondition": False,
     "cells": [
         {"access": "random", "block_size": "4KiB", "read_pct": 65, "threads": 2, "queue_depth": 4, "runtime_s": 1},
-        {"access": "random", "block_size": "4KiB", "read_pct": 100, "threads": 2, "queue_depth": 16, "runtime_s": 2, "ramp_s": 1},
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 100,
+            "threads": 2,
+            "queue_depth": 16,
+            "runtime_s": 2,
+            "ramp_s": 1,
+        },
     ],
     "rounds": {"max": 2},
 }
@@ -42,7 +50,9 @@ def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its
             if not job[direction]["total_ios"]:
                 continue
             bins = histogram.of(latency)
-            assert {share: histogram.percentile_ns(bins, share) for share in latency["percentile"]} == latency["percentile"]
+            assert {share: histogram.percentile_ns(bins, share) for share in latency["percentile"]} == latency[
+                "percentile"
+            ]
             counted[job["jobname"], direction].update(bins)
     told = {(record["cell"], record["direction"]): record for record in events(journal, "histogram")}
     assert told.keys() == counted.keys() and len(told) == 3

@@ -25,7 +25,13 @@ def worn_drive(tmp_path):
 
     def make(size_mib):
         directory = tmp_path / "drives"
-        figures = {"size_bytes": size_mib * MIB, "fresh_iops": 2200, "steady_iops": TRUE_IOPS, "read_iops": 3000, "seed": 3}
+        figures = {
+            "size_bytes": size_mib * MIB,
+            "fresh_iops": 2200,
+            "steady_iops": TRUE_IOPS,
+            "read_iops": 3000,
+            "seed": 3,
+        }
         made.append(simulator.simulated_ssd(directory, "worn", simulator.model_plugin(**figures)))
         return made[-1].__enter__()
 
@@ -56,7 +62,12 @@ def test_a_plateau_before_the_fall_is_not_certified(worn_drive, site):
 
 
 def test_with_time_enough_the_true_rate_is_measured_and_fails(worn_drive, site):
-    wsat = {"base": "wsat", "name": "wsat", "steady_state": {"sample_every": 2}, "rounds": {"max": 200, "capacity_multiple": 12, "time_limit_s": 200}}
+    wsat = {
+        "base": "wsat",
+        "name": "wsat",
+        "steady_state": {"sample_every": 2},
+        "rounds": {"max": 200, "capacity_multiple": 12, "time_limit_s": 200},
+    }
     cell = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 32, "runtime_s": 1}
     found = judged(site, worn_drive(64), [{**wsat, "cells": [cell]}])
     (test,) = found["tests"]

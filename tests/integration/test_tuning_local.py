@@ -20,7 +20,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 FOLDERS = ("/proc/sys/vm", "/sys/devices/system/cpu", "/sys/module/pcie_aspm/parameters")
 # Counters, and what the kernel changes by itself.
-MOVING = re.compile(r"/(time|usage|above|below|rejected|last_state|stat|compact_memory|drop_caches|residency|scaling_cur_freq|cpuinfo_cur_freq)")
+MOVING = re.compile(
+    r"/(time|usage|above|below|rejected|last_state|stat|compact_memory|drop_caches|residency|scaling_cur_freq|cpuinfo_cur_freq)"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,7 +56,12 @@ def test_all_that_is_set_is_in_force_and_all_of_it_comes_back(loop_drive, tmp_pa
     drive, record = loop_drive(), str(tmp_path / "tuning.json")
     queue = f"/sys/block/{drive.name}/queue"
     # A site's own values, which a change of the scheduler would lose.
-    for name, value in (("scheduler", "mq-deadline"), ("nr_requests", "64"), ("wbt_lat_usec", "3000"), ("iosched/fifo_batch", "4")):
+    for name, value in (
+        ("scheduler", "mq-deadline"),
+        ("nr_requests", "64"),
+        ("wbt_lat_usec", "3000"),
+        ("iosched/fifo_batch", "4"),
+    ):
         Host().write(queue + "/" + name, value)
     wanted = plan([drive], tune_vm={"swappiness": 7, "dirty_ratio": 30, "dirty_background_bytes": 1 << 26})
     before = everything(queue)
@@ -65,7 +72,11 @@ def test_all_that_is_set_is_in_force_and_all_of_it_comes_back(loop_drive, tmp_pa
         during = everything(queue)
         told = {item["path"]: item for item in applied}
         assert {item["outcome"] for item in applied} <= {"changed", "unchanged", "not_applicable"}, applied
-        assert [during["/proc/sys/vm/" + name] for name in ("swappiness", "dirty_ratio", "dirty_background_bytes")] == [b"7\n", b"30\n", b"67108864\n"]
+        assert [during["/proc/sys/vm/" + name] for name in ("swappiness", "dirty_ratio", "dirty_background_bytes")] == [
+            b"7\n",
+            b"30\n",
+            b"67108864\n",
+        ]
         assert told[queue + "/scheduler"]["effective"] == "none" and host.drifted(drive.name) == []
     finally:
         if not killed:
@@ -147,5 +158,7 @@ def test_a_cpu_that_is_not_there_and_a_node_that_is_not_there_are_findings(site,
     site.hosts["rack1-07"] = {"ssd_drives": [dict(loop_drive().selector, cpus="0,4096", numa_node=63)]}
     code, output = site.play("tune")
     text = " ".join(output.split())
-    assert code != 0 and "cpus: CPU 4096 is not there, or not on" in text and "numa_node: there is no node 63" in text, output
+    assert (
+        code != 0 and "cpus: CPU 4096 is not there, or not on" in text and "numa_node: there is no node 63" in text
+    ), output
     assert site.run_folders() == []

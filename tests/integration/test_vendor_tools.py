@@ -39,7 +39,11 @@ def lab(site, tmp_path):
     """A site with two P420m, a P320h and two cards; play(*args) is vendor.yml, machine() the emulators' state."""
     machine = str(tmp_path / "machine.json")
     drives = {
-        "rssdm": [emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1"), emulator.p420m(2, "S2", model="Micron P320h-MTFDGAL175SAH")],
+        "rssdm": [
+            emulator.p420m(0, "OTHER"),
+            emulator.p420m(1, "S1"),
+            emulator.p420m(2, "S2", model="Micron P320h-MTFDGAL175SAH"),
+        ],
         "cards": [emulator.card(0, "C0"), emulator.card(1, "C1")],
     }
     environment = emulator.start(machine, bugreport_dir=str(tmp_path), **drives)
@@ -70,7 +74,11 @@ def test_a_setting_stops_with_the_instruction_and_a_second_run_sends_nothing(lab
     assert pending(lab) == {"OTHER": {}, "S1": {}, "S2": {}}
     for changed in ("changed=1", "changed=0"):
         code, output = lab.vendor()
-        assert code != 0 and "Power-cycle the host (a reboot is not enough)" in output and "vendor_power_cycle=true" in output, output
+        assert (
+            code != 0
+            and "Power-cycle the host (a reboot is not enough)" in output
+            and "vendor_power_cycle=true" in output
+        ), output
         assert changed in output, output
     assert pending(lab) == {"OTHER": {}, "S1": {"interrupt_coalescing": 0xD801F, "power_limiting": 1}, "S2": {}}
     emulator.power_cycle(lab.machine)
@@ -101,7 +109,9 @@ def test_cards_are_brought_to_their_state_once_and_never_formatted_unguarded(lab
     assert [card["attached"] for card in lab.seen()["iomemory"]["cards"]] == [True, False]
     lab.vendor(vendor_iomemory=[{"serial": "C1", "state": "attached"}])
     # The emulated card has no block device here, so the real guard knows no such drive.
-    code, output = lab.vendor(vendor_iomemory=[{"serial": "C1", "state": "formatted", "sector_bytes": 4096, "size_pct": 80}])
+    code, output = lab.vendor(
+        vendor_iomemory=[{"serial": "C1", "state": "formatted", "sector_bytes": 4096, "size_pct": 80}]
+    )
     assert code != 0 and "may not be formatted. not_found" in output, output
     assert [card["formats"] for card in lab.seen()["iomemory"]["cards"]] == [0, 0]
 
@@ -127,11 +137,23 @@ def test_an_over_subscribed_bus_stops_the_play(lab):
 def test_a_bugreport_is_kept_with_the_results(lab, tmp_path):
     """The step of collect.yml, with the run that collect.yml knows by then."""
     play = tmp_path / "keep.yml"
-    play.write_text(json.dumps([{
-        "hosts": "ssd_servers", "gather_facts": False, "vars": {"ssd_run": {"id": "r1", "results_dir": str(lab.results)}},
-        "tasks": [{"ansible.builtin.include_role": {"name": "ssdlab.fleet.vendor", "tasks_from": "bugreport"}}],
-    }]))
-    code, output = lab.play(play, env=dict(lab.environment, ANSIBLE_COLLECTIONS_PATH=str(REPO / "playbooks" / "collections")))
+    play.write_text(
+        json.dumps(
+            [
+                {
+                    "hosts": "ssd_servers",
+                    "gather_facts": False,
+                    "vars": {"ssd_run": {"id": "r1", "results_dir": str(lab.results)}},
+                    "tasks": [
+                        {"ansible.builtin.include_role": {"name": "ssdlab.fleet.vendor", "tasks_from": "bugreport"}}
+                    ],
+                }
+            ]
+        )
+    )
+    code, output = lab.play(
+        play, env=dict(lab.environment, ANSIBLE_COLLECTIONS_PATH=str(REPO / "playbooks" / "collections"))
+    )
     assert code == 0, output
     (kept,) = (lab.results / "r1" / "bugreports" / "server").iterdir()
     assert kept.name.startswith("fio-bugreport-") and kept.stat().st_size > 0
@@ -146,18 +168,40 @@ class Bmc:
 
         self.folder = folder
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-             "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
-            check=True, capture_output=True,
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost",
+                "-keyout",
+                str(folder / "key.pem"),
+                "-out",
+                str(folder / "cert.pem"),
+            ],
+            check=True,
+            capture_output=True,
         )
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         (folder / "users").write_text(f"{USER}:{digest}\n")
-        (folder / "sushy.conf").write_text("\n".join([
-            "SUSHY_EMULATOR_FAKE_DRIVER = True",
-            "SUSHY_EMULATOR_AUTH_FILE = {!r}".format(str(folder / "users")),
-            f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}",
-            f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}}]",
-        ]) + "\n")
+        (folder / "sushy.conf").write_text(
+            "\n".join(
+                [
+                    "SUSHY_EMULATOR_FAKE_DRIVER = True",
+                    "SUSHY_EMULATOR_AUTH_FILE = {!r}".format(str(folder / "users")),
+                    f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}",
+                    f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}}]",
+                ]
+            )
+            + "\n"
+        )
         with _socket(socket.SOCK_STREAM) as probe:
             self.port = probe.getsockname()[1]
         self.deaf = folder / "deaf"
@@ -173,9 +217,23 @@ class Bmc:
             "main()",
         ]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "\n".join(code), "--config", str(folder / "sushy.conf"), "-i", "localhost", "-p", str(self.port),
-             "--ssl-certificate", str(folder / "cert.pem"), "--ssl-key", str(folder / "key.pem")],
-            stdout=open(folder / "sushy.log", "w"), stderr=subprocess.STDOUT,
+            [
+                sys.executable,
+                "-c",
+                "\n".join(code),
+                "--config",
+                str(folder / "sushy.conf"),
+                "-i",
+                "localhost",
+                "-p",
+                str(self.port),
+                "--ssl-certificate",
+                str(folder / "cert.pem"),
+                "--ssl-key",
+                str(folder / "key.pem"),
+            ],
+            stdout=open(folder / "sushy.log", "w"),
+            stderr=subprocess.STDOUT,
         )
         deadline = time.monotonic() + 60
         while self.power() is None:
@@ -186,7 +244,9 @@ class Bmc:
         request = urllib.request.Request("https://localhost:%d/redfish/v1/Systems/%s" % (self.port, SYSTEM))
         request.add_header("Authorization", "Basic " + base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode())
         try:
-            with urllib.request.urlopen(request, context=ssl.create_default_context(cafile=str(self.folder / "cert.pem")), timeout=10) as answer:
+            with urllib.request.urlopen(
+                request, context=ssl.create_default_context(cafile=str(self.folder / "cert.pem")), timeout=10
+            ) as answer:
                 return json.load(answer)["PowerState"]
         except OSError:
             return None
@@ -251,7 +311,10 @@ class IpmiBmc:
             f"Fake({{{USER!r}: {PASSWORD!r}}}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()",
         ]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "\n".join(code), str(self.port), str(self.file)], stdout=open(folder / "ipmi.log", "w"), stderr=subprocess.STDOUT)
+            [sys.executable, "-c", "\n".join(code), str(self.port), str(self.file)],
+            stdout=open(folder / "ipmi.log", "w"),
+            stderr=subprocess.STDOUT,
+        )
         time.sleep(1.5)
         assert self.process.poll() is None, (folder / "ipmi.log").read_text()
 
@@ -283,8 +346,17 @@ class Machine(threading.Thread):
 
 def allowed(bmc, **more):
     return dict(
-        {"vendor_power_cycle": True, "vendor_bmc_address": "localhost:%d" % bmc.port, "vendor_bmc_user": USER, "vendor_bmc_password": PASSWORD,
-         "vendor_bmc_ca_path": str(getattr(bmc, "folder", Path()) / "cert.pem"), "vendor_power_cycle_off_s": 1, "vendor_bmc_system": SYSTEM}, **more)
+        {
+            "vendor_power_cycle": True,
+            "vendor_bmc_address": "localhost:%d" % bmc.port,
+            "vendor_bmc_user": USER,
+            "vendor_bmc_password": PASSWORD,
+            "vendor_bmc_ca_path": str(getattr(bmc, "folder", Path()) / "cert.pem"),
+            "vendor_power_cycle_off_s": 1,
+            "vendor_bmc_system": SYSTEM,
+        },
+        **more,
+    )
 
 
 @pytest.mark.parametrize("protocol", ["redfish", "ipmi"])
@@ -295,7 +367,12 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     server = Machine(bmc, lab, boot_id)
     server.start()
     namespace = ["unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"', str(boot_id)]
-    code, output = lab.vendor("-vvv", prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(bmc, vendor_bmc_protocol=protocol))
+    code, output = lab.vendor(
+        "-vvv",
+        prefix=namespace,
+        vendor_rssdm=[{"serial": "S1", "queue_depth": 256}],
+        **allowed(bmc, vendor_bmc_protocol=protocol),
+    )
     server.ended.set()
     assert code == 0, output
     assert server.powers == ["On", "Off", "On"]
@@ -308,7 +385,9 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
 
 
 @pytest.mark.parametrize("protocol, shutdown", [("redfish", "hangs"), ("redfish", "refuses"), ("ipmi", "hangs")])
-def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(lab, protocol, shutdown, request, tmp_path):
+def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(
+    lab, protocol, shutdown, request, tmp_path
+):
     bmc = request.getfixturevalue(protocol + "_bmc")
     bmc.deaf.write_text(shutdown)
     boot_id = tmp_path / "boot_id"
@@ -327,14 +406,18 @@ def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_
 
 def test_a_bmc_that_refuses_is_told_without_the_password(lab, redfish_bmc):
     wrong = PASSWORD + "-wrong"
-    code, output = lab.vendor("-vvv", vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_bmc_password=wrong))
+    code, output = lab.vendor(
+        "-vvv", vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_bmc_password=wrong)
+    )
     assert code != 0 and "did not do this: " in output and "Shut the host down" in output, output
     assert PASSWORD not in output and USER not in output and redfish_bmc.power() == "On"
 
 
 def test_a_host_that_did_not_boot_anew_is_told(lab, redfish_bmc, tmp_path):
     """The BMC switches, but it is another machine's: our boot id stays."""
-    code, output = lab.vendor(vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_power_cycle_timeout_s=5))
+    code, output = lab.vendor(
+        vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_power_cycle_timeout_s=5)
+    )
     assert code != 0 and "See that it has booted anew" in output, output
 
 
@@ -349,12 +432,19 @@ def measured(lab, loop_drive):
     return lab
 
 
-def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_others_go_on(measured, loop_drive, tmp_path):
+def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_others_go_on(
+    measured, loop_drive, tmp_path
+):
     """A second server with a host name of its own: this machine in another UTS namespace."""
     python = tmp_path / "python-of-rack1-08"
-    python.write_text(f"#!/bin/sh\nexec unshare --uts sh -c 'hostname rack1-08; exec \"$0\" \"$@\"' {sys.executable} \"$@\"\n")
+    python.write_text(
+        f'#!/bin/sh\nexec unshare --uts sh -c \'hostname rack1-08; exec "$0" "$@"\' {sys.executable} "$@"\n'
+    )
     python.chmod(0o755)
-    measured.hosts["rack1-08"] = {"ssd_drives": [loop_drive("other").selector], "ansible_python_interpreter": str(python)}
+    measured.hosts["rack1-08"] = {
+        "ssd_drives": [loop_drive("other").selector],
+        "ansible_python_interpreter": str(python),
+    }
     measured.hosts["server"]["vendor_rssdm"] = [{"serial": "S1", "queue_depth": 256}]
     for plan in (("-e", "ssd_mode=plan"), ("--check",)):
         code, output = measured.qualify(*plan)

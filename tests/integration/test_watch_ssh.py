@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """watch and collect over real connections: local, an sshd of our own, and hosts that hang."""
+
 from __future__ import annotations
 
 import contextlib
@@ -72,8 +73,17 @@ def job(tmp_path):
 
     def start(seconds):
         process = subprocess.Popen(
-            [sys.executable, str(REPO / "tests" / "integration" / "fake_job.py"), str(tmp_path / "state"), RUN, str(seconds)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ, PYTHONPATH=str(COLLECTIONS)),
+            [
+                sys.executable,
+                str(REPO / "tests" / "integration" / "fake_job.py"),
+                str(tmp_path / "state"),
+                RUN,
+                str(seconds),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=str(COLLECTIONS)),
         )
         started.append(process)
         assert process.stdout.readline() == "running\n"
@@ -89,16 +99,36 @@ def job(tmp_path):
 
 def hanging():
     """Like a host whose network swallows everything."""
-    return {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_ssh_common_args": f"-o ProxyCommand='sleep {HANGS}' -o ControlPath=none"}
+    return {
+        "ansible_connection": "ssh",
+        "ansible_host": "127.0.0.1",
+        "ansible_ssh_common_args": f"-o ProxyCommand='sleep {HANGS}' -o ControlPath=none",
+    }
 
 
 def play(folder, playbook, hosts, **popen):
-    (folder / "inventory.json").write_text(json.dumps({"all": {"vars": {"ansible_python_interpreter": sys.executable}, "hosts": hosts}}))
+    (folder / "inventory.json").write_text(
+        json.dumps({"all": {"vars": {"ansible_python_interpreter": sys.executable}, "hosts": hosts}})
+    )
     (folder / "play.yml").write_text(playbook)
-    environment = dict(os.environ, ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS), ANSIBLE_CALLBACKS_ENABLED="ssdlab.fleet.fleet", ANSIBLE_INJECT_FACT_VARS="False")
+    environment = dict(
+        os.environ,
+        ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS),
+        ANSIBLE_CALLBACKS_ENABLED="ssdlab.fleet.fleet",
+        ANSIBLE_INJECT_FACT_VARS="False",
+    )
     (folder / "ansible.cfg").write_text("")  # found first, so that no other one counts
     command = [PLAYBOOK, "-i", str(folder / "inventory.json"), str(folder / "play.yml")]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder, start_new_session=True, **popen)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        cwd=folder,
+        start_new_session=True,
+        **popen,
+    )
 
 
 def watch(folder, hosts, timeout_s=20.0, give_up_s=600.0):
@@ -149,8 +179,14 @@ def test_hosts_that_have_ended_or_never_began_end_the_watch_at_once(tmp_path, ss
     process.kill()
     process.wait()
     began = time.monotonic()
-    output, watched = finish(watch(tmp_path, {"by-ssh": ssh, "here": {"ansible_connection": "local"}}), tmp_path, within_s=30)
-    assert watched["hosts"] == {"by-ssh": "dead", "here": "dead"} and watched["ended"] and watched["dead"] == ["by-ssh", "here"], output
+    output, watched = finish(
+        watch(tmp_path, {"by-ssh": ssh, "here": {"ansible_connection": "local"}}), tmp_path, within_s=30
+    )
+    assert (
+        watched["hosts"] == {"by-ssh": "dead", "here": "dead"}
+        and watched["ended"]
+        and watched["dead"] == ["by-ssh", "here"]
+    ), output
     assert "the host job is gone" in output
     shutil.rmtree(tmp_path / "state")
     output, watched = finish(watch(tmp_path, {"by-ssh": ssh}), tmp_path, within_s=30)
@@ -160,7 +196,11 @@ def test_hosts_that_have_ended_or_never_began_end_the_watch_at_once(tmp_path, ss
 
 def test_an_unknown_host_or_connection_does_not_keep_the_others_from_being_watched(tmp_path, job):
     job(2)
-    hosts = {"odd": {"ansible_connection": "no_such_connection"}, "undefined": {"ansible_host": "{{ nowhere }}"}, "here": {"ansible_connection": "local"}}
+    hosts = {
+        "odd": {"ansible_connection": "no_such_connection"},
+        "undefined": {"ansible_host": "{{ nowhere }}"},
+        "here": {"ansible_connection": "local"},
+    }
     playbook = WATCH.format(run=RUN, state_dir=tmp_path / "state", folder=tmp_path, timeout_s=5, give_up_s=2)
     playbook = playbook.replace("hosts: all", "hosts: here")
     playbook = playbook.replace("        interval_s", "        hosts: [odd, undefined, here]\n        interval_s")
@@ -173,7 +213,11 @@ def test_an_unknown_host_or_connection_does_not_keep_the_others_from_being_watch
 def test_an_interrupted_watch_ends_at_once_and_leaves_nothing(tmp_path, job, number):
     job(60)
     # A worker of a killed ansible-playbook sees that at its next look.
-    process = watch(tmp_path, {"hangs": hanging(), "here": {"ansible_connection": "local"}}, timeout_s=5 if number == signal.SIGKILL else 60)
+    process = watch(
+        tmp_path,
+        {"hangs": hanging(), "here": {"ansible_connection": "local"}},
+        timeout_s=5 if number == signal.SIGKILL else 60,
+    )
     wait_for(left_behind, timeout_s=20)
     process.send_signal(number)
     process.communicate(timeout=20)
@@ -196,10 +240,14 @@ def test_results_are_collected_and_a_second_time_changes_nothing(tmp_path, ssh, 
     records = [json.loads(line) for line in (results / "results.jsonl").read_text().splitlines()]
     kinds = sorted((record["host"], record["kind"], record.get("state") or record["outcome"]) for record in records)
     ended = [("drive", "complete"), ("drive", "complete"), ("host", "ok"), ("test", "steady")]
-    assert kinds == sorted([("by-ssh", *e) for e in ended] + [("here", *e) for e in ended] + [("here", "host", "unfinished")])
+    assert kinds == sorted(
+        [("by-ssh", *e) for e in ended] + [("here", *e) for e in ended] + [("here", "host", "unfinished")]
+    )
     for name in hosts:
         assert (results / "raw" / name / "raw" / "A1" / "iops-1-0001-c.json").read_text() == "{}"
-        assert (results / "raw" / name / "journal.jsonl").read_text() == (tmp_path / "state/runs" / RUN / "journal.jsonl").read_text()
+        assert (results / "raw" / name / "journal.jsonl").read_text() == (
+            tmp_path / "state/runs" / RUN / "journal.jsonl"
+        ).read_text()
     assert os.listdir(tmp_path / "state") == ["runs"], "the archive is taken away"
     assert sorted(os.listdir(results / "raw")) == ["by-ssh", "here"]
     assert "iops steady after 5 rounds, write 41,201 IOPS" in first

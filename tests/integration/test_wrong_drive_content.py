@@ -80,7 +80,9 @@ COPIES = {
     "xfs without its first group": (("mkfs.xfs", "-q"), 64 * MIB),
 }
 for copies, (argv, length) in COPIES.items():
-    staged(copies, 16 * GIB)(lambda disk, argv=argv, length=length: (needs(argv[0]), run(*argv, disk.path), wiped(disk, length)))
+    staged(copies, 16 * GIB)(
+        lambda disk, argv=argv, length=length: (needs(argv[0]), run(*argv, disk.path), wiped(disk, length))
+    )
 
 
 # --- raw data -------------------------------------------------------------------------------------------------------------------------
@@ -117,7 +119,9 @@ def _many(disk):
     """The last one takes the rest: libblkid knows no GFS2 below 32 MiB."""
     small = [word for number in range(32) for word in ("-n", "%d:+0:+1M" % (number + 1))]
     run("sgdisk", "-a", "1", *small, "-n", "33:0:0", disk.path)
-    first = next(int(line.split()[1]) for line in run("sgdisk", "-p", disk.path).splitlines() if line.split()[:1] == ["33"])
+    first = next(
+        int(line.split()[1]) for line in run("sgdisk", "-p", disk.path).splitlines() if line.split()[:1] == ["33"]
+    )
     for offset, data in on_disk.PIECES["gfs2"]:
         disk.write(first * 512 + offset, data)
 
@@ -155,10 +159,16 @@ def _behind(disk):
 
 
 staged("a table alone", **TABLE)(lambda disk: run("sgdisk", "-n", "1:0:0", disk.path))
-staged("an old swap, and raw data", allow=["signature"])(lambda disk: (run("mkswap", disk.path), disk.write(20 * MIB, noise(MIB))))
+staged("an old swap, and raw data", allow=["signature"])(
+    lambda disk: (run("mkswap", disk.path), disk.write(20 * MIB, noise(MIB)))
+)
 staged("an old swap alone", allow=["signature"])(lambda disk: run("mkswap", disk.path))
-staged("ext4 with a file", allow=["signature"])(lambda disk: (run("mkfs.ext4", "-q", disk.path), disk.write(40 * MIB, noise(MIB))))
-staged("a signature and a table", allow=["signature"])(lambda disk: (run("sgdisk", "-n", "1:0:0", disk.path), in_partition(disk, "mkfs.ext4", "-q")))
+staged("ext4 with a file", allow=["signature"])(
+    lambda disk: (run("mkfs.ext4", "-q", disk.path), disk.write(40 * MIB, noise(MIB)))
+)
+staged("a signature and a table", allow=["signature"])(
+    lambda disk: (run("sgdisk", "-n", "1:0:0", disk.path), in_partition(disk, "mkfs.ext4", "-q"))
+)
 staged("ext4 given up", allow=["signature"], ssd_overwrite_data=True)(lambda disk: run("mkfs.ext4", "-q", disk.path))
 
 
@@ -186,7 +196,17 @@ def test_case_44_only_copies_of_the_superblock_are_left(outcome, name):
 
 
 @pytest.mark.case(45)
-@pytest.mark.parametrize("name", ["one block", "one sector", "one byte", "text", "an odd size, data in its last sector", "raw data on a large drive"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one block",
+        "one sector",
+        "one byte",
+        "text",
+        "an odd size, data in its last sector",
+        "raw data on a large drive",
+    ],
+)
 def test_case_45_raw_data_of_any_size(outcome, name):
     outcome.refused(name, "unsigned_data")
 

@@ -56,7 +56,11 @@ def test_case_70_another_device_under_the_name_while_fio_works(bench, word):
     assert os.path.exists(named.file + ".done"), outcome.output
     assert "other" not in outcome.changed and "named" in outcome.changed, outcome.output
     if word != "-0001-":
-        assert outcome.codes("named") <= {"not_found", "probe_failed", "mounted"} and outcome.codes("named") and outcome.code != 0
+        assert (
+            outcome.codes("named") <= {"not_found", "probe_failed", "mounted"}
+            and outcome.codes("named")
+            and outcome.code != 0
+        )
 
 
 @pytest.mark.case(71)
@@ -77,7 +81,14 @@ def _purge_over(named, other):
     (seen,) = inspect(host, [named.entry])
     held = HeldDrive(host, {"selector": named.entry, "expected": seen["identity"]}, {"run": "r"}, same_boot=True)
     held.take()
-    work = Work(host=host, held=held, options={}, tick=lambda _share: None, note=lambda *_all, **_more: None, fill=lambda _tick: {})
+    work = Work(
+        host=host,
+        held=held,
+        options={},
+        tick=lambda _share: None,
+        note=lambda *_all, **_more: None,
+        fill=lambda _tick: {},
+    )
     argv = ["touch", named.file + ".purged", named.path]
     assert work.command(argv, 10).rc == 0 and os.path.exists(named.file + ".purged")
     os.unlink(named.file + ".purged")
@@ -90,7 +101,9 @@ def _purge_over(named, other):
 
 
 @pytest.mark.case(82)
-@pytest.mark.parametrize("line", ["filename=/dev/sda", "directory=/", "exec_prerun=rm -r /", "read_iolog=x", "filename = /dev/sda"])
+@pytest.mark.parametrize(
+    "line", ["filename=/dev/sda", "directory=/", "exec_prerun=rm -r /", "read_iolog=x", "filename = /dev/sda"]
+)
 def test_case_82_a_job_that_names_more_than_the_drive(line):
     job = "[global]\nfilename=/proc/1/fd/3\nrw=write\n"
     assert fio.strays(job, "/proc/1/fd/3") == []
@@ -110,11 +123,19 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
     bench.spare.write(0, b"data")
     bench.spare.entry["ssd_overwrite_data"] = True
     run_given = {"id": "given", "name": "given", "destructive": True, "results_dir": str(bench.site.results)}
-    variables = {"__preflight_decision": {"ssd_run": run_given, "attach": {}, "plan_text": []}} if given[0] == "_" else {"ssd_run": run_given}
+    variables = (
+        {"__preflight_decision": {"ssd_run": run_given, "attach": {}, "plan_text": []}}
+        if given[0] == "_"
+        else {"ssd_run": run_given}
+    )
     outcome = bench.play("-e", json.dumps(variables))
     assert outcome.code != 0 and not outcome.changed, outcome.output
     assert not [argv for argv in outcome.commands if destructive(argv)]
-    why = "preflight of this play did not decide to erase anything" if given[0] == "_" else "ssd_run: is decided by preflight"
+    why = (
+        "preflight of this play did not decide to erase anything"
+        if given[0] == "_"
+        else "ssd_run: is decided by preflight"
+    )
     assert why in " ".join(outcome.output.split())
 
 
@@ -140,7 +161,9 @@ def test_case_76_other_tests_between_the_decision_and_the_start(bench):
     """A variable that changes between two plays of one playbook: the plan is not the one that was shown and decided on."""
     counter = Path(bench.folder, "counter")
     counter.write_text("")
-    bench.site.vars["purge_timeout_s"] = f"{{{{ lookup('pipe', 'echo >> {counter}; wc -l < {counter}') | int + 1800 }}}}"
+    bench.site.vars["purge_timeout_s"] = (
+        f"{{{{ lookup('pipe', 'echo >> {counter}; wc -l < {counter}') | int + 1800 }}}}"
+    )
     bench.spare.write(0, b"data")
     bench.spare.entry["ssd_overwrite_data"] = True
     outcome = bench.play(playbook="purge")

@@ -15,6 +15,7 @@ from wrong_drive import run
 
 # --- entries that name no drive, or another than was meant ----------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def canary(bench):
     """A file that exists once a shell has read a value of the inventory."""
@@ -24,7 +25,20 @@ def canary(bench):
 @pytest.fixture(scope="module")
 def hostile(canary):
     """Values that a shell, a glob or a path would take for more than a name."""
-    values = ["x; touch {0}", "$(touch {0})", "`touch {0}`", "x\ntouch {0}", "| touch {0}", "*", "?", "[!x]*", "../../etc", "/dev/sda", "-rf", "--help"]
+    values = [
+        "x; touch {0}",
+        "$(touch {0})",
+        "`touch {0}`",
+        "x\ntouch {0}",
+        "| touch {0}",
+        "*",
+        "?",
+        "[!x]*",
+        "../../etc",
+        "/dev/sda",
+        "-rf",
+        "--help",
+    ]
     return [value.format(canary) for value in values]
 
 
@@ -39,7 +53,10 @@ def named(bench, hostile):
         "file": bench.by_id(part.file),
     }
     entries = [{"by_id": link} for link in links.values()]
-    entries += [{"serial": value} for value in hostile] + [{"backing_file": "/dev/nvme9n1"}, {"backing_file": bench.spare.file + "x"}]
+    entries += [{"serial": value} for value in hostile] + [
+        {"backing_file": "/dev/nvme9n1"},
+        {"backing_file": bench.spare.file + "x"},
+    ]
     outcome = bench.play(entries=entries)
     outcome.links = links
     return outcome
@@ -54,7 +71,12 @@ def test_case_4_a_mistyped_path_names_nothing_and_makes_no_file(named):
 
 @pytest.mark.case(7)
 def test_case_7_a_link_that_leads_nowhere_or_to_a_partition(named):
-    for link, code in (("dangling", "not_found"), ("partition", "not_whole_drive"), ("no block device", "not_found"), ("file", "not_found")):
+    for link, code in (
+        ("dangling", "not_found"),
+        ("partition", "not_whole_drive"),
+        ("no block device", "not_found"),
+        ("file", "not_found"),
+    ):
         named.refused(named.links[link], code)
 
 
@@ -64,7 +86,10 @@ def test_case_5_no_value_is_a_pattern_or_a_command(named, hostile, canary):
         assert named.codes(value) | {"not_found"} == {"not_found"}
     told = named.output
     # One with a newline is no name at all.
-    assert all(f"{value}: not_found:" in told if value.isprintable() else f"bad_selector: serial is {value!r}" in told for value in hostile)
+    assert all(
+        f"{value}: not_found:" in told if value.isprintable() else f"bad_selector: serial is {value!r}" in told
+        for value in hostile
+    )
     named.nothing_happened()
     assert not canary.exists()
 
@@ -82,7 +107,10 @@ LISTS = {
 # Entries of one list, in this order.
 PLACES = [
     ({"by_path": "pci-0000:00:1f.2-ata-1"}, "bad_selector: it has the keys by_path"),
-    ({"by_id": "/dev/disk/by-path/pci-0000:00:1f.2-ata-1"}, "bad_selector: by_id '/dev/disk/by-path/pci-0000:00:1f.2-ata-1' is not"),
+    (
+        {"by_id": "/dev/disk/by-path/pci-0000:00:1f.2-ata-1"},
+        "bad_selector: by_id '/dev/disk/by-path/pci-0000:00:1f.2-ata-1' is not",
+    ),
 ]
 EVERYTHING = [
     ("*", "bad_selector: it is '*'"),
@@ -96,7 +124,10 @@ EVERYTHING = [
 ]
 UNDEFINED = [
     ({"serial": "{{ drive_serial | default('') }}"}, "bad_selector: serial is empty"),
-    ({"by_id": "/dev/disk/by-id/{{ drive_serial | default('') }}"}, "bad_selector: by_id '/dev/disk/by-id/' is not a name"),
+    (
+        {"by_id": "/dev/disk/by-id/{{ drive_serial | default('') }}"},
+        "bad_selector: by_id '/dev/disk/by-id/' is not a name",
+    ),
 ]
 OPTIONS = [
     ({"serial": "S1", "allow": "partition_table"}, "bad_selector: its option allow is 'partition_table'"),
@@ -104,7 +135,15 @@ OPTIONS = [
     ({"serial": "S1", "ssd_overwrite_data": "yes please"}, "bad_selector: its option ssd_overwrite_data is"),
 ]
 ENTRIES = [*PLACES, *EVERYTHING, *UNDEFINED, *OPTIONS]
-TYPES = {"octal": "0123", "float": "1.0e+5", "underscores": "1_000", "boolean": "NO", "sexagesimal": "12:30:45", "none": "~", "infinity": ".inf"}
+TYPES = {
+    "octal": "0123",
+    "float": "1.0e+5",
+    "underscores": "1_000",
+    "boolean": "NO",
+    "sexagesimal": "12:30:45",
+    "none": "~",
+    "infinity": ".inf",
+}
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +205,7 @@ def test_case_13_what_yaml_makes_of_an_unquoted_serial(bench):
 
 # --- one machine, one drive, two names ------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.case(11)
 def test_case_11_one_machine_under_two_names(bench):
     outcome = bench.play(entries={"rack1-07": [bench.spare.entry], "alias": [bench.spare.entry]})
@@ -186,6 +226,7 @@ def test_case_11_one_drive_named_twice_or_attached_twice(bench):
 
 # --- drives whose sysfs is a fixture --------------------------------------------------------------------------------------------------
 
+
 def vpd80(serial):
     return b"\0\x80" + len(serial).to_bytes(2, "big") + serial
 
@@ -202,7 +243,9 @@ def server(make_bench):
     made.nvme("padded", "nvme5n1", "  PADDED            ").entry = {"serial": " PADDED "}
     made.nvme("letter case", "nvme6n1", "abcdef").entry = {"serial": "ABCDEF"}
     made.nvme("first namespace", "nvme7n1", "MULTI", wwid="eui.0025385b71b00001")
-    made.nvme("second namespace", "nvme7n2", "MULTI", wwid="eui.0025385b71b00002").entry = {"wwn": "eui.0025385b71b00002"}
+    made.nvme("second namespace", "nvme7n2", "MULTI", wwid="eui.0025385b71b00002").entry = {
+        "wwn": "eui.0025385b71b00002"
+    }
     made.nvme("left", "nvme8n1", "LEFT")
     made.nvme("right", "nvme9n1", "RIGHT")
     made.sata("sda", "sda", "ATA1")
@@ -223,7 +266,9 @@ def alike(server):
 def test_case_1_two_names_that_were_swapped(server):
     """Between preflight and the job, as after a reset of both controllers: each serial is found, but not as the drive that was looked at."""
     bench = server.bench
-    one, other = (server.tree.path(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial") for name in ("nvme8", "nvme9"))
+    one, other = (
+        server.tree.path(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial") for name in ("nvme8", "nvme9")
+    )
     swap = ("sh", "-ec", 'mv "$0" "$0.was"; mv "$1" "$0"; mv "$0.was" "$1"', one, other)
     outcome = bench.play_between(swap, entries=[bench.disks[name].entry for name in ("left", "right")])
     for name, node in (("left", "/dev/nvme9n1"), ("right", "/dev/nvme8n1")):
@@ -276,7 +321,11 @@ def test_case_12_cloned_machines_that_see_one_drive(server):
     for name in ("clone-a", "clone-b"):
         (folder / (name + ".boot")).write_text(f"{name}-0000-4000-8000-000000000000\n")
         python = folder / name
-        python.write_text(CLONE.format(name=name, boot=folder / (name + ".boot"), machine=folder / "machine-id", python=sys.executable))
+        python.write_text(
+            CLONE.format(
+                name=name, boot=folder / (name + ".boot"), machine=folder / "machine-id", python=sys.executable
+            )
+        )
         python.chmod(0o755)
         variables[name] = {"ansible_python_interpreter": str(python)}
     one = [server.bench.disks["one"].entry]

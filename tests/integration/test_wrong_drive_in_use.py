@@ -30,7 +30,9 @@ def _boot(disk):
 
 @staged("boot folder through a layer")
 def _boot_layered(disk):
-    assert not REPO.is_relative_to("/var"), "a checkout below /var is hidden by what this test mounts there: test in another folder"
+    assert not REPO.is_relative_to("/var"), (
+        "a checkout below /var is hidden by what this test mounts there: test in another folder"
+    )
     run("mkfs.ext4", "-q", disk.path)
     disk.bench.in_namespace("mount", "-o", "ro,noload", disk.attach(file=disk.path), "/var")
 
@@ -133,7 +135,11 @@ def _backup_table(disk):
 
 
 # Of a database on the raw drive: its first block, an eighth of the drive in the middle, its last block.
-RAW = {"raw data at the start": (0, 4096), "raw data in the middle": (SIZE // 2, SIZE // 8), "raw data at the end": (-4096, 4096)}
+RAW = {
+    "raw data at the start": (0, 4096),
+    "raw data in the middle": (SIZE // 2, SIZE // 8),
+    "raw data at the end": (-4096, 4096),
+}
 for raw, (start, length) in RAW.items():
     staged(raw)(lambda disk, start=start, length=length: disk.write(start, random.Random(start).randbytes(length)))
 

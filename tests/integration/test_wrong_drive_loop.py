@@ -78,5 +78,7 @@ def test_case_80_another_part_of_the_file_after_preflight(make_bench):
     bench = make_bench()
     shifted = bench.disk("shifted")
     entries = [shifted.entry]
-    outcome = bench.play_between((sys.executable, "-c", SHIFT, shifted.path, MIB), ("losetup", "--set-capacity", shifted.path), entries=entries)
+    outcome = bench.play_between(
+        (sys.executable, "-c", SHIFT, shifted.path, MIB), ("losetup", "--set-capacity", shifted.path), entries=entries
+    )
     outcome.refused("shifted", "identity_changed")

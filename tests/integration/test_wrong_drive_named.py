@@ -22,7 +22,12 @@ MENTIONED = {
     "sysconfig/rawdevices": "/dev/raw/raw1 {path}\n",
     "a-program-of-its-own.conf": "image = {file}\n",
 }
-NO_USE = {"comment.conf": "# {path}\n", "smartd.conf": "{path} -a\n", "lvm/archive/vg.vg": 'device = "{path}"\n', "other.conf": "{path}1x {path}0 x{path}\n"}
+NO_USE = {
+    "comment.conf": "# {path}\n",
+    "smartd.conf": "{path} -a\n",
+    "lvm/archive/vg.vg": 'device = "{path}"\n',
+    "other.conf": "{path}1x {path}0 x{path}\n",
+}
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from wrong_drive import MIB, run
 
 # --- overrides ------------------------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def overriding(make_bench):
     """Drives with content, most of them with an override in their entry that does not fit."""
@@ -46,7 +47,10 @@ def overridden(overriding):
 
 
 def test_an_override_is_one_for_its_drive_and_its_code(overridden):
-    assert {name: overridden.codes(name) for name in ("table allowed", "data to overwrite")} == {"table allowed": set(), "data to overwrite": set()}
+    assert {name: overridden.codes(name) for name in ("table allowed", "data to overwrite")} == {
+        "table allowed": set(),
+        "data to overwrite": set(),
+    }
     overridden.refused("table", "partition_table")
     overridden.refused("data", "unsigned_data")
     overridden.refused("signature with a table allowed", "signature")
@@ -76,13 +80,22 @@ def test_an_override_lets_the_drive_through_and_is_kept_in_the_results(overridin
     through = ("table allowed", "data to overwrite", "hostile")
     outcome = overriding.play(playbook="purge", entries=[overriding.disks[name].entry for name in through])
     assert outcome.code == 0, outcome.output
-    assert outcome.changed == sorted(("table allowed", "data to overwrite"))  # the hostile one was blank before, and is again
-    kept = {record["drive"]: [item["code"] for item in record["overridden"]] for record in outcome.results() if record["kind"] == "drive"}
-    assert kept == dict(zip((overriding.disks[name].label for name in through), (["partition_table"], ["unsigned_data"], [])))
+    assert outcome.changed == sorted(
+        ("table allowed", "data to overwrite")
+    )  # the hostile one was blank before, and is again
+    kept = {
+        record["drive"]: [item["code"] for item in record["overridden"]]
+        for record in outcome.results()
+        if record["kind"] == "drive"
+    }
+    assert kept == dict(
+        zip((overriding.disks[name].label for name in through), (["partition_table"], ["unsigned_data"], []))
+    )
     assert not canary.exists() and not Path("canary").exists()
 
 
 # --- several nights -------------------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def night(make_bench):

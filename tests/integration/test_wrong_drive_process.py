@@ -130,6 +130,7 @@ def test_what_the_matcher_takes_for_destructive(command):
 
 # --- within the job -------------------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def during(make_bench):
     """Two drives that something is put on while the job works on them: before the purge, and between purge and precondition."""
@@ -157,12 +158,15 @@ def test_case_41_every_destructive_step_looks_again(during, name, steps):
     """Each drive got the job's own probe of fio first: one block. Of the steps of its test only those before the stage ran."""
     assert during.codes(name) == {"held"} and during.code != 0
     slug = files.slug(during.bench.disks[name].label)
-    jobs = {os.path.basename(argv[-1]) for argv in during.commands if argv[-1].endswith(".fio") and f"/{slug}/" in argv[-1]}
+    jobs = {
+        os.path.basename(argv[-1]) for argv in during.commands if argv[-1].endswith(".fio") and f"/{slug}/" in argv[-1]
+    }
     assert "probe.fio" in jobs
     assert {step for step in ("-purge-", "-precondition-", "-0001-") if any(step in job for job in jobs)} == set(steps)
 
 
 # --- cut, repeated and parallel plays -------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture(scope="module")
 def plays(make_bench):
@@ -247,7 +251,9 @@ def test_case_11_two_runs_at_once(make_bench):
         assert {"busy", "opened"} <= outcome.codes("spare") and outcome.code != 0
         assert not [argv for argv in outcome.commands if destructive(argv)]
         outcome = second.play(entries=[other.entry])
-        assert outcome.code != 0 and "locked: another run has this host" in " ".join(outcome.output.split()), outcome.output
+        assert outcome.code != 0 and "locked: another run has this host" in " ".join(outcome.output.split()), (
+            outcome.output
+        )
         outcome.untouched("other")
     finally:
         assert bench.site.play("stop")[0] == 0

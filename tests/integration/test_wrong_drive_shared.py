@@ -27,14 +27,26 @@ def server(make_bench):
     bench = make_bench()
     server = FakeServer(bench)
     server.nvme("plain", "nvme0n1", "PLAIN")
-    server.nvme("two controllers", "nvme1n1", "SHARED", {"id-ns": {"nmic": 1}, "list-ctrl": {"num_ctrl": 2, "ctrl_list": [{"ctrl_id": 0}, {"ctrl_id": 1}]}})
-    server.nvme("no list of controllers", "nvme2n1", "SILENT", {"id-ns": {"nmic": 1}, "id-ctrl": {"cmic": 3}, "list-ctrl": None})
+    server.nvme(
+        "two controllers",
+        "nvme1n1",
+        "SHARED",
+        {"id-ns": {"nmic": 1}, "list-ctrl": {"num_ctrl": 2, "ctrl_list": [{"ctrl_id": 0}, {"ctrl_id": 1}]}},
+    )
+    server.nvme(
+        "no list of controllers", "nvme2n1", "SILENT", {"id-ns": {"nmic": 1}, "id-ctrl": {"cmic": 3}, "list-ctrl": None}
+    )
     for number in (3, 4):
         server.nvme("path %d" % number, "nvme%dn1" % number, "PATH%d" % number, wwid="eui.0025385b71b0aaaa")
     for number, (label, transport) in enumerate(FABRICS.items(), start=5):
         disk = server.nvme(label, "nvme%dn1" % number, label)
         server.tree.put(disk.block + "/device/transport", transport + "\n")
-    server.nvme("reserved", "nvme8n1", "RESERVED", {"resv-report": {"gen": 1, "regctl": 1, "rtype": 1}, "id-ctrl": {"oncs": 0x7F}})
+    server.nvme(
+        "reserved",
+        "nvme8n1",
+        "RESERVED",
+        {"resv-report": {"gen": 1, "regctl": 1, "rtype": 1}, "id-ctrl": {"oncs": 0x7F}},
+    )
     server.sas("reserved sas", "sdc", "SASKEY", keys=["0123456789abcdef"])
     server.sas("plain sas", "sdd", "SASPLAIN")
     for name, (label, place) in zip(("sde", "sdf"), NETWORKS.items()):
@@ -44,8 +56,12 @@ def server(make_bench):
     (server.root / bench.disks["member of a multipath device"].block[1:] / "holders" / "dm-0").mkdir()
     server.disk("virtio", "vdz", PCI + "virtio7", {"serial": "VIRTIO"}, serial="VIRTIO")
     both = {"nsid_list": [{"nsid": 1}, {"nsid": 2}]}
-    server.nvme("format of all", "nvme11n1", "FNA0", {"id-ctrl": {"fna": 1}, "list-ns": both}, wwid="eui.0025385b71b0bb01")
-    server.nvme("crypto erase of all", "nvme12n1", "FNA1", {"id-ctrl": {"fna": 6}, "list-ns": both}, wwid="eui.0025385b71b0bb02")
+    server.nvme(
+        "format of all", "nvme11n1", "FNA0", {"id-ctrl": {"fna": 1}, "list-ns": both}, wwid="eui.0025385b71b0bb01"
+    )
+    server.nvme(
+        "crypto erase of all", "nvme12n1", "FNA1", {"id-ctrl": {"fna": 6}, "list-ns": both}, wwid="eui.0025385b71b0bb02"
+    )
     server.nvme("sanitize of all", "nvme13n1", "SANITIZE", {"list-ns": both}, wwid="eui.0025385b71b0bb03")
     for kind in CLUSTERS:
         disk = bench.disk(kind)
@@ -62,7 +78,11 @@ def outcome(server):
 
 
 def test_a_drive_of_this_server_alone_is_no_finding(outcome):
-    assert {name: outcome.codes(name) for name in ("spare", "plain", "plain sas")} == {"spare": set(), "plain": set(), "plain sas": set()}
+    assert {name: outcome.codes(name) for name in ("spare", "plain", "plain sas")} == {
+        "spare": set(),
+        "plain": set(),
+        "plain sas": set(),
+    }
     outcome.nothing_happened()
 
 
@@ -102,7 +122,9 @@ def test_case_32_a_reservation(outcome, name):
 
 
 @pytest.mark.case(33)
-@pytest.mark.parametrize("name, method", [("format of all", "nvme_format_user_data"), ("crypto erase of all", "nvme_format_crypto")])
+@pytest.mark.parametrize(
+    "name, method", [("format of all", "nvme_format_user_data"), ("crypto erase of all", "nvme_format_crypto")]
+)
 def test_case_33_a_format_that_hits_all_namespaces(server, name, method):
     outcome = server.play("-e", "purge_method=" + method, playbook="purge", entries=[server.disks[name].entry])
     assert "purge_hits_others" in outcome.codes(name)
@@ -112,6 +134,8 @@ def test_case_33_a_format_that_hits_all_namespaces(server, name, method):
 @pytest.mark.case(34)
 def test_case_34_a_sanitize_that_hits_the_whole_subsystem(server):
     name = "sanitize of all"
-    outcome = server.play("-e", "purge_method=nvme_sanitize_block", playbook="purge", entries=[server.disks[name].entry])
+    outcome = server.play(
+        "-e", "purge_method=nvme_sanitize_block", playbook="purge", entries=[server.disks[name].entry]
+    )
     assert "purge_hits_others" in outcome.codes(name)
     outcome.nothing_happened()

@@ -18,14 +18,20 @@ USB = "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-%d/host%d"
 
 def hex_dump(data):
     """As nvme-cli prints what a drive returned: 16 bytes a line (nvme-print, d)."""
-    rows = [data[start:start + 16] for start in range(0, len(data), 16)]
+    rows = [data[start : start + 16] for start in range(0, len(data), 16)]
     header = "       " + "  ".join(f"{column:x}" for column in range(16)) + "\n"
-    return "NVME Security Receive Command Success\n" + header + "".join("{:04x}: {}\n".format(16 * row, data.hex(" ")) for row, data in enumerate(rows))
+    return (
+        "NVME Security Receive Command Success\n"
+        + header
+        + "".join("{:04x}: {}\n".format(16 * row, data.hex(" ")) for row, data in enumerate(rows))
+    )
 
 
 def sg_dump(data):
     """As sg_raw prints it, to stderr."""
-    rows = "".join(" {:02x}     {}\n".format(start, data[start:start + 16].hex(" ")) for start in range(0, len(data), 16))
+    rows = "".join(
+        " {:02x}     {}\n".format(start, data[start : start + 16].hex(" ")) for start in range(0, len(data), 16)
+    )
     return "SCSI Status: Good \n\nReceived %d bytes of data:\n%s" % (len(data), rows)
 
 
@@ -64,7 +70,12 @@ def bench(make_bench):
 def _sanitize(server):
     for number, (state, log) in enumerate(SANITIZE.items(), start=1):
         server.nvme("nvme sanitize " + state, "nvme%dn1" % number, "SANITIZE%d" % number, {"sanitize-log": log})
-    server.sata("ata sanitize running", "sdc", "ATASAN", sanitize={"state": "SD2", "running": "block_erase", "share": 0.1, "step": 0.0})
+    server.sata(
+        "ata sanitize running",
+        "sdc",
+        "ATASAN",
+        sanitize={"state": "SD2", "running": "block_erase", "share": 0.1, "step": 0.0},
+    )
     server.sata("ata sanitize failed", "sdd", "ATAFAIL", sanitize={"state": "SD3"})
     server.sas("scsi sanitize failed", "sde", "SASFAIL", sense=[3, 0x31, 0x03])
     server.sas("scsi sanitize running", "sdf", "SASSAN", sense=[2, 0x04, 0x1B])
@@ -76,7 +87,13 @@ def _security(server):
     for number, (label, flags) in enumerate(OPAL.items(), start=3):
         server.nvme(label, "nvme%dn1" % number, "OPAL%d" % number, {"id-ctrl": {"oacs": 0x7}})
         for protocol, data in ((0, PROTOCOLS), (1, discovery(flags))):
-            server.answer("nvme", "security-recv", "/dev/nvme%d" % number, "--secp=%d" % protocol, stdout=hex_dump(data.ljust(512, b"\0")))
+            server.answer(
+                "nvme",
+                "security-recv",
+                "/dev/nvme%d" % number,
+                "--secp=%d" % protocol,
+                stdout=hex_dump(data.ljust(512, b"\0")),
+            )
     server.sata("opal sata", "sdh", "OPALATA")
     for protocol, data in (("01", discovery(0x07)), ("00", PROTOCOLS)):  # 00 is in each of the commands
         server.answer("sg_raw", "/dev/sdh", protocol, stderr=sg_dump(data.ljust(512, b"\0")))
@@ -106,7 +123,12 @@ def _no_local_drive(server):
 
 def _used(server):
     tree = server.tree
-    for label, name in (("crypt", "nvme9n1"), ("zram writeback", "nvme10n1"), ("nvmet", "nvme11n1"), ("lio", "nvme12n1")):
+    for label, name in (
+        ("crypt", "nvme9n1"),
+        ("zram writeback", "nvme10n1"),
+        ("nvmet", "nvme11n1"),
+        ("lio", "nvme12n1"),
+    ):
         server.nvme(label, name, label.upper())
     (server.root / server.bench.disks["crypt"].block[1:] / "holders" / "dm-0").mkdir()
     tree.disk("dm-0", "250:0", "/sys/devices/virtual")
@@ -169,7 +191,9 @@ def test_case_36_ata_security(outcome, name):
 
 @pytest.mark.case(36)
 def test_case_36_frozen_where_the_purge_needs_security_erase(bench):
-    outcome = bench.play("-e", "purge_method=ata_security_erase", playbook="purge", entries=[bench.disks["frozen"].entry])
+    outcome = bench.play(
+        "-e", "purge_method=ata_security_erase", playbook="purge", entries=[bench.disks["frozen"].entry]
+    )
     assert outcome.codes("frozen") & {"ata_security", "purge_unsupported"}
     outcome.nothing_happened()
 

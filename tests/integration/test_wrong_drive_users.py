@@ -17,7 +17,16 @@ from wrong_drive import needs, run
 FULL = "1:7"  # of /dev/full
 OPENERS, FUSE_NODE = (str(Path(__file__).with_name(name)) for name in ("openers.py", "fuse_node.py"))
 # By its device node, and by the file behind it.
-NODE = ["mapped", "mapped_first_thread_gone", "first_thread_gone", "own_table", "io_uring", "comes_and_goes", "comes_and_goes_at_once", "writes_now_and_then"]
+NODE = [
+    "mapped",
+    "mapped_first_thread_gone",
+    "first_thread_gone",
+    "own_table",
+    "io_uring",
+    "comes_and_goes",
+    "comes_and_goes_at_once",
+    "writes_now_and_then",
+]
 FILE = ["mapped", "first_thread_gone", "io_uring"]
 # By a file system that no mountinfo shows.
 UNSEEN_MOUNTS = ["mounted_and_detached"]
@@ -85,7 +94,9 @@ def _bound(here, elsewhere):
         Path(disk.file + ".node").touch()
     here.bench.in_namespace("mount", "--bind", here.path, here.file + ".node")
     script = 'mount --bind "$0" "$1" && echo ready && read -r _'
-    elsewhere.waiting("unshare", "--mount", "--propagation", "private", "sh", "-c", script, elsewhere.path, elsewhere.file + ".node")
+    elsewhere.waiting(
+        "unshare", "--mount", "--propagation", "private", "sh", "-c", script, elsewhere.path, elsewhere.file + ".node"
+    )
 
 
 def _qemu(disk):
@@ -135,7 +146,11 @@ def test_case_65_another_node_of_the_drive_is_open(make_bench):
     server.nvme("nothing open", "nvme8n1", "NVMESN02")
     server.tree.put("/sys/class/nvme-generic/ng7n1/dev", FULL)
     server.enter()
-    bench.disks["spare"].waiting(sys.executable, "-c", "import os, sys; os.open('/dev/full', os.O_RDONLY); print('ready', flush=True); sys.stdin.read()")
+    bench.disks["spare"].waiting(
+        sys.executable,
+        "-c",
+        "import os, sys; os.open('/dev/full', os.O_RDONLY); print('ready', flush=True); sys.stdin.read()",
+    )
     outcome = bench.play()
     for name in ("scsi generic", "nvme generic"):
         outcome.refused(name, "opened")

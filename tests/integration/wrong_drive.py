@@ -116,7 +116,9 @@ class Disk:
 
     def waiting(self, *argv, **options):
         """A process that has said `ready` and ends with its standard input."""
-        process = self.bench.enter_context(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options))
+        process = self.bench.enter_context(
+            subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+        )
         self.bench.callback(process.stdin.close)
         assert process.stdout.readline() == "ready\n"
         return process
@@ -179,13 +181,25 @@ class Bench(contextlib.ExitStack):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         os.chmod(upper, 0o755)
-        self.in_namespace("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={folder},upperdir={upper},workdir={work}", folder)
+        self.in_namespace(
+            "mount", "-t", "overlay", "overlay", "-o", f"lowerdir={folder},upperdir={upper},workdir={work}", folder
+        )
 
     def prefix(self):
         """What puts a play into its namespace."""
         if not self._namespace:
             return self.inside
-        return (*self.inside, "unshare", "--mount", "--propagation", "private", "sh", "-ec", "\n".join([*self._namespace, 'exec "$@"']), "sh")
+        return (
+            *self.inside,
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-ec",
+            "\n".join([*self._namespace, 'exec "$@"']),
+            "sh",
+        )
 
     def play(self, *arguments, playbook="start", entries=None, env=None, variables=None):
         """Play at all drives, or at these entries of ssd_drives (a list, or a mapping by inventory name). `variables`: more of them, by inventory name."""
@@ -193,14 +207,20 @@ class Bench(contextlib.ExitStack):
         log = os.path.join(self.folder, "commands-%d" % self.plays)
         given = [disk.entry for disk in self.disks.values()] if entries is None else entries
         given = given if isinstance(given, dict) else {SERVER: given}
-        self.site.hosts = {host: dict((variables or {}).get(host, {}), ssd_drives=drives) for host, drives in given.items()}
+        self.site.hosts = {
+            host: dict((variables or {}).get(host, {}), ssd_drives=drives) for host, drives in given.items()
+        }
         for disk in self.disks.values():
             disk.seal()
         before = self._told_by_jobs()
-        code, output = self.site.play(playbook, *arguments, env=dict({COMMAND_LOG: log}, **self.environment, **(env or {})), prefix=self.prefix())
-        new = {path: records[len(before.get(path, ())):] for path, records in self._told_by_jobs().items()}
+        code, output = self.site.play(
+            playbook, *arguments, env=dict({COMMAND_LOG: log}, **self.environment, **(env or {})), prefix=self.prefix()
+        )
+        new = {path: records[len(before.get(path, ())) :] for path, records in self._told_by_jobs().items()}
         journal = [record for path, records in new.items() for record in records if path.name == "journal.jsonl"]
-        commands = [record["argv"] for path, records in new.items() for record in records if path.name == "commands.jsonl"]
+        commands = [
+            record["argv"] for path, records in new.items() for record in records if path.name == "commands.jsonl"
+        ]
         return Outcome(self, code, output, [*_lines(log), *commands], journal)
 
     def play_between(self, *stages, step="purge", entries=None):
@@ -209,14 +229,23 @@ class Bench(contextlib.ExitStack):
         What the commands leave on the drives is what has to be there after the play.
         """
         seals = [("sh", "-c", 'sha256sum < "$0" > "$0.sealed"', disk.file) for disk in self.disks.values()]
-        tasks = [{"name": "Stage", "ansible.builtin.command": {"argv": list(map(str, argv))}} for argv in [*stages, ("sync",), *seals]]
+        tasks = [
+            {"name": "Stage", "ansible.builtin.command": {"argv": list(map(str, argv))}}
+            for argv in [*stages, ("sync",), *seals]
+        ]
         # As the role workload starts the job, without its own preflight: that would see what is staged.
         given = {
-            "run_id": "{{ ssd_run.id }}", "run_name": "{{ ssd_run.name }}", "state_dir": "{{ ssd_state_dir }}", "boot_id": "{{ ssd_seen.boot_id }}",
+            "run_id": "{{ ssd_run.id }}",
+            "run_name": "{{ ssd_run.name }}",
+            "state_dir": "{{ ssd_state_dir }}",
+            "boot_id": "{{ ssd_seen.boot_id }}",
             "drives": "{{ ssd_seen.drives }}",
         }
         start = {"name": "Start", "ssdlab.fleet.host_job": given, "when": "ssd_run.destructive", "register": "ssd_job"}
-        shipped = [{"import_playbook": str(REPO / "playbooks" / (name + ".yml"))} for name in ("preflight", "watch", "collect", "report")]
+        shipped = [
+            {"import_playbook": str(REPO / "playbooks" / (name + ".yml"))}
+            for name in ("preflight", "watch", "collect", "report")
+        ]
         between = {"hosts": "ssd_servers", "gather_facts": False, "become": False, "tasks": [*tasks, start]}
         path = Path(self.folder, "between.yml")
         path.write_text(json.dumps([shipped[0], between, *shipped[1:]]))
@@ -225,7 +254,11 @@ class Bench(contextlib.ExitStack):
 
     def _told_by_jobs(self):
         """What the host jobs of this site wrote so far: their journals, and the logs of their commands."""
-        return {path: _lines(path) for folder in self.site.run_folders() for path in (folder / "journal.jsonl", folder / "commands.jsonl")}
+        return {
+            path: _lines(path)
+            for folder in self.site.run_folders()
+            for path in (folder / "journal.jsonl", folder / "commands.jsonl")
+        }
 
 
 class Outcome:
@@ -246,11 +279,15 @@ class Outcome:
                 code, _colon, message = record["message"].partition(": ")
                 self.findings.setdefault(record["drive"], {}).setdefault(code, message)
             if record["event"] == "guard":
-                self.findings.setdefault(record["drive"], {}).update({refusal["code"]: refusal["message"] for refusal in record["refusals"]})
+                self.findings.setdefault(record["drive"], {}).update(
+                    {refusal["code"]: refusal["message"] for refusal in record["refusals"]}
+                )
 
     def codes(self, name):
         """The codes that a drive was refused with. `name`: a disk's, or what the inventory calls the drive."""
-        return {code for code in self.findings.get(self._label(name), ()) if code in rules.REFUSALS}  # host_checks have names of their own
+        return {
+            code for code in self.findings.get(self._label(name), ()) if code in rules.REFUSALS
+        }  # host_checks have names of their own
 
     def message(self, name, code):
         """What the drive was told with that code."""
@@ -265,7 +302,11 @@ class Outcome:
 
     def told(self, host, text):
         """That preflight said this of an inventory name as a whole, and that nothing happened."""
-        lines = [line for line in self.output.splitlines() if line.startswith("- ") and host in line.partition(": ")[0].split("- ", 1)[1].split(", ")]
+        lines = [
+            line
+            for line in self.output.splitlines()
+            if line.startswith("- ") and host in line.partition(": ")[0].split("- ", 1)[1].split(", ")
+        ]
         assert any(text in line for line in lines), f"{host} was told {lines}"
         self.nothing_happened()
 
@@ -288,7 +329,11 @@ class Outcome:
         assert name not in self.changed, f"the data of {name} has changed"
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
         name_in_paths = slug(disk.label)  # in the paths of its fio jobs; loop1 is not loop10
-        about = [argv for argv in self.commands if {disk.path, disk.node} & set(argv) or any(name_in_paths in word for word in argv)]
+        about = [
+            argv
+            for argv in self.commands
+            if {disk.path, disk.node} & set(argv) or any(name_in_paths in word for word in argv)
+        ]
         seen = [argv for argv in about if destructive(argv)]
         assert not seen, seen
 

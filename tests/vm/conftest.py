@@ -64,7 +64,9 @@ def stand_in(guest):
 def purges():
     """The log of real purges, a table for people."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    PURGES.write_text("| method | asked by | SHA-256 before | SHA-256 after | seconds | verified |\n|---|---|---|---|---|---|\n")
+    PURGES.write_text(
+        "| method | asked by | SHA-256 before | SHA-256 after | seconds | verified |\n|---|---|---|---|---|---|\n"
+    )
 
     def add(*cells: object) -> None:
         with PURGES.open("a") as out:

@@ -34,6 +34,8 @@ def compile_table(folder: Path, cpus: int) -> Path:
     external = "".join(f"  External (\\_SB.CPUS.C{cpu:03X}, ProcessorObj)\n" for cpu in range(cpus))
     scopes = "".join(_PROCESSOR.format(cpu=cpu, c1=C1_LATENCY_US, c2=C2_LATENCY_US) for cpu in range(cpus))
     source = folder / "cstates.dsl"
-    source.write_text(f'DefinitionBlock ("", "SSDT", 2, "SSDLAB", "CSTATES", 1) {{\n{external}{scopes}\n}}\n', encoding="utf-8")
+    source.write_text(
+        f'DefinitionBlock ("", "SSDT", 2, "SSDLAB", "CSTATES", 1) {{\n{external}{scopes}\n}}\n', encoding="utf-8"
+    )
     subprocess.run(["iasl", "-p", str(folder / "cstates"), str(source)], check=True, capture_output=True)
     return folder / "cstates.aml"

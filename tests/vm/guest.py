@@ -92,10 +92,28 @@ class Nvme:
             if not space.file.exists():
                 with space.file.open("wb") as out:
                     out.truncate(space.size_bytes)
-            behind = space.backend or {"driver": "file", "filename": str(space.file), "cache": {"no-flush": True}, "discard": "unmap"}
+            behind = space.backend or {
+                "driver": "file",
+                "filename": str(space.file),
+                "cache": {"no-flush": True},
+                "discard": "unmap",
+            }
             if space.write_bytes_per_s:
-                behind = {"driver": "throttle", "throttle-group": f"limit-{self.id}n{index}", "discard": "unmap", "file": behind}
-            made.append({"driver": "raw", "node-name": f"{self.id}n{index}", "discard": "unmap", "cache": {"no-flush": True}, "file": behind})
+                behind = {
+                    "driver": "throttle",
+                    "throttle-group": f"limit-{self.id}n{index}",
+                    "discard": "unmap",
+                    "file": behind,
+                }
+            made.append(
+                {
+                    "driver": "raw",
+                    "node-name": f"{self.id}n{index}",
+                    "discard": "unmap",
+                    "cache": {"no-flush": True},
+                    "file": behind,
+                }
+            )
         return made
 
     def limits(self) -> list[dict]:
@@ -109,23 +127,45 @@ class Nvme:
     def devices(self) -> list[dict]:
         """The controller and its namespaces, as device_add takes them."""
         subsystem = {"subsys": subsystem_id(self.subsystem)} if self.subsystem else {}
-        made = [{"driver": "nvme", "id": self.id, "bus": f"slot-{self.id}", "serial": self.serial, "max_ioqpairs": CPUS, **subsystem}]
+        made = [
+            {
+                "driver": "nvme",
+                "id": self.id,
+                "bus": f"slot-{self.id}",
+                "serial": self.serial,
+                "max_ioqpairs": CPUS,
+                **subsystem,
+            }
+        ]
         for index, space in enumerate(self.namespaces):
             nsid = index + self.first_nsid
             # QEMU's default is another random uuid at each start.
             name = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.key}/{nsid}")
-            made.append({
-                "driver": "nvme-ns", "bus": self.id, "nsid": nsid, "drive": f"{self.id}n{index}", "uuid": str(name),
-                "shared": space.shared, "logical_block_size": space.lba_bytes, "physical_block_size": space.lba_bytes,
-            })
+            made.append(
+                {
+                    "driver": "nvme-ns",
+                    "bus": self.id,
+                    "nsid": nsid,
+                    "drive": f"{self.id}n{index}",
+                    "uuid": str(name),
+                    "shared": space.shared,
+                    "logical_block_size": space.lba_bytes,
+                    "physical_block_size": space.lba_bytes,
+                }
+            )
         return made
 
     def slot_device(self, chassis: int) -> dict:
         """The root port that it sits in, below its NUMA node's host bridge."""
         speed, width = self.slot
         return {
-            "driver": "pcie-root-port", "id": f"slot-{self.id}", "bus": f"node{self.numa_node}", "chassis": chassis, "slot": chassis,
-            "x-speed": speed, "x-width": str(width),
+            "driver": "pcie-root-port",
+            "id": f"slot-{self.id}",
+            "bus": f"node{self.numa_node}",
+            "chassis": chassis,
+            "slot": chassis,
+            "x-speed": speed,
+            "x-width": str(width),
         }
 
 
@@ -165,7 +205,11 @@ class Guest:
         with (self.folder / "qemu.log").open("ab") as log:
             # Should this process be killed, the guest ends with it. A session of its own: Ctrl-C is ours alone.
             self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-                ["setpriv", "--pdeathsig", "KILL", *self._arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                ["setpriv", "--pdeathsig", "KILL", *self._arguments()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         _weigh_like_ours(self.process.pid)
         self._wait_for_ssh(started + BOOT_TIMEOUT_S)
@@ -195,7 +239,9 @@ class Guest:
             self._lock.close()
             self._lock = None
 
-    def run(self, script: str, check: bool = True, timeout_s: float = 120, stdin: str | None = None) -> subprocess.CompletedProcess:
+    def run(
+        self, script: str, check: bool = True, timeout_s: float = 120, stdin: str | None = None
+    ) -> subprocess.CompletedProcess:
         """Run a shell script in the guest as root, over one connection that stays open. BedError when it fails."""
         argv = ["ssh", *self.ssh_options(), "-p", str(self.port), "root@127.0.0.1", script]
         given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
@@ -214,7 +260,9 @@ class Guest:
         facts: dict[str, dict[str, str]] = {}
         for path, value in (line.split(":", 1) for line in said.splitlines()):
             facts.setdefault(path.split("/")[0], {})[path.rpartition("/")[2]] = value.strip()
-        return {(fact["serial"], int(fact["nsid"])): f"/dev/{name}" for name, fact in facts.items() if fact["hidden"] == "0"}
+        return {
+            (fact["serial"], int(fact["nsid"])): f"/dev/{name}" for name, fact in facts.items() if fact["hidden"] == "0"
+        }
 
     def device(self, serial: str, nsid: int = 1) -> str:
         """The node of one namespace."""
@@ -264,15 +312,25 @@ class Guest:
     def ssh_options(self) -> list[str]:
         """What ssh needs to reach the guest, and nothing of the user's own configuration."""
         options = {
-            "IdentityFile": image.ensure() / "id_ed25519", "IdentitiesOnly": "yes", "BatchMode": "yes", "ConnectTimeout": "20",
-            "UserKnownHostsFile": self.folder / "known_hosts", "ControlMaster": "auto", "ControlPersist": "300",
-            "ControlPath": self.folder / "cp" / "own", "LogLevel": "ERROR",
+            "IdentityFile": image.ensure() / "id_ed25519",
+            "IdentitiesOnly": "yes",
+            "BatchMode": "yes",
+            "ConnectTimeout": "20",
+            "UserKnownHostsFile": self.folder / "known_hosts",
+            "ControlMaster": "auto",
+            "ControlPersist": "300",
+            "ControlPath": self.folder / "cp" / "own",
+            "LogLevel": "ERROR",
         }
         return ["-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
 
     def serial_log(self) -> str:
         """What the guest's console said, and QEMU."""
-        return "".join((self.folder / name).read_text(errors="replace") for name in ("serial.log", "qemu.log") if (self.folder / name).exists())
+        return "".join(
+            (self.folder / name).read_text(errors="replace")
+            for name in ("serial.log", "qemu.log")
+            if (self.folder / name).exists()
+        )
 
     def _prepare(self) -> None:
         """The lock, the folder and the layer above the image, once."""
@@ -285,33 +343,85 @@ class Guest:
             shutil.rmtree(stale, ignore_errors=True)
         self.folder = Path(tempfile.mkdtemp(dir=SHM, prefix=FOLDER_PREFIX))
         (self.folder / "cp").mkdir()
-        run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", disk / "disk.qcow2", "-F", "qcow2", self.folder / "disk.qcow2"])
+        run(
+            [
+                "qemu-img",
+                "create",
+                "-q",
+                "-f",
+                "qcow2",
+                "-b",
+                disk / "disk.qcow2",
+                "-F",
+                "qcow2",
+                self.folder / "disk.qcow2",
+            ]
+        )
         self.port = _free_port()
         host_key = (disk / "host_key.pub").read_text(encoding="utf-8")
         (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}", encoding="utf-8")
 
     def _arguments(self) -> list[str]:
         argv = [
-            QEMU, "-name", "ssdlab-fleet-guest", "-nodefaults", "-display", "none", "-accel", ACCELERATOR, "-cpu", "max",
-            "-machine", "q35", "-m", str(NODES * NODE_MIB), "-smp", f"{CPUS},sockets={NODES},cores={CPUS // NODES},threads=1",
-            "-qmp", f"unix:{self.folder}/qmp.sock,server=on,wait=off", "-serial", f"file:{self.folder}/serial.log",
-            "-blockdev", _json({"driver": "qcow2", "node-name": "root", "file": {
-                "driver": "file", "filename": str(self.folder / "disk.qcow2"), "cache": {"no-flush": True}}}),
-            "-device", "virtio-blk-pci,drive=root,bootindex=1",
-            "-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22", "-device", "virtio-net-pci,netdev=net,romfile=",
-            "-device", "virtio-rng-pci",
+            QEMU,
+            "-name",
+            "ssdlab-fleet-guest",
+            "-nodefaults",
+            "-display",
+            "none",
+            "-accel",
+            ACCELERATOR,
+            "-cpu",
+            "max",
+            "-machine",
+            "q35",
+            "-m",
+            str(NODES * NODE_MIB),
+            "-smp",
+            f"{CPUS},sockets={NODES},cores={CPUS // NODES},threads=1",
+            "-qmp",
+            f"unix:{self.folder}/qmp.sock,server=on,wait=off",
+            "-serial",
+            f"file:{self.folder}/serial.log",
+            "-blockdev",
+            _json(
+                {
+                    "driver": "qcow2",
+                    "node-name": "root",
+                    "file": {
+                        "driver": "file",
+                        "filename": str(self.folder / "disk.qcow2"),
+                        "cache": {"no-flush": True},
+                    },
+                }
+            ),
+            "-device",
+            "virtio-blk-pci,drive=root,bootindex=1",
+            "-netdev",
+            f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
+            "-device",
+            "virtio-net-pci,netdev=net,romfile=",
+            "-device",
+            "virtio-rng-pci",
         ]
         per_node = CPUS // NODES
         for node in range(NODES):
             cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"
-            argv += ["-object", f"memory-backend-ram,id=mem{node},size={NODE_MIB}M", "-numa", f"node,nodeid={node},cpus={cpus},memdev=mem{node}"]
+            argv += [
+                "-object",
+                f"memory-backend-ram,id=mem{node},size={NODE_MIB}M",
+                "-numa",
+                f"node,nodeid={node},cpus={cpus},memdev=mem{node}",
+            ]
             argv += ["-device", f"pxb-pcie,id=node{node},bus_nr={64 * (node + 1)},bus=pcie.0,numa_node={node}"]
         for name in dict.fromkeys(drive.subsystem for drive in self.drives.values() if drive.subsystem):
             argv += ["-device", _json({"driver": "nvme-subsys", "id": subsystem_id(name), "nqn": name})]
         for chassis, drive in enumerate(self.drives.values(), 1):
             argv += [word for limit in drive.limits() for word in ("-object", _json(limit))]
             argv += [word for node in drive.nodes(self.folder) for word in ("-blockdev", _json(node))]
-            argv += [word for device in (drive.slot_device(chassis), *drive.devices()) for word in ("-device", _json(device))]
+            argv += [
+                word for device in (drive.slot_device(chassis), *drive.devices()) for word in ("-device", _json(device))
+            ]
         return argv + self.extra
 
     def _wait_for_ssh(self, deadline: float) -> None:

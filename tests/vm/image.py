@@ -29,7 +29,9 @@ MIB = 1 << 20
 DISK_BYTES = 4096 * MIB
 PARTITION_START_BYTES = 1 * MIB
 TOOLS = ("mmdebstrap", "mkfs.ext4", "sfdisk", "grub-mkimage", "qemu-img", "ssh-keygen")
-GRUB_MODULES = "biosdisk part_msdos ext2 serial terminal normal search search_label linux configfile echo test minicmd".split()
+GRUB_MODULES = (
+    "biosdisk part_msdos ext2 serial terminal normal search search_label linux configfile echo test minicmd".split()
+)
 # The first grub.cfg; the guest's own update-grub may rewrite it.
 GRUB_CFG = """\
 serial --unit=0 --speed=115200
@@ -104,13 +106,26 @@ def _build(wanted: Path) -> None:
 
 def _bootstrap(root: Path, public_key: Path) -> None:
     packages = ",".join((HERE / "packages.txt").read_text(encoding="utf-8").split())
-    run([
-        "mmdebstrap", "--quiet", "--mode=root", "--format=directory", "--variant=minbase", f"--include={packages}",
-        '--aptopt=Acquire::Languages "none"', "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
-        "--dpkgopt=path-exclude=/usr/share/locale/*", f"--customize-hook=upload {public_key} /root/guest.pub",
-        f"--customize-hook=upload {HERE / 'setup'} /root/setup", '--customize-hook=chroot "$1" sh /root/setup',
-        '--customize-hook=rm "$1/root/setup"', SUITE, root,
-    ])
+    run(
+        [
+            "mmdebstrap",
+            "--quiet",
+            "--mode=root",
+            "--format=directory",
+            "--variant=minbase",
+            f"--include={packages}",
+            '--aptopt=Acquire::Languages "none"',
+            "--dpkgopt=path-exclude=/usr/share/doc/*",
+            "--dpkgopt=path-exclude=/usr/share/man/*",
+            "--dpkgopt=path-exclude=/usr/share/locale/*",
+            f"--customize-hook=upload {public_key} /root/guest.pub",
+            f"--customize-hook=upload {HERE / 'setup'} /root/setup",
+            '--customize-hook=chroot "$1" sh /root/setup',
+            '--customize-hook=rm "$1/root/setup"',
+            SUITE,
+            root,
+        ]
+    )
 
 
 def _disk(root: Path, work: Path) -> Path:
@@ -126,7 +141,20 @@ def _disk(root: Path, work: Path) -> Path:
     blocks = (DISK_BYTES - PARTITION_START_BYTES) // 4096
     run(["mkfs.ext4", "-q", "-F", "-b", "4096", "-L", "root", *features, "-d", root, raw, str(blocks)])
     grub = root / "usr/lib/grub/i386-pc"
-    run(["grub-mkimage", "-d", grub, "-O", "i386-pc", "-o", work / "core.img", "-p", "(hd0,msdos1)/boot/grub", *GRUB_MODULES])
+    run(
+        [
+            "grub-mkimage",
+            "-d",
+            grub,
+            "-O",
+            "i386-pc",
+            "-o",
+            work / "core.img",
+            "-p",
+            "(hd0,msdos1)/boot/grub",
+            *GRUB_MODULES,
+        ]
+    )
     with raw.open("r+b") as out:
         out.write((grub / "boot.img").read_bytes()[:440])  # the partition table follows
         out.seek(512)

@@ -33,8 +33,22 @@ SHORT_TEST = {
     "title": "Short",
     "purge": {"method": "auto"},
     "precondition": {"passes": 1},
-    "cells": [{"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 1, "runtime_s": 1, "rate_iops": 20}],
-    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "range_limit": 1.0, "slope_limit": 1.0},
+    "cells": [
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 1,
+            "runtime_s": 1,
+            "rate_iops": 20,
+        }
+    ],
+    "steady_state": {
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
+        "range_limit": 1.0,
+        "slope_limit": 1.0,
+    },
     "rounds": {"max": 6},
 }
 
@@ -111,13 +125,26 @@ class Lab:
         """Preflight, then `stage`, then the start of the host job: what happens to a drive after it was looked at."""
         ready, go, path = (self.folder / name for name in ("ready", "go", "between.yml"))
         wait = {"argv": ["sh", "-c", 'touch "$0"; until [ -e "$1" ]; do sleep 0.2; done', str(ready), str(go)]}
-        local = {"delegate_to": "localhost", "connection": "local", "vars": {"ansible_python_interpreter": sys.executable}}
+        local = {
+            "delegate_to": "localhost",
+            "connection": "local",
+            "vars": {"ansible_python_interpreter": sys.executable},
+        }
         tasks = [
             {"name": "Stage", "ansible.builtin.command": wait, **local},
-            {"name": "Start", "ansible.builtin.import_role": {"name": "ssdlab.fleet.workload"}, "when": "ssd_run.destructive"},
+            {
+                "name": "Start",
+                "ansible.builtin.import_role": {"name": "ssdlab.fleet.workload"},
+                "when": "ssd_run.destructive",
+            },
         ]
-        shipped = [{"import_playbook": str(REPO / "playbooks" / f"{name}.yml")} for name in ("preflight", "watch", "collect", "report")]
-        path.write_text(json.dumps([shipped[0], {"hosts": "ssd_servers", "gather_facts": False, "tasks": tasks}, *shipped[1:]]))
+        shipped = [
+            {"import_playbook": str(REPO / "playbooks" / f"{name}.yml")}
+            for name in ("preflight", "watch", "collect", "report")
+        ]
+        path.write_text(
+            json.dumps([shipped[0], {"hosts": "ssd_servers", "gather_facts": False, "tasks": tasks}, *shipped[1:]])
+        )
 
         def play() -> tuple[int, str]:
             process = self.start(path, "-e", f"ssd_step={step}")
@@ -159,16 +186,24 @@ class Lab:
             "ansible_ssh_common_args": shlex.join(self.guest.ssh_options()),
             "ansible_control_path": str(self.guest.folder / "cp" / "ansible"),
         }
-        inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"vars": {**self.vars, **ssh}, "hosts": {"guest": self.host}}}}}))
+        inventory.write_text(
+            json.dumps(
+                {"all": {"children": {"ssd_servers": {"vars": {**self.vars, **ssh}, "hosts": {"guest": self.host}}}}}
+            )
+        )
         argv = [os.path.join(os.path.dirname(sys.executable), "ansible-playbook"), str(path), "-i", str(inventory)]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         # A module's worker may take its time under emulation.
         settings = {
-            "ANSIBLE_NOCOLOR": "1", "ANSIBLE_TIMEOUT": "60", "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_TIMEOUT": "60",
+            "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
             "ANSIBLE_COLLECTIONS_PATH": str(REPO / "playbooks" / "collections"),
         }
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        return subprocess.Popen([*argv, *args], cwd=REPO, env={**inherited, **settings}, start_new_session=True, **pipes)
+        return subprocess.Popen(
+            [*argv, *args], cwd=REPO, env={**inherited, **settings}, start_new_session=True, **pipes
+        )
 
     def hashes(self) -> dict[str, str]:
         """Of every drive, all that the guest wrote included."""

@@ -25,9 +25,15 @@ def told(output):
 @contextlib.contextmanager
 def warning(guest, serial, bits):
     """The drive's critical_warning while the block runs, set from outside by QEMU's monitor."""
+
     def tell(value):
         with guest.monitor() as monitor:
-            monitor.cmd("qom-set", path=f"/machine/peripheral/{guest.drives[serial].id}", property="smart_critical_warning", value=value)
+            monitor.cmd(
+                "qom-set",
+                path=f"/machine/peripheral/{guest.drives[serial].id}",
+                property="smart_critical_warning",
+                value=value,
+            )
 
     tell(bits)
     try:
@@ -38,15 +44,27 @@ def warning(guest, serial, bits):
 
 def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
     lab.host["ssd_drives"] = [{"serial": PLAIN}, {"serial": NEIGHBOUR}]
-    lab.vars.update(preflight_firmware={"QEMU*": "9.9"}, preflight_link={"QEMU*": {"speed_gts": 16, "width": 4}}, preflight_levels={"virtual_machine": "ok"})
+    lab.vars.update(
+        preflight_firmware={"QEMU*": "9.9"},
+        preflight_link={"QEMU*": {"speed_gts": 16, "width": 4}},
+        preflight_levels={"virtual_machine": "ok"},
+    )
     code, output = lab.play("preflight", "-e", "ssd_mode=plan")
     text = told(output)
     assert code != 0
     for serial in (PLAIN, NEIGHBOUR):
-        assert f"guest: drive {serial}: firmware: its firmware is " in text and "preflight_firmware wants 9.9 for this model" in text
-        assert f"guest: drive {serial}: pcie_wanted: its link runs at 2.5 GT/s x1; preflight_link wants 16 GT/s x4" in text
+        assert (
+            f"guest: drive {serial}: firmware: its firmware is " in text
+            and "preflight_firmware wants 9.9 for this model" in text
+        )
+        assert (
+            f"guest: drive {serial}: pcie_wanted: its link runs at 2.5 GT/s x1; preflight_link wants 16 GT/s x4" in text
+        )
     # Only the neighbour sits in a slot that can do more than QEMU's drive.
-    assert f"guest: drive {NEIGHBOUR}: pcie_slot: the drive says that it can do 2.5 GT/s x1 and no more, in a slot for 16 GT/s x4" in text
+    assert (
+        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive says that it can do 2.5 GT/s x1 and no more, in a slot for 16 GT/s x4"
+        in text
+    )
     assert f"{PLAIN}: pcie_slot" not in text and "virtual_machine" not in text
     assert "says 0 % of spare and a threshold of 0 %" in text
 
@@ -56,7 +74,11 @@ def test_a_drive_that_warns_blocks(lab, guest):
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
     with warning(guest, PLAIN, RELIABILITY_DEGRADED):
         code, output = lab.play("preflight", "-e", "ssd_mode=plan")
-    assert code != 0 and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To put it right: replace the drive" in told(output), output
+    assert (
+        code != 0
+        and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To put it right: replace the drive"
+        in told(output)
+    ), output
     assert "Preflight found 1 thing to put right" in told(output)
 
 
@@ -83,5 +105,8 @@ def test_a_warning_during_the_run_makes_the_test_invalid(lab, guest):
     assert (end["outcome"], end["reasons"]) == ("invalid", ["it warns: its reliability is degraded"]), output
     samples = lab.journal("sample")
     assert {sample["critical_warning"] for sample in samples} == {0, RELIABILITY_DEGRADED}
-    assert all(sample["temperature_c"] == 50 and (sample["link_speed_gts"], sample["link_width"]) == (2.5, 1) for sample in samples)
+    assert all(
+        sample["temperature_c"] == 50 and (sample["link_speed_gts"], sample["link_width"]) == (2.5, 1)
+        for sample in samples
+    )
     assert lab.summary()["verdicts"]["invalid"] == 1

@@ -19,10 +19,16 @@ def test_nights_over_a_reboot_pass(lab, guest):
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
     lab.vars["ssd_plan"] = [ONE_ROUND]
     for night, leave in (("one", "blank"), ("two", "as_is"), ("three", "blank")):
-        code, output = lab.play("qualify", "-e", f"ssd_run_id={night}", "-e", f"ssd_leave={leave}", "-e", "purge_method=deallocate")
+        code, output = lab.play(
+            "qualify", "-e", f"ssd_run_id={night}", "-e", f"ssd_leave={leave}", "-e", "purge_method=deallocate"
+        )
         assert code == 0 and lab.summary()["verdicts"]["pass"] == 1, output
         guards = lab.journal("guard", night)
-        assert guards and all(record["eligible"] for record in guards) and not any(record["overridden"] for record in guards)
+        assert (
+            guards
+            and all(record["eligible"] for record in guards)
+            and not any(record["overridden"] for record in guards)
+        )
         left = lab.journal("left", night)
         assert [record["state"] for record in left] == (["blank"] if leave == "blank" else [])
         print(night, guards[0]["look"], left)

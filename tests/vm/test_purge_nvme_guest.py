@@ -21,7 +21,10 @@ def fill(guest, serial, nsid=1):
     """Random data over a whole namespace, as somebody else's: no ledger knows it."""
     node = guest.device(serial, nsid)
     # The end of the drive ends dd.
-    guest.run(f"dd if=/dev/urandom of={node} bs=1M oflag=direct status=none 2>/dev/null; blockdev --flushbufs {node}; sync", timeout_s=600)
+    guest.run(
+        f"dd if=/dev/urandom of={node} bs=1M oflag=direct status=none 2>/dev/null; blockdev --flushbufs {node}; sync",
+        timeout_s=600,
+    )
 
 
 def blocks(file):
@@ -50,7 +53,11 @@ def test_format_erases_and_changes_the_lba_size_and_back(lab, guest, stand_in, p
     stand_in({"serial": PLAIN, "sanicap": 0, "fna": 4})
     (space,) = guest.drives[PLAIN].namespaces
     sizes = []
-    for method, lba_bytes, ses in (("nvme_format_user_data", 512, 1), ("nvme_format_crypto", 4096, 2), ("nvme_format_user_data", 512, 1)):
+    for method, lba_bytes, ses in (
+        ("nvme_format_user_data", 512, 1),
+        ("nvme_format_crypto", 4096, 2),
+        ("nvme_format_user_data", 512, 1),
+    ):
         fill(guest, PLAIN)
         wanted = [] if lba_bytes == 512 and not sizes else ["-e", f"purge_lba_size_bytes={lba_bytes}"]
         record = purge(lab, purges, {"serial": PLAIN}, space, method, *wanted, asked_by="auto" if ses == 2 else "name")
@@ -78,7 +85,11 @@ def test_format_of_one_namespace_leaves_the_other_alone(lab, guest, purges):
 def test_sanitize_by_every_method(lab, guest, stand_in, purges):
     stand_in({"serial": PLAIN, "seconds": 2})
     (space,) = guest.drives[PLAIN].namespaces
-    for method, asked_by in (("nvme_sanitize_crypto", "auto"), ("nvme_sanitize_block", "name"), ("nvme_sanitize_overwrite", "name")):
+    for method, asked_by in (
+        ("nvme_sanitize_crypto", "auto"),
+        ("nvme_sanitize_block", "name"),
+        ("nvme_sanitize_overwrite", "name"),
+    ):
         fill(guest, PLAIN)
         purge(lab, purges, {"serial": PLAIN}, space, method, asked_by=asked_by)
 
@@ -87,7 +98,9 @@ def test_sanitize_by_every_method(lab, guest, stand_in, purges):
 def test_sanitize_that_fails_or_stands_still_is_an_error(lab, guest, stand_in):
     stand_in({"serial": PLAIN, "seconds": 1, "mode": "failed"}, {"serial": NEIGHBOUR, "seconds": 30, "mode": "stuck"})
     lab.host["ssd_drives"] = [overwritable({"serial": PLAIN}), overwritable({"serial": NEIGHBOUR})]
-    code, output = lab.play("purge", "-e", "purge_method=nvme_sanitize_block", "-e", "purge_stuck_s=20", "-e", "ssd_parallel_drives=2")
+    code, output = lab.play(
+        "purge", "-e", "purge_method=nvme_sanitize_block", "-e", "purge_stuck_s=20", "-e", "ssd_parallel_drives=2"
+    )
     assert code != 0, output
     messages = {record["drive"]: record["message"] for record in lab.journal("drive_finished")}
     assert "Sanitize Command Failed" in messages[PLAIN], messages

@@ -116,7 +116,11 @@ def test_all_that_is_set_is_in_force_and_all_comes_back(bench):
     after = soon(guest, before)
     changed = put_down("tune.yml, with tuned running", before, during, after)
     assert after == before
-    assert [during[path] for path in ("/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "service tuned")] == ["7", "30", "inactive"]
+    assert [during[path] for path in ("/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "service tuned")] == [
+        "7",
+        "30",
+        "inactive",
+    ]
     assert {"write cache of " + PLAIN, "write cache of " + NEIGHBOUR} <= set(changed)
     # Nothing stays to hold the latency down, so the idle states themselves are off.
     states = [path for path in during if "/cpuidle/" in path and "/state0/" not in path]
@@ -137,7 +141,11 @@ def test_fio_runs_on_the_drives_node_and_a_killed_job_leaves_nothing(bench):
     guest.run("systemctl start irqbalance")
     before = everything(guest)
     long_test = dict(bench.vars["ssd_plan"][0], precondition=False, rounds={"max": 24})
-    bench.vars.update(ssd_plan=[dict(long_test, cells=[dict(long_test["cells"][0], runtime_s=30)])], ssd_parallel_drives=2, purge_method="deallocate")
+    bench.vars.update(
+        ssd_plan=[dict(long_test, cells=[dict(long_test["cells"][0], runtime_s=30)])],
+        ssd_parallel_drives=2,
+        purge_method="deallocate",
+    )
     code, output = bench.play("start")
     assert code == 0, output
     wait_for("fio on both nodes", lambda: len(affinities(guest)) == 2)
@@ -150,7 +158,9 @@ def test_fio_runs_on_the_drives_node_and_a_killed_job_leaves_nothing(bench):
     assert "numa_mem_policy=prefer:1" in guest.run(f"cat {bench.state}/runs/*/raw/{NEIGHBOUR}/*.fio").stdout
     code, output = bench.play("restore")
     assert code != 0 and "is under way and will restore this host itself" in output, output
-    guest.run(f"kill -9 $(python3 -c 'import glob, json; print(json.load(open(glob.glob(\"{bench.state}/runs/*/status.json\")[0]))[\"pid\"])')")
+    guest.run(
+        f'kill -9 $(python3 -c \'import glob, json; print(json.load(open(glob.glob("{bench.state}/runs/*/status.json")[0]))["pid"])\')'
+    )
     wait_for("restore", lambda: guest.run(f"ls {bench.state}/runs/*/tuning.json", check=False).returncode != 0)
     after = soon(guest, before, without_interrupts)
     put_down("start.yml, killed by SIGKILL", before, during, after)
@@ -161,7 +171,10 @@ def test_fio_runs_on_the_drives_node_and_a_killed_job_leaves_nothing(bench):
 
 def affinities(guest):
     """The CPUs that fio's threads which do I/O are allowed on."""
-    said = guest.run("for p in $(pgrep -x fio); do for t in /proc/$p/task/*; do grep -h Cpus_allowed_list $t/status; done; done", check=False).stdout
+    said = guest.run(
+        "for p in $(pgrep -x fio); do for t in /proc/$p/task/*; do grep -h Cpus_allowed_list $t/status; done; done",
+        check=False,
+    ).stdout
     # fio's own main threads may run anywhere.
     return {line.split()[-1] for line in said.splitlines()} - {f"0-{CPUS - 1}"}
 
@@ -199,7 +212,10 @@ def test_kernel_arguments_come_by_a_reboot_and_go_by_another(bench):
     code, output = bench.play("restore")
     assert code == 0, output
     after = guest.run(look).stdout.split("\n")
-    put_down("kernel arguments", *(dict(zip(("/proc/cmdline", "idle states of CPU 0"), seen)) for seen in (before, during, after)))
+    put_down(
+        "kernel arguments",
+        *(dict(zip(("/proc/cmdline", "idle states of CPU 0"), seen)) for seen in (before, during, after)),
+    )
     assert (words(after[0]), after[1:]) == (words(before[0]), before[1:])
     code, output = bench.play("restore")
     assert code == 0 and "changed=0" in output, output

@@ -29,7 +29,11 @@ STAGES = (
     ),
     ((BTRFS, BTRFS_TWIN), "mkfs.btrfs -q -f -m single -d single $1 $2 && mount $1 /boot/efi", "umount /boot/efi"),
     ((CRYPT,), f"{FORMAT_LUKS} $1 && {LUKS.format('open')} $1 plain", "cryptsetup close plain"),
-    ((VOLUME,), "pvcreate -q $1 && vgcreate -q volumes $1 && lvcreate -qy -n one -l 50%FREE volumes", "vgchange -qan volumes"),
+    (
+        (VOLUME,),
+        "pvcreate -q $1 && vgcreate -q volumes $1 && lvcreate -qy -n one -l 50%FREE volumes",
+        "vgchange -qan volumes",
+    ),
     (
         (PATH,),
         "modprobe dm-multipath && echo 0 $(blockdev --getsz $1) multipath 0 0 1 1 service-time 0 1 2 $1 1 1 | dmsetup create paths --uuid mpath-paths",
@@ -48,7 +52,11 @@ STAGES = (
         " rmdir ports/1 subsystems/away/namespaces/1 subsystems/away",
     ),
     # As a VM has its disk: open, without excluding anybody.
-    ((OPENED,), "systemd-run --quiet --unit=machine sh -c \"exec 9<>$1; exec sleep infinity\" && sleep 1", "systemctl stop machine"),
+    (
+        (OPENED,),
+        'systemd-run --quiet --unit=machine sh -c "exec 9<>$1; exec sleep infinity" && sleep 1',
+        "systemctl stop machine",
+    ),
     # To a driver in user space, as SPDK does: no block device is left.
     (
         (GIVEN_AWAY,),
@@ -67,7 +75,11 @@ def staged(guest):
         guest.run("echo -n secret > /root/key")
         found = guest.namespaces()
         blank = [found[serial, 1] for serials, *_scripts in STAGES for serial in serials]
-        undo.callback(guest.run, f"udevadm settle; for node in {' '.join(blank)}; do wipefs -qaf $node; blkdiscard -f $node; done", check=False)
+        undo.callback(
+            guest.run,
+            f"udevadm settle; for node in {' '.join(blank)}; do wipefs -qaf $node; blkdiscard -f $node; done",
+            check=False,
+        )
         for serials, make, take_apart in STAGES:
             nodes = [found[serial, 1] for serial in serials]
             undo.callback(guest.run, take_apart, check=False)
@@ -131,7 +143,12 @@ def test_case_16_root_disk_on_btrfs_of_two_drives(played, serial):
 
 @pytest.mark.case(22)
 @pytest.mark.parametrize(
-    "serial, codes", [(CRYPT, ["held", "busy", "signature"]), (VOLUME, ["held", "busy", "signature"]), (PATH, ["held", "busy", "fabric"])]
+    "serial, codes",
+    [
+        (CRYPT, ["held", "busy", "signature"]),
+        (VOLUME, ["held", "busy", "signature"]),
+        (PATH, ["held", "busy", "fabric"]),
+    ],
 )
 def test_case_22_active_device_mapper(played, serial, codes):
     played.refused(serial, *codes)

@@ -20,12 +20,35 @@ from .base import WARNING, Drive, Facts
 
 # Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.
 TRAFFIC = (
-    "fio", "--name=traffic", "--readonly", "--rw=randread", "--bs=128k", "--direct=1", "--ioengine=psync", "--thread", "--numjobs=4", "--norandommap",
-    "--randrepeat=0", "--allow_file_create=0", "--time_based",
+    "fio",
+    "--name=traffic",
+    "--readonly",
+    "--rw=randread",
+    "--bs=128k",
+    "--direct=1",
+    "--ioengine=psync",
+    "--thread",
+    "--numjobs=4",
+    "--norandommap",
+    "--randrepeat=0",
+    "--allow_file_create=0",
+    "--time_based",
 )
 TRAFFIC_GRACE_S = 60.0
 # Hypervisors by what they put into the DMI table.
-HYPERVISORS = ("QEMU", "VMware", "Xen", "VirtualBox", "innotek", "Microsoft Corporation Virtual", "Bochs", "Amazon EC2", "Google Compute", "OpenStack", "KVM")
+HYPERVISORS = (
+    "QEMU",
+    "VMware",
+    "Xen",
+    "VirtualBox",
+    "innotek",
+    "Microsoft Corporation Virtual",
+    "Bochs",
+    "Amazon EC2",
+    "Google Compute",
+    "OpenStack",
+    "KVM",
+)
 FUSION_IO = "0x1aed"  # pci.ids
 CONTAINER_FILES = (("/run/.containerenv", "podman"), ("/.dockerenv", "docker"))
 
@@ -54,7 +77,9 @@ def gather(
     return Facts(
         machine=machine(snapshot, hypervisor(host), container(host)),
         wanted=wanted,
-        drives=[_drive(host, entry, name, snapshot, first, why) for (entry, name), first, why in zip(found, before, traffic)],
+        drives=[
+            _drive(host, entry, name, snapshot, first, why) for (entry, name), first, why in zip(found, before, traffic)
+        ],
         devices=devices,
         above={address: device.get("above") or () for address, device in devices.items()},
     )
@@ -88,7 +113,12 @@ def _read(host: Host, path: str, seconds: float) -> str | None:
 
 
 def _drive(
-    host: Host, entry: t.Mapping[str, t.Any], name: str, snapshot: Snapshot, before: t.Sequence[pcie.Device], untouched: str | None
+    host: Host,
+    entry: t.Mapping[str, t.Any],
+    name: str,
+    snapshot: Snapshot,
+    before: t.Sequence[pcie.Device],
+    untouched: str | None,
 ) -> Drive:
     identity = drives_util.identity(host, name)
     after = pcie.path_to_root(host, pcie.address_of(host, name))
@@ -161,18 +191,28 @@ def container(host: Host) -> str | None:
     told = host.run(["systemd-detect-virt", "--container"], timeout_s=20)
     if told.rc == 0 and told.stdout.strip():
         return told.stdout.strip()
-    return host.get("/run/systemd/container") or next((kind for path, kind in CONTAINER_FILES if host.exists(path)), None)
+    return host.get("/run/systemd/container") or next(
+        (kind for path, kind in CONTAINER_FILES if host.exists(path)), None
+    )
 
 
 def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
     """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not measured only warns."""
-    if not host.which("fio-pci-check") and not any(device.get("vendor") == FUSION_IO for device in facts.devices.values()):
+    if not host.which("fio-pci-check") and not any(
+        device.get("vendor") == FUSION_IO for device in facts.devices.values()
+    ):
         return []
     try:
         found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
     except iomemory.IomemoryError as error:
-        message, remedy = f"its ioMemory cards cannot be looked at: {error}", "install Fusion-io's fio-util, and look at fio-status -a"
+        message, remedy = (
+            f"its ioMemory cards cannot be looked at: {error}",
+            "install Fusion-io's fio-util, and look at fio-status -a",
+        )
         return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]
     labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}
     others = [item["drive"] is not None and item["drive"] not in labels for item in found]
-    return [dict(item, drive=labels.get(item["drive"]), level=WARNING if other else item["level"]) for item, other in zip(found, others)]
+    return [
+        dict(item, drive=labels.get(item["drive"]), level=WARNING if other else item["level"])
+        for item, other in zip(found, others)
+    ]

@@ -29,7 +29,11 @@ def _without(drive: Drive, *keys: str) -> list[str]:
     if drive.health.get("error"):
         return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
     missing = [TOLD[key] for key in keys if drive.health.get(key) is None]
-    return [Unknown("{0} does not tell its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))] if missing else []
+    return (
+        [Unknown("{0} does not tell its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))]
+        if missing
+        else []
+    )
 
 
 def failing(_facts: Facts, drive: Drive) -> list[str]:
@@ -63,7 +67,9 @@ def spare(_facts: Facts, drive: Drive) -> list[str]:
 def wear(facts: Facts, drive: Drive) -> list[str]:
     """Endurance used up."""
     used, most = drive.health.get("used_pct"), facts.wanted["max_used_pct"]
-    return _without(drive, "used_pct") or ([f"{used} % of its endurance is used (preflight_max_used_pct: {most})"] if used >= most else [])
+    return _without(drive, "used_pct") or (
+        [f"{used} % of its endurance is used (preflight_max_used_pct: {most})"] if used >= most else []
+    )
 
 
 def too_hot(_facts: Facts, drive: Drive) -> list[str]:
@@ -80,21 +86,32 @@ def headroom(facts: Facts, drive: Drive) -> list[str]:
     """Too near to that temperature before the work has begun."""
     if _without(drive, "temperature_c"):
         return []
-    limit, now = drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"], drive.health["temperature_c"]
+    limit, now = (
+        drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"],
+        drive.health["temperature_c"],
+    )
     if limit is None:
         return [Unknown(f"it has {now} °C, but does not tell at which temperature it warns or throttles")]
     wanted = facts.wanted["temperature_headroom_c"]
     near = 0 < limit - now < wanted
     if not near:
         return []
-    return [f"it has {now} °C, {limit - now} °C below its limit of {limit} °C (preflight_temperature_headroom_c: {wanted})"]
+    return [
+        f"it has {now} °C, {limit - now} °C below its limit of {limit} °C (preflight_temperature_headroom_c: {wanted})"
+    ]
 
 
 def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
     """It has been throttled, or too hot, at some time: it may be again."""
     counts = drive.health.get("throttle_counts") or {}
     if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
-        return [Unknown("{0} does not tell whether it was ever throttled (nvme-cli does)".format(drive.health.get("source") or "the drive"))]
+        return [
+            Unknown(
+                "{0} does not tell whether it was ever throttled (nvme-cli does)".format(
+                    drive.health.get("source") or "the drive"
+                )
+            )
+        ]
     told = [f"{count} transitions to thermal throttling {level[1:]}" for level, count in counts.items() if count]
     for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
         if drive.health.get(key):
@@ -110,16 +127,34 @@ def write_cache(facts: Facts, drive: Drive) -> list[str]:
     if state is None and volatile is None:
         return [Unknown("whether its write cache is volatile, and on, is unknown")]
     on = state == "write back" if state is not None else volatile
-    return ["its volatile write cache is on: what it acknowledges may be lost with the power, and the figures include the cache"] if on else []
+    return (
+        [
+            "its volatile write cache is on: what it acknowledges may be lost with the power, and the figures include the cache"
+        ]
+        if on
+        else []
+    )
 
 
 CHECKS: tuple[Check, ...] = (
     Check("health", BLOCKS, "replace the drive, or look into its log before it is measured", failing),
-    Check("media_errors", WARNING, "look into its error log; a drive that loses data is not worth measuring", media_errors),
+    Check(
+        "media_errors", WARNING, "look into its error log; a drive that loses data is not worth measuring", media_errors
+    ),
     Check("spare", BLOCKS, "replace the drive", spare),
     Check("wear", WARNING, "take a fresher drive, or judge it as a worn one", wear),
     Check("temperature", BLOCKS, COOL, too_hot),
     Check("temperature_headroom", WARNING, COOL, headroom),
-    Check("throttled_before", WARNING, "see that its slot has enough air; throttling during the run makes a test invalid", throttled_before),
-    Check("write_cache", WARNING, "say write_cache: on or off in the drive's entry, or tune_write_cache; off without power-loss protection", write_cache),
+    Check(
+        "throttled_before",
+        WARNING,
+        "see that its slot has enough air; throttling during the run makes a test invalid",
+        throttled_before,
+    ),
+    Check(
+        "write_cache",
+        WARNING,
+        "say write_cache: on or off in the drive's entry, or tune_write_cache; off without power-loss protection",
+        write_cache,
+    ),
 )

@@ -48,7 +48,11 @@ def architecture(facts: Facts) -> list[str]:
     machine = facts.machine["architecture"]
     if machine is None:
         return [Unknown("the processor's architecture is unknown")]
-    return [] if "64" in machine or machine == "s390x" else [f"its kernel is of the architecture {machine}, which has not 64 bit"]
+    return (
+        []
+        if "64" in machine or machine == "s390x"
+        else [f"its kernel is of the architecture {machine}, which has not 64 bit"]
+    )
 
 
 def cpufreq(facts: Facts) -> list[str]:
@@ -72,7 +76,11 @@ def container(facts: Facts) -> list[str]:
 def numa_node(facts: Facts, drive: Drive) -> list[str]:
     """On a machine of several nodes, a drive whose node the firmware does not tell."""
     nodes = facts.machine["nodes"]
-    if drive.identity.get("numa_node") is not None or drive.options.get("numa_node") is not None or drive.options.get("cpus"):
+    if (
+        drive.identity.get("numa_node") is not None
+        or drive.options.get("numa_node") is not None
+        or drive.options.get("cpus")
+    ):
         return []
     if nodes is None:
         return [Unknown("neither its NUMA node nor how many there are is known")]
@@ -83,10 +91,27 @@ def numa_node(facts: Facts, drive: Drive) -> list[str]:
 CHECKS: tuple[Check, ...] = (
     Check("versions", BLOCKS, "install the wanted version, or change preflight_versions", look_host=tool_versions),
     Check("free_memory", WARNING, "end what takes the memory, or add some", look_host=free_memory),
-    Check("cpu_count", WARNING, "take a machine with more CPUs: fio and the interrupts need one each", look_host=cpu_count),
+    Check(
+        "cpu_count", WARNING, "take a machine with more CPUs: fio and the interrupts need one each", look_host=cpu_count
+    ),
     Check("architecture", WARNING, "use a 64-bit system", look_host=architecture),
-    Check("cpufreq", WARNING, "set the performance profile in the BIOS, or let the operating system control it (OS DBPM, _PSS)", look_host=cpufreq),
-    Check("virtual_machine", WARNING, "measure on the bare machine, or compare only with the same guest", look_host=virtual_machine),
+    Check(
+        "cpufreq",
+        WARNING,
+        "set the performance profile in the BIOS, or let the operating system control it (OS DBPM, _PSS)",
+        look_host=cpufreq,
+    ),
+    Check(
+        "virtual_machine",
+        WARNING,
+        "measure on the bare machine, or compare only with the same guest",
+        look_host=virtual_machine,
+    ),
     Check("container", WARNING, "measure on the bare machine", look_host=container),
-    Check("numa_unknown", WARNING, "say numa_node: N (or cpus:) in the drive's entry of ssd_drives; the board's manual knows the slot's node", numa_node),
+    Check(
+        "numa_unknown",
+        WARNING,
+        "say numa_node: N (or cpus:) in the drive's entry of ssd_drives; the board's manual knows the slot's node",
+        numa_node,
+    ),
 )

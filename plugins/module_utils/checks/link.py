@@ -27,7 +27,13 @@ def _unknown_link(drive: Drive) -> list[str]:
     if not drive.path:
         return [Unknown("its PCI function is unknown, so its PCI Express link cannot be looked at")]
     if drive.on_pcie and None in _link(drive.endpoint):
-        return [Unknown("{0} shows no PCI Express link (now {1}) in sysfs".format(drive.endpoint["address"], link_text(*_link(drive.endpoint))))]
+        return [
+            Unknown(
+                "{0} shows no PCI Express link (now {1}) in sysfs".format(
+                    drive.endpoint["address"], link_text(*_link(drive.endpoint))
+                )
+            )
+        ]
     return []
 
 
@@ -56,7 +62,9 @@ def link_trained_down(_facts: Facts, drive: Drive) -> list[str]:
     slot = drive.bridges[0] if drive.bridges else {"max_speed_gts": None, "max_width": None}
     able = tuple(_least(*pair) for pair in zip(_most(drive.endpoint), _most(slot)))
     if None in able:
-        return [Unknown("neither {0} nor its slot tells what its link can do at most".format(drive.endpoint["address"]))]
+        return [
+            Unknown("neither {0} nor its slot tells what its link can do at most".format(drive.endpoint["address"]))
+        ]
     if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
         return []
     return [f"its link runs at {link_text(*_link(drive.endpoint))}; the drive and its slot can do {link_text(*able)}"]
@@ -70,7 +78,11 @@ def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
         return [Unknown("what the slot of {0} can do at most is unknown".format(drive.endpoint["address"]))]
     own, slot = _most(drive.endpoint), _most(drive.bridges[0])
     if any(_lower(most, needed) for most, needed in zip(slot, own)):
-        return ["its slot ({0}) can do {1}, the drive {2}".format(drive.bridges[0]["address"], link_text(*slot), link_text(*own))]
+        return [
+            "its slot ({0}) can do {1}, the drive {2}".format(
+                drive.bridges[0]["address"], link_text(*slot), link_text(*own)
+            )
+        ]
     lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
     if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
         return [f"the drive says that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
@@ -114,19 +126,33 @@ def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
     for bridge in drive.bridges:
         available, below = bandwidth_mb_s(*_link(bridge)), links_below(facts, bridge["address"])
         if available is None or None in below.values():
-            unknown.append(Unknown("the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])))
+            unknown.append(
+                Unknown(
+                    "the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])
+                )
+            )
             continue
         loads = {address: load or 0.0 for address, load in below.items()}
         if sum(loads.values()) > available * ROUNDING:
             at_once = measured_at_once(facts, loads)
-            found.append((at_once > available * ROUNDING, sum(loads.values()) / available, _oversubscribed(facts, bridge, available, loads, at_once)))
+            found.append(
+                (
+                    at_once > available * ROUNDING,
+                    sum(loads.values()) / available,
+                    _oversubscribed(facts, bridge, available, loads, at_once),
+                )
+            )
     harms, _ratio, text = max(found, default=(False, 0.0, ""))
     return [text] if harms else unknown[:1] + ([Harmless(text)] if text else [])
 
 
-def _oversubscribed(facts: Facts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float) -> str:
-    text = "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
-        bridge["address"], ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
+def _oversubscribed(
+    facts: Facts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float
+) -> str:
+    text = (
+        "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
+            bridge["address"], ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
+        )
     )
     text += f"; what is measured at the same time (ssd_parallel_drives: {_parallel(facts)}) needs {at_once:.0f} MB/s"
     return text if at_once > available * ROUNDING else text + ", which it has while the other devices are idle"
@@ -139,7 +165,11 @@ def _parallel(facts: Facts) -> int:
 def measured_at_once(facts: Facts, loads: t.Mapping[str, float]) -> float:
     """The most that the drives under test among these devices can need together, in MB/s. loads: {address: load}."""
     under_test = {_slot(drive.endpoint["address"]) for drive in facts.drives if drive.endpoint}
-    return sum(sorted((load for address, load in loads.items() if _slot(address) in under_test), reverse=True)[:_parallel(facts)])
+    return sum(
+        sorted((load for address, load in loads.items() if _slot(address) in under_test), reverse=True)[
+            : _parallel(facts)
+        ]
+    )
 
 
 def _slot(address: str) -> str:
@@ -160,7 +190,11 @@ def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
 def chipset(_facts: Facts, drive: Drive) -> list[str]:
     """The slot hangs on the chipset (southbridge)."""
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
-    return [f"its slot hangs on the chipset ({ports[0]}), which shares one link to the processor with all else there"] if ports else []
+    return (
+        [f"its slot hangs on the chipset ({ports[0]}), which shares one link to the processor with all else there"]
+        if ports
+        else []
+    )
 
 
 def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
@@ -168,7 +202,13 @@ def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
     if drive.is_virtual or not drive.path:
         return []
     if drive.aer_rose is None:
-        return [Unknown("PCI Express errors under traffic were not looked for: {0}".format(drive.traffic or "no traffic was asked for"))]
+        return [
+            Unknown(
+                "PCI Express errors under traffic were not looked for: {0}".format(
+                    drive.traffic or "no traffic was asked for"
+                )
+            )
+        ]
     if all(device["aer"] is None for device in drive.path):
         return [Unknown("neither the drive nor a port above it counts PCI Express errors (AER)")]
     return [f"{address} rose by {aer_text(rose)} while the drive was read" for address, rose in drive.aer_rose.items()]
@@ -178,16 +218,45 @@ def errors_before(_facts: Facts, drive: Drive) -> list[str]:
     """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges report falsely."""
     counts = drive.endpoint.get("aer") if drive.endpoint else None
     still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []
-    return [f"{address} counted {aer_text(seen)} since the boot" for address, seen in still if address not in (drive.aer_rose or {})]
+    return [
+        f"{address} counted {aer_text(seen)} since the boot"
+        for address, seen in still
+        if address not in (drive.aer_rose or {})
+    ]
 
 
 CHECKS: tuple[Check, ...] = (
     Check("pcie_link", BLOCKS, "look at the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
-    Check("pcie_slot", WARNING, "move the drive to a slot of its own speed and width, or judge it by what this slot allows", slot_below_drive),
-    Check("pcie_wanted", BLOCKS, "reseat the drive or move it to a slot that gives this link, or change preflight_link", link_as_wanted),
-    Check("sata_link", BLOCKS, "exchange the cable or use another bay, or a port of the drive's own speed", sata_trained_down),
-    Check("pcie_oversubscribed", WARNING, "spread the drives over slots of the processor, or lower ssd_parallel_drives", oversubscribed),
+    Check(
+        "pcie_slot",
+        WARNING,
+        "move the drive to a slot of its own speed and width, or judge it by what this slot allows",
+        slot_below_drive,
+    ),
+    Check(
+        "pcie_wanted",
+        BLOCKS,
+        "reseat the drive or move it to a slot that gives this link, or change preflight_link",
+        link_as_wanted,
+    ),
+    Check(
+        "sata_link",
+        BLOCKS,
+        "exchange the cable or use another bay, or a port of the drive's own speed",
+        sata_trained_down,
+    ),
+    Check(
+        "pcie_oversubscribed",
+        WARNING,
+        "spread the drives over slots of the processor, or lower ssd_parallel_drives",
+        oversubscribed,
+    ),
     Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
     Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
-    Check("pcie_errors_before", WARNING, "the run reads the counters again under traffic; if they rise there, " + ORDER, errors_before),
+    Check(
+        "pcie_errors_before",
+        WARNING,
+        "the run reads the counters again under traffic; if they rise there, " + ORDER,
+        errors_before,
+    ),
 )

@@ -36,7 +36,10 @@ class Needs(t.NamedTuple):
 
 NEEDS: tuple[tuple[t.Callable[[Drive], bool], Needs], ...] = (
     (
-        lambda drive: (drive.endpoint.get("vendor"), drive.endpoint.get("device")) in {(MICRON_VENDOR, device) for device in MICRON_PCIE},
+        lambda drive: (
+            (drive.endpoint.get("vendor"), drive.endpoint.get("device"))
+            in {(MICRON_VENDOR, device) for device in MICRON_PCIE}
+        ),
         Needs(
             "P320h / P420m",
             "TN-FD-15, table 1",
@@ -60,12 +63,21 @@ def needs(drive: Drive) -> Needs | None:
 
 def firmware(facts: Facts, drive: Drive) -> list[str]:
     """Another firmware than the inventory wants for this model (preflight_firmware)."""
-    wanted, actual = wanted_for(facts.wanted.get("firmware"), drive.identity.get("model")), drive.identity.get("firmware")
+    wanted, actual = (
+        wanted_for(facts.wanted.get("firmware"), drive.identity.get("model")),
+        drive.identity.get("firmware"),
+    )
     if wanted is None:
         return []
     if not actual:
-        return [Unknown(f"its firmware revision is unknown; preflight_firmware wants {rule_text(wanted)} for this model")]
-    return [] if matches(wanted, actual) else [f"its firmware is {actual}; preflight_firmware wants {rule_text(wanted)} for this model"]
+        return [
+            Unknown(f"its firmware revision is unknown; preflight_firmware wants {rule_text(wanted)} for this model")
+        ]
+    return (
+        []
+        if matches(wanted, actual)
+        else [f"its firmware is {actual}; preflight_firmware wants {rule_text(wanted)} for this model"]
+    )
 
 
 def driver(facts: Facts, drive: Drive) -> list[str]:
@@ -79,7 +91,11 @@ def driver(facts: Facts, drive: Drive) -> list[str]:
         return []
     if not version:
         return [Unknown(f"the version of its driver {name} is unknown; preflight_drivers wants {rule_text(wanted)}")]
-    return [] if matches(wanted, version) else [f"its driver is {name} {version}; preflight_drivers wants {rule_text(wanted)}"]
+    return (
+        []
+        if matches(wanted, version)
+        else [f"its driver is {name} {version}; preflight_drivers wants {rule_text(wanted)}"]
+    )
 
 
 def machine_needs(facts: Facts, drive: Drive) -> list[str]:
@@ -117,8 +133,16 @@ def slot_power(_facts: Facts, drive: Drive) -> list[str]:
         return []
     limit = drive.bridges[0]["slot_power_w"] if drive.bridges else None
     if limit is None:
-        return [Unknown(f"{row.source}: the slot must give {row.slot_power_w:g} W; the power limit of its slot cannot be read")]
-    return [f"{row.source}: the slot must give {row.slot_power_w:g} W, its limit is {limit:g} W"] if limit < row.slot_power_w else []
+        return [
+            Unknown(
+                f"{row.source}: the slot must give {row.slot_power_w:g} W; the power limit of its slot cannot be read"
+            )
+        ]
+    return (
+        [f"{row.source}: the slot must give {row.slot_power_w:g} W, its limit is {limit:g} W"]
+        if limit < row.slot_power_w
+        else []
+    )
 
 
 def kernel(facts: Facts, drive: Drive) -> list[str]:
@@ -144,16 +168,32 @@ def slot_link(_facts: Facts, drive: Drive) -> list[str]:
         return []
     able, asked = bandwidth_mb_s(slot["max_speed_gts"], slot["max_width"]), bandwidth_mb_s(*row.link) or 0.0
     if able is None:
-        return [Unknown(f"{row.source}: a slot of {link_text(*row.link)} is recommended; what this slot can do is unknown")]
+        return [
+            Unknown(f"{row.source}: a slot of {link_text(*row.link)} is recommended; what this slot can do is unknown")
+        ]
     shown = link_text(slot["max_speed_gts"], slot["max_width"])
-    return [f"{row.source}: a slot of {link_text(*row.link)} is recommended, this one can do {shown}"] if able < asked else []
+    return (
+        [f"{row.source}: a slot of {link_text(*row.link)} is recommended, this one can do {shown}"]
+        if able < asked
+        else []
+    )
 
 
 CHECKS: tuple[Check, ...] = (
     Check("firmware", BLOCKS, "update the firmware with the maker's tool, or change preflight_firmware", firmware),
     Check("driver", BLOCKS, "install the wanted driver, or change preflight_drivers", driver),
-    Check("model_machine", WARNING, "use a machine that its maker recommends, or name it when the figures are compared", machine_needs),
+    Check(
+        "model_machine",
+        WARNING,
+        "use a machine that its maker recommends, or name it when the figures are compared",
+        machine_needs,
+    ),
     Check("model_slot", WARNING, "move the drive to a faster slot", slot_link),
     Check("model_kernel", BLOCKS, "use a kernel that its driver supports", kernel),
-    Check("slot_power", BLOCKS, "move the drive to a slot of enough power, or raise the slot's limit in the BIOS", slot_power),
+    Check(
+        "slot_power",
+        BLOCKS,
+        "move the drive to a slot of enough power, or raise the slot's limit in the BIOS",
+        slot_power,
+    ),
 )

@@ -18,7 +18,9 @@ TABLE: tuple[Check, ...] = model.CHECKS + link.CHECKS + health.CHECKS + host.CHE
 VENDOR_CODES = ("pcie_errors", "pcie_link_width", "pcie_bandwidth", "pcie_other", "iomemory_state", "iomemory_unknown")
 # What the controller finds between hosts (plugin_utils/preflight/fleet_checks.py).
 FLEET_FIRMWARE, FLEET_HOSTS = "fleet_firmware", "fleet_hosts"
-CODES: tuple[str, ...] = tuple(dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, FLEET_FIRMWARE, FLEET_HOSTS]))
+CODES: tuple[str, ...] = tuple(
+    dict.fromkeys([*(check.check for check in TABLE), *VENDOR_CODES, FLEET_FIRMWARE, FLEET_HOSTS])
+)
 
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
 UNKNOWN_REMEDY = "look at it by hand, and let it pass with preflight_levels"
@@ -32,15 +34,31 @@ def run(facts: Facts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[
     levels: what the inventory chose for some checks (preflight_levels). vendor: findings that a vendor's tool made.
     Where all is well there is no finding; `ok` stands for one that the inventory lets pass.
     """
-    found = [_finding(check, None, message, levels) for check in TABLE if check.look_host for message in check.look_host(facts)]
+    found = [
+        _finding(check, None, message, levels)
+        for check in TABLE
+        if check.look_host
+        for message in check.look_host(facts)
+    ]
     for drive in facts.drives:
-        found += [_finding(check, drive.drive, message, levels) for check in TABLE if check.look for message in check.look(facts, drive)]
+        found += [
+            _finding(check, drive.drive, message, levels)
+            for check in TABLE
+            if check.look
+            for message in check.look(facts, drive)
+        ]
     return found + [dict(item, level=levels.get(item["check"], item["level"])) for item in vendor]
 
 
 def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, str]) -> Finding:
     remedy = UNKNOWN_REMEDY if isinstance(message, Unknown) else check.remedy
-    return {"check": check.check, "drive": drive, "level": level(check, message, levels), "message": str(message), "remedy": remedy}
+    return {
+        "check": check.check,
+        "drive": drive,
+        "level": level(check, message, levels),
+        "message": str(message),
+        "remedy": remedy,
+    }
 
 
 def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:

@@ -67,7 +67,9 @@ class Watchdog:
             except queue.Empty:
                 now_s = time.monotonic()
                 stopped_at = now_s if stopped_at is None and self._stop.is_set() else stopped_at
-                if now_s - began > STEP_TIMEOUT_S + longer_s or (stopped_at is not None and now_s - stopped_at > STOP_GRACE_S):
+                if now_s - began > STEP_TIMEOUT_S + longer_s or (
+                    stopped_at is not None and now_s - stopped_at > STOP_GRACE_S
+                ):
                     text = "the drive hangs: no answer for {0:g} s in the step {1}; look at the kernel's log"
                     raise Hangs(text.format(round(now_s - began), what)) from None
         if error is not None:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that a reader may find half written, or that survive a power loss: names, times, atomic and appended text."""
+
 from __future__ import annotations
 
 import contextlib
@@ -121,7 +122,11 @@ def left_behind(folder: str, name: str) -> list[str]:
 def _last_written(path: str) -> float:
     """When a file, or a folder or anything right in it, was last written; now where it is gone."""
     try:
-        below = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) and not os.path.islink(path) else []
+        below = (
+            [os.path.join(path, name) for name in os.listdir(path)]
+            if os.path.isdir(path) and not os.path.islink(path)
+            else []
+        )
         return max(os.lstat(each).st_mtime for each in [path, *below])
     except OSError:
         return time.time()

@@ -5,6 +5,7 @@
 
 Nothing else probes a host, so a test replaces `root` by a tree of fixture files and `run` by a table of answers.
 """
+
 from __future__ import annotations
 
 import fnmatch
@@ -192,7 +193,9 @@ class Host:
         found = [self.path("/")]
         for part in pattern.strip("/").split("/"):
             if globbing.has_magic(part):
-                found = [os.path.join(folder, name) for folder in found for name in _names(folder) if _matches(name, part)]
+                found = [
+                    os.path.join(folder, name) for folder in found for name in _names(folder) if _matches(name, part)
+                ]
             else:
                 found = [os.path.join(folder, part) for folder in found]
         return sorted(self._strip(path) for path in found if os.path.lexists(path))

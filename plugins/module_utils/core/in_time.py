@@ -91,7 +91,11 @@ class InTime(Host):
             try:
                 # pylint: disable-next=consider-using-with
                 self._child = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
+                    [sys.executable, "-I", "-S", "-c", _CHILD],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
                 )
             except OSError:
                 return self._without_child(path, text)

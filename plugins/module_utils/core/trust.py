@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Can anybody but root change what a folder or a file holds, or put another in its place?"""
+
 from __future__ import annotations
 
 import os

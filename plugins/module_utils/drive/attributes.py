@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Facts of a block device from sysfs and udev's database, for NVMe, SCSI and ATA, virtio and loop devices. None is unknown."""
+
 from __future__ import annotations
 
 import os
@@ -43,7 +44,7 @@ def scsi_serial(host: Host, name: str) -> str | None:
     """The unit serial number of VPD page 80h: four bytes of header, of which two are the length."""
     page = _page(host, name, "vpd_pg80")
     length = int.from_bytes(page[2:4], "big")
-    return _ascii(page[4:4 + length])
+    return _ascii(page[4 : 4 + length])
 
 
 def model(host: Host, name: str) -> str | None:
@@ -99,7 +100,9 @@ def queue_depth(host: Host, name: str) -> int | None:
     """Commands that one queue of the drive takes at a time: SCSI's depth, NVMe's submission queue, else the kernel's tags."""
     sizes = [number(host, controller + "/sqsize") for controller in nvme_controllers(host, name)]
     known = [size for size in sizes if size]
-    return number(host, f"/sys/block/{name}/device/queue_depth") or (min(known) if known else number(host, f"/sys/block/{name}/queue/nr_requests"))
+    return number(host, f"/sys/block/{name}/device/queue_depth") or (
+        min(known) if known else number(host, f"/sys/block/{name}/queue/nr_requests")
+    )
 
 
 def _nearest_node(host: Host, path: str) -> int | None:

@@ -31,7 +31,11 @@ class Hidden(t.NamedTuple):
     @property
     def share(self) -> float | None:
         """The hidden part of all; None where it is unknown."""
-        return None if not self.total_bytes or self.shown_bytes is None else max(0.0, 1 - self.shown_bytes / self.total_bytes)
+        return (
+            None
+            if not self.total_bytes or self.shown_bytes is None
+            else max(0.0, 1 - self.shown_bytes / self.total_bytes)
+        )
 
 
 UNTOLD = Hidden(None, None, "")
@@ -41,7 +45,10 @@ def read(host: Host, identity: t.Mapping[str, t.Any]) -> Hidden:
     """What of a drive's capacity is hidden."""
     path = str(identity.get("path"))
     if identity.get("transport") == "nvme":
-        return of_nvme(host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout, identity.get("size_bytes"))
+        return of_nvme(
+            host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout,
+            identity.get("size_bytes"),
+        )
     if identity.get("transport") == "sata":
         return of_ata(host.run(["hdparm", "-N", path], timeout_s=TIMEOUT_S).stdout)
     return UNTOLD

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The grammar of an entry of `ssd_drives`: the selector that names a drive, and the options beside it."""
+
 from __future__ import annotations
 
 import re
@@ -33,7 +34,9 @@ def _is_cpus(value: Any) -> bool:
 OPTION_KEYS: dict[str, _Option] = {
     "allow": _Option(_is_codes, "a list of the guard's codes, such as [partition_table]", ()),
     "ssd_overwrite_data": _Option(lambda value: isinstance(value, bool), "true or false", False),
-    "release_evidence": _Option(lambda value: isinstance(value, str) and bool(value), "the id of the run that left it so", None),
+    "release_evidence": _Option(
+        lambda value: isinstance(value, str) and bool(value), "the id of the run that left it so", None
+    ),
     "numa_node": _Option(_is_whole, "the number of a NUMA node", None),
     "cpus": _Option(_is_cpus, 'a list of CPUs as the kernel writes it, such as "0-3,8"', None),
     # YAML reads a bare on and off as true and false.
@@ -51,7 +54,9 @@ def selector_problem(selector: Any) -> str | None:
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
     if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
-        known = "give exactly one of {}, and beside it at most options: {}".format(", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
+        known = "give exactly one of {}, and beside it at most options: {}".format(
+            ", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS)
+        )
         return "it has the keys {}; {}".format(", ".join(map(str, selector)) or "(none)", known)
     return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
 
@@ -62,7 +67,9 @@ def _value_problem(key: str, value: Any) -> str | None:
     if not value.strip():
         return f"{key} is empty; an undefined variable may stand behind it"
     if not value.isprintable():
-        return f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
+        return (
+            f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
+        )
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
@@ -116,4 +123,4 @@ def wwn_key(text: str) -> str | None:
 
 def by_id_name(value: str) -> str:
     value = value.strip()
-    return value[len(BY_ID):] if value.startswith(BY_ID) else value
+    return value[len(BY_ID) :] if value.startswith(BY_ID) else value

@@ -84,7 +84,11 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
             return dict(EMPTY, **found)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says it better.
     told, wrong = _ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
-    return from_smartctl(told) if not wrong else dict(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
+    return (
+        from_smartctl(told)
+        if not wrong
+        else dict(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
+    )
 
 
 def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:

@@ -46,7 +46,9 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tu
         if is_iomemory(name):
             found = from_card(iomemory.find(iomemory.cards(host), serial))
             if limits:
-                found["warning_temperature_c"] = throttle_c(host.run(["fio-status", "-fj"], timeout_s=iomemory.TIMEOUT_S).stdout, "/dev/" + name)
+                found["warning_temperature_c"] = throttle_c(
+                    host.run(["fio-status", "-fj"], timeout_s=iomemory.TIMEOUT_S).stdout, "/dev/" + name
+                )
             return found, ""
     except (RssdmError, IomemoryError) as error:
         return {}, str(error)

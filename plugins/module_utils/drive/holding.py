@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drive that somebody holds for us to write, as those see it who write: who checks and opens it is not their concern."""
+
 from __future__ import annotations
 
 import typing as t

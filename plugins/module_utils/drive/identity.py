@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which kernel name a drive has now, and who it is, from sysfs and udev's database. What is unknown is None, never a guess."""
+
 from __future__ import annotations
 
 import os
@@ -124,7 +125,11 @@ def serial(host: Host, name: str) -> str | None:
 def wwn(host: Host, name: str) -> str | None:
     """The drive's world wide name as the kernel writes it: `naa.…`, `eui.…`, `uuid.…`; from udev only without one."""
     block = "/sys/block/" + name
-    for text in (host.get(block + "/wwid"), host.get(block + "/device/wwid"), attributes.udev(host, name).get("ID_WWN")):
+    for text in (
+        host.get(block + "/wwid"),
+        host.get(block + "/device/wwid"),
+        attributes.udev(host, name).get("ID_WWN"),
+    ):
         if text and wwn_key(text):
             return text
     return None
@@ -137,17 +142,27 @@ def _is_behind(host: Host, name: str, path: str) -> bool:
         return backing_file(host, name) == host.realpath(path)
     try:
         status = os.stat(host.path(path))
-    except FileNotFoundError:  # a container may have the device without its file; that its users don't show is refused on its own
+    except (
+        FileNotFoundError
+    ):  # a container may have the device without its file; that its users don't show is refused on its own
         return bool(container(host)) and backing_file(host, name) == host.realpath(path)
     except (OSError, ValueError):
         return False
-    return (behind.device, behind.inode) == ("%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev)), status.st_ino)
+    return (behind.device, behind.inode) == (
+        "%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev)),
+        status.st_ino,
+    )
 
 
 def _backing(host: Host, name: str) -> str | None:
     """What is behind a loop device, as the kernel has it; None for anything else."""
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
-    return behind and "device %s, inode %d, from byte %d, limit %d" % (behind.device, behind.inode, behind.offset_bytes, behind.limit_bytes)
+    return behind and "device %s, inode %d, from byte %d, limit %d" % (
+        behind.device,
+        behind.inode,
+        behind.offset_bytes,
+        behind.limit_bytes,
+    )
 
 
 def backing_file(host: Host, name: str) -> str | None:
@@ -158,7 +173,9 @@ def backing_file(host: Host, name: str) -> str | None:
 
 def _wwn_keys(host: Host, name: str) -> set[str]:
     block = "/sys/block/" + name
-    texts: Iterable[str | None] = [host.get(block + "/" + file) for file in ("wwid", "device/wwid", "eui", "nguid", "uuid")]
+    texts: Iterable[str | None] = [
+        host.get(block + "/" + file) for file in ("wwid", "device/wwid", "eui", "nguid", "uuid")
+    ]
     udev = attributes.udev(host, name)
     keys = [wwn_key(text) for text in [*texts, udev.get("ID_WWN"), udev.get("ID_WWN_WITH_EXTENSION")] if text]
     return {key for key in keys if key}
@@ -168,6 +185,12 @@ def _find_by_id(host: Host, value: str) -> list[str]:
     """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead there after the next boot."""
     link = BY_ID + by_id_name(value)
     target = host.realpath(link)
-    name = target[len("/dev/"):].replace("/", "!")
+    name = target[len("/dev/") :].replace("/", "!")
     known = target.startswith("/dev/") and host.exists("/sys/class/block/" + name)
-    return sorted({name} | {each for each in host.listdir("/sys/class/block") if link in attributes.udev_links(host, each)}) if known else []
+    return (
+        sorted(
+            {name} | {each for each in host.listdir("/sys/class/block") if link in attributes.udev_links(host, each)}
+        )
+        if known
+        else []
+    )

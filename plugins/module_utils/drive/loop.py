@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is behind a loop device, as the kernel knows it (LOOP_GET_STATUS64), whatever the path of its file is by now."""
+
 from __future__ import annotations
 
 import fcntl
@@ -45,7 +46,9 @@ def read(host: Host, path: str) -> Loop | None:
 def at(handle: int) -> Loop | None:
     """As `read`, through a descriptor of the loop device."""
     try:
-        device, inode, node, offset, limit = _INFO64.unpack_from(fcntl.ioctl(handle, _LOOP_GET_STATUS64, bytes(_INFO64_BYTES)))
+        device, inode, node, offset, limit = _INFO64.unpack_from(
+            fcntl.ioctl(handle, _LOOP_GET_STATUS64, bytes(_INFO64_BYTES))
+        )
     except OSError:
         return None
     return Loop(_number(device), inode, _number(node) if node else "", offset, limit)

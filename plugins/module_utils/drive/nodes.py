@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The device nodes that lead to a drive, whatever they are called: its block device, SCSI generic, NVMe generic, its controller."""
+
 from __future__ import annotations
 
 import os
@@ -40,7 +41,7 @@ def other_nodes(host: Host, name: str) -> set[str]:
     paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob(f"{block}{kind}/*/dev")]
     if name.startswith("nvme"):
         paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
-        paths.append("/sys/class/nvme-generic/ng{}/dev".format(name[len("nvme"):]))
+        paths.append("/sys/class/nvme-generic/ng{}/dev".format(name[len("nvme") :]))
     keys = {"char " + number for number in map(host.get, paths) if number}
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
     return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
@@ -50,4 +51,8 @@ def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> 
     """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their place."""
     own = {identity.get("major_minor")} | other_nodes(host, str(identity.get("kernel_name")))
     keys = {word: key_at(host, word) for word in words if word.startswith("/dev/")}
-    return ["{} is device {}, which is not the drive ({})".format(word, key, identity.get("major_minor")) for word, key in keys.items() if key and key not in own]
+    return [
+        "{} is device {}, which is not the drive ({})".format(word, key, identity.get("major_minor"))
+        for word, key in keys.items()
+        if key and key not in own
+    ]

@@ -34,7 +34,10 @@ def read(host: Host, path: str) -> State:
     number = current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
     if number is None:
         return State(None, None)
-    return State(number, operational(host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout, number))
+    return State(
+        number,
+        operational(host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout, number),
+    )
 
 
 def current(text: str) -> int | None:

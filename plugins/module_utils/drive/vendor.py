@@ -6,6 +6,7 @@
 mtip32xx answers HDIO_GET_IDENTITY with its IDENTIFY DEVICE page, whose texts it has put into reading order (drivers/block/mtip32xx). ioMemory's
 driver answers nothing: fio-status tells. What cannot be read is missing, so that the guard refuses the drive.
 """
+
 from __future__ import annotations
 
 import fcntl
@@ -74,5 +75,10 @@ def _card(host: Host, name: str) -> dict[str, str]:
         return {}
     if len(own) != 1:
         return {}
-    facts = {"serial": own[0].serial, "model": own[0].model, "firmware": own[0].firmware, "pci_address": own[0].pci_address}
+    facts = {
+        "serial": own[0].serial,
+        "model": own[0].model,
+        "firmware": own[0].firmware,
+        "pci_address": own[0].pci_address,
+    }
     return {key: value for key, value in facts.items() if value}

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a drive itself says that it holds something: the look goes there too. It excuses nothing, and a drive that does not tell is looked at as ever."""
+
 from __future__ import annotations
 
 import errno
@@ -33,7 +34,9 @@ def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
     """
     used, most, features = (namespace.get(key) for key in ("nuse", "ncap", "nsfeat"))
     block_bytes = facts.identity.get("logical_block_size_bytes")
-    if all(isinstance(value, int) and value >= 0 for value in (used, most, features, block_bytes)) and (features & 1 or used < most):
+    if all(isinstance(value, int) and value >= 0 for value in (used, most, features, block_bytes)) and (
+        features & 1 or used < most
+    ):
         facts.allocated_bytes = _within(facts, used * block_bytes)
 
 
@@ -50,7 +53,10 @@ def from_scsi(host: Host, facts: Facts) -> None:
         return
     mapped, block = [], 0
     for _answer in range(_MOST_ANSWERS):
-        result = sg3.run(host, ["sg_get_lba_status", "--readonly", "--hex", "--maxlen=%d" % _ANSWER_BYTES, "--lba=%d" % block, facts.path])
+        result = sg3.run(
+            host,
+            ["sg_get_lba_status", "--readonly", "--hex", "--maxlen=%d" % _ANSWER_BYTES, "--lba=%d" % block, facts.path],
+        )
         try:
             told_of = sg3.lba_status(sg3.hex_bytes(result.stdout)) if result.rc == 0 else []
         except ValueError:
@@ -80,7 +86,13 @@ def from_loop(host: Host, facts: Facts, handle: int) -> None:
         # The path may lead to another file by now, or in another mount namespace.
         if stat.S_ISREG(status.st_mode) and behind.is_file(status):
             end = behind.offset_bytes + (facts.identity.get("size_bytes") or 0)
-            keep(facts, [Extent(extent.offset - behind.offset_bytes, extent.length) for extent in _data(file, behind.offset_bytes, end)])
+            keep(
+                facts,
+                [
+                    Extent(extent.offset - behind.offset_bytes, extent.length)
+                    for extent in _data(file, behind.offset_bytes, end)
+                ],
+            )
     except OSError:
         pass  # its file system does not tell
     finally:

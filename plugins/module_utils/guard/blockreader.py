@@ -5,6 +5,7 @@
 
 A drive answers 32 reads in little more than the time of one, and Python can't wait for 32 at a time without either.
 """
+
 from __future__ import annotations
 
 import concurrent.futures
@@ -19,7 +20,12 @@ import types
 from typing import Sequence
 
 # Numbers of io_setup, io_destroy, io_getevents, io_submit (arch/*/tables of Linux); an architecture that is not here gets threads.
-_SYSCALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2), "riscv64": (0, 1, 4, 2), "ppc64le": (227, 228, 229, 230)}
+_SYSCALLS = {
+    "x86_64": (206, 207, 208, 209),
+    "aarch64": (0, 1, 4, 2),
+    "riscv64": (0, 1, 4, 2),
+    "ppc64le": (227, 228, 229, 230),
+}
 _IOCB = struct.Struct("<QIIHhIQQqQII")  # include/uapi/linux/aio_abi.h, little-endian
 _EVENT = struct.Struct("<QQqq")
 _PREAD = 0
@@ -37,7 +43,9 @@ class BlockReader:
     def __enter__(self) -> BlockReader:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
         if self._aio:
             self._aio.close()
         if self._pool:
@@ -91,7 +99,22 @@ class _Aio:
         lengths = [0] * len(offsets)
         for place, offset in enumerate(offsets):
             address = self._address + place * self._piece_bytes
-            _IOCB.pack_into(self._blocks, place * _IOCB.size, place, 0, 0, _PREAD, 0, self._handle, address, self._piece_bytes, offset, 0, 0, 0)
+            _IOCB.pack_into(
+                self._blocks,
+                place * _IOCB.size,
+                place,
+                0,
+                0,
+                _PREAD,
+                0,
+                self._handle,
+                address,
+                self._piece_bytes,
+                offset,
+                0,
+                0,
+                0,
+            )
         submitted = 0
         try:
             while submitted < len(offsets):

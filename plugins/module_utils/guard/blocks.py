@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reading single places of a drive; blockreader reads many at once."""
+
 from __future__ import annotations
 
 import mmap
@@ -26,4 +27,4 @@ class Reader:
             got = os.preadv(self._handle, [buffer], start)
             if got != end - start:
                 raise OSError(5, "%d of %d bytes" % (got, end - start))
-            return buffer[offset - start:min(end, offset + length) - start]
+            return buffer[offset - start : min(end, offset + length) - start]

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What names a drive though it is not in use now: fstab and its kin, Kubernetes, Ceph, virtual machines, exports, the hibernation target."""
+
 from __future__ import annotations
 
 import re
@@ -145,10 +146,16 @@ def read_machine(host: Host, facts: Machine) -> None:
     for pattern in _LINKS:
         for path in host.glob(pattern):
             target = host.readlink(path)
-            facts.configured += [(path, spec) for spec in (host.realpath(path) if target else path, target or "") if spec]
-    facts.resume = [("/proc/cmdline", spec) for spec in re.findall(r"(?:^|\s)resume=(\S+)", host.get("/proc/cmdline") or "")]
+            facts.configured += [
+                (path, spec) for spec in (host.realpath(path) if target else path, target or "") if spec
+            ]
+    facts.resume = [
+        ("/proc/cmdline", spec) for spec in re.findall(r"(?:^|\s)resume=(\S+)", host.get("/proc/cmdline") or "")
+    ]
     for path in _RESUME_FILES:
-        facts.resume += [(path, spec) for spec in re.findall(r"\b(?:RESUME|resume)=[\"']?([^\s\"']+)", host.get(path) or "")]
+        facts.resume += [
+            (path, spec) for spec in re.findall(r"\b(?:RESUME|resume)=[\"']?([^\s\"']+)", host.get(path) or "")
+        ]
     chosen = host.get("/sys/power/resume")
     if chosen and chosen != "0:0":
         facts.resume.append(("/sys/power/resume", chosen))
@@ -159,7 +166,9 @@ def read_tags(host: Host, facts: Facts) -> None:
     for member in facts.family:
         text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/class/block/{member}/dev"))) or ""
         facts.tags |= set(attributes.udev_links(host, member))
-        add_tags(facts, dict(line[2:].split("=", 1) for line in text.splitlines() if line.startswith("E:") and "=" in line))
+        add_tags(
+            facts, dict(line[2:].split("=", 1) for line in text.splitlines() if line.startswith("E:") and "=" in line)
+        )
     names = (attributes.udev(host, facts.name).get(key) for key in ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_WWN"))
     facts.tags |= {name for name in (*names, facts.identity.get("serial"), facts.identity.get("wwn")) if name}
 
@@ -167,13 +176,16 @@ def read_tags(host: Host, facts: Facts) -> None:
 def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:
     """Whether a file of the host, or the next resume, will want the drive or anything on it."""
     nodes = {identity.node(member) for member in facts.family}
-    add(facts.configured, *(f"{where} ({spec})" for where, spec in shared.configured if _names(host, facts, nodes, spec)))
+    add(
+        facts.configured,
+        *(f"{where} ({spec})" for where, spec in shared.configured if _names(host, facts, nodes, spec)),
+    )
     add(facts.hibernation, *(f"{where} ({spec})" for where, spec in shared.resume if _names(host, facts, nodes, spec)))
 
 
 def _names(host: Host, facts: Facts, nodes: set[str], spec: str) -> bool:
     if spec.startswith("ID="):  # fstab(5): a name below by-id
-        spec = entry.BY_ID + spec[len("ID="):]
+        spec = entry.BY_ID + spec[len("ID=") :]
     match = _TAG.fullmatch(spec)
     if match:
         return tag_of(match.group(1).upper(), match.group(2)) in facts.tags

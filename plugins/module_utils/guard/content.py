@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What lies on a drive: signatures at every offset that wipefs and blkid know, partitions and what is in them."""
+
 from __future__ import annotations
 
 import json
@@ -100,7 +101,9 @@ def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
         if part.type in tables.CLUSTER:
             add(facts.cluster, where + tables.CLUSTER[part.type])
         names.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
-        length = min(part.size_bytes, reader.size_bytes - part.start_bytes)  # a table may tell of more than the drive has
+        length = min(
+            part.size_bytes, reader.size_bytes - part.start_bytes
+        )  # a table may tell of more than the drive has
         if length > 0:
             _blkid(host, facts, where, "--offset", str(part.start_bytes), "--size", str(length))
     facts.marks.extend(Mark(offset, length, True) for offset, length in tables.extents(reader.read, reader.size_bytes))

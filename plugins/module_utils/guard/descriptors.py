@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a process has open, as procfs tells: descriptors of every thread, mapped memory, files registered with io_uring. Reads only."""
+
 from __future__ import annotations
 
 import ctypes
@@ -19,8 +20,12 @@ _REMOTE_FUSE = re.compile(r"fuse(\..+)?$")
 _KCMP_FILES = 2
 _KCMP = {"x86_64": 312, "aarch64": 272, "ppc64le": 354, "s390x": 343}.get(platform.machine())  # the number of kcmp(2)
 _AT_FDCWD, _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, _STATX_BYTES = -100, 0x4000, 0x7FF, 256
-_MAPPING = re.compile(rb"^(\S+) \S+ \S+ (\S+) ([1-9][0-9]*) +(/.*)$", re.MULTILINE)  # proc_pid_maps(5): address, device, inode, path
-_RING_FILE = re.compile(r"^\s+[0-9]+: (\S+)", re.MULTILINE)  # io_uring's fdinfo, below UserFiles: whole paths since Linux 6.7
+_MAPPING = re.compile(
+    rb"^(\S+) \S+ \S+ (\S+) ([1-9][0-9]*) +(/.*)$", re.MULTILINE
+)  # proc_pid_maps(5): address, device, inode, path
+_RING_FILE = re.compile(
+    r"^\s+[0-9]+: (\S+)", re.MULTILINE
+)  # io_uring's fdinfo, below UserFiles: whole paths since Linux 6.7
 _MOUNT_ID = re.compile(r"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)$", re.MULTILINE)
 GONE = (errno.ENOENT, errno.ESRCH, errno.EINVAL)  # the process ended meanwhile, or is a zombie
@@ -33,7 +38,9 @@ class Descriptors:
     `remote`: {mount id: kind of file system} of those whose server may not answer; `far`: their device numbers; `names`: {device number: kernel name}.
     """
 
-    def __init__(self, host: Host, extra: set[str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()) -> None:
+    def __init__(
+        self, host: Host, extra: set[str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()
+    ) -> None:
         self._host = host
         self._extra = extra
         self._remote = remote
@@ -82,7 +89,9 @@ class Descriptors:
 
     def _writes(self, info: str) -> bool:
         flags = _FLAGS.search(self._host.get(info) or "")
-        return flags is not None and int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY  # None: it was closed meanwhile
+        return (
+            flags is not None and int(flags.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
+        )  # None: it was closed meanwhile
 
     def _registered(self, process: str, info: str) -> list[str]:
         """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the path alone."""
@@ -101,7 +110,9 @@ class Descriptors:
                 if (device, inode) not in self._files and device not in self._far:
                     # map_files is there for a whole process only; the path is what is left of one whose first thread is gone.
                     mapped = f"{process}/map_files/{_unpadded(address.decode())}"
-                    self._files[device, inode] = key_at(self._host, mapped) or key_at(self._host, table + "/root" + os.fsdecode(path))
+                    self._files[device, inode] = key_at(self._host, mapped) or key_at(
+                        self._host, table + "/root" + os.fsdecode(path)
+                    )
                 key = self._files.get((device, inode))
                 if key is not None and self._counts(key):
                     found.append((key, True))

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What kind of device a drive is: its transport, removable or a RAID controller's volume, in recovery mode, reached twice."""
+
 from __future__ import annotations
 
 import re
@@ -31,7 +32,9 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid", None),
     ("megaraid_legacy", None),
 )
-_RAID_MODEL: Pattern[str] = re.compile(r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID")
+_RAID_MODEL: Pattern[str] = re.compile(
+    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID"
+)
 _VIRTUAL_MEDIA = re.compile(r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$)|iDRAC|LCDRIVE", re.IGNORECASE)
 
 
@@ -49,7 +52,10 @@ def probe_device(host: Host, facts: Facts) -> None:
     model, size = str(identity.get("model") or ""), identity.get("size_bytes")
     for key in ("model", "serial"):
         if _RECOVERY_NAME.search(str(identity.get(key) or "")):
-            add(facts.placeholder, "{}, with the {} {}".format("unknown" if size is None else "%d bytes" % size, key, identity[key]))
+            add(
+                facts.placeholder,
+                "{}, with the {} {}".format("unknown" if size is None else "%d bytes" % size, key, identity[key]),
+            )
     if size and size < _LEAST_BYTES:
         add(facts.placeholder, "%d bytes" % size)
     if _VIRTUAL_MEDIA.search(model):
@@ -59,7 +65,10 @@ def probe_device(host: Host, facts: Facts) -> None:
 
 
 def _flags(host: Host, facts: Facts, block: str) -> None:
-    for file, place, text in (("ro", facts.read_only, "by the kernel's flag"), ("removable", facts.removable, "by the kernel's flag")):
+    for file, place, text in (
+        ("ro", facts.read_only, "by the kernel's flag"),
+        ("removable", facts.removable, "by the kernel's flag"),
+    ):
         flag = host.get(f"{block}/{file}")
         if flag == "1":
             add(place, text)
@@ -84,7 +93,11 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
 def _twins(host: Host, facts: Facts) -> None:
     """Another block device with the same world wide name is another path to the same data."""
     own = facts.identity.get("wwn")
-    twins = [drive.node(name) for name in drive.whole_drives(host) if own and name != facts.name and drive.wwn(host, name) == own]
+    twins = [
+        drive.node(name)
+        for name in drive.whole_drives(host)
+        if own and name != facts.name and drive.wwn(host, name) == own
+    ]
     if not twins:
         return
     text = "{} has the same name {}".format(", ".join(twins), own)
@@ -98,4 +111,8 @@ def user_space(host: Host) -> str:
         for path in host.glob(f"/sys/bus/pci/drivers/{driver}/*:*"):
             if (host.get(path + "/class") or "").startswith("0x01"):
                 found.append("{} ({})".format(path.rpartition("/")[2], driver))
-    return "; storage controllers that user space drives, as SPDK or a VM does: {}".format(", ".join(found)) if found else ""
+    return (
+        "; storage controllers that user space drives, as SPDK or a VM does: {}".format(", ".join(found))
+        if found
+        else ""
+    )

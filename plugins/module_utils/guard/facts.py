@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The facts that the guard's rules look at. The probes (guard_users, guard_content, …) fill them; lists hold texts for the operator."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -13,7 +14,13 @@ WRITING, RELEASED, EVIDENCE = "writing", "released", "evidence"
 STATES = (WRITING, RELEASED, EVIDENCE)
 
 # Which package has a tool, for who has to install it.
-PACKAGES = {"wipefs": "util-linux", "blkid": "util-linux", "nvme": "nvme-cli", "hdparm": "hdparm", "zpool": "zfsutils-linux"}
+PACKAGES = {
+    "wipefs": "util-linux",
+    "blkid": "util-linux",
+    "nvme": "nvme-cli",
+    "hdparm": "hdparm",
+    "zpool": "zfsutils-linux",
+}
 _SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
 
 

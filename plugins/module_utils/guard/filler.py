@@ -7,6 +7,7 @@ A fio job with refill_buffers draws one seed for each write and derives the rest
 every 512 bytes keep that law was written by fio and holds nothing that anybody could miss. It costs the measurement nothing: the job is as it was.
 (A header in each block, verify=crc32c, takes three times the CPU of a write: docs/internals.md.)
 """
+
 from __future__ import annotations
 
 import sys
@@ -26,7 +27,14 @@ class Law(NamedTuple):
 
 _GOLDEN_64 = 0x61C8864680B583EB
 # distance: fio's configure --seed-buckets, 4 unless somebody chose another. The others: fio 3.31, and fio up to 3.30.
-LAWS = (Law(4, _GOLDEN_64), Law(16, _GOLDEN_64), Law(8, _GOLDEN_64), Law(2, _GOLDEN_64), Law(1, _GOLDEN_64), Law(1, 0x9E37FFFFFFFC0001, 3))
+LAWS = (
+    Law(4, _GOLDEN_64),
+    Law(16, _GOLDEN_64),
+    Law(8, _GOLDEN_64),
+    Law(2, _GOLDEN_64),
+    Law(1, _GOLDEN_64),
+    Law(1, 0x9E37FFFFFFFC0001, 3),
+)
 
 
 def is_fill(data: bytes) -> bool:

@@ -105,7 +105,9 @@ class HeldDrive:
         held = {self.path: self.handle} if self.handle is not None else None
         # We look at what it holds once it is held and before we write: nobody else can write from then on.
         terms = self._terms if held and not self._content_is_ours else None
-        seen = inspection.inspect(self._host, [self._selector], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop)[0]
+        seen = inspection.inspect(
+            self._host, [self._selector], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop
+        )[0]
         self.look = seen["look"] or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
         ours = rules.CONTENT_CODES if self._content_is_ours else ("unsigned_data",) if self.purge_is_ours else ()
@@ -152,7 +154,9 @@ class HeldDrive:
         self.descriptor()
         if self._state_dir and not self._content_is_ours:
             try:
-                self._before = own_data.begin(self._host, self._state_dir, self.identity, self._owner["run"], self.evidence)
+                self._before = own_data.begin(
+                    self._host, self._state_dir, self.identity, self._owner["run"], self.evidence
+                )
             except own_data.Untrusted as error:
                 raise self._refused("untrusted_state", str(error)) from None
         self._content_is_ours = True
@@ -200,7 +204,9 @@ class HeldDrive:
     def release(self) -> None:
         """Note what we leave on the drive, close it and free its lock; harmless when it is not held."""
         if self._before is not None and self.handle is not None and not self.unsettled:
-            with contextlib.suppress(OSError):  # a drive that can't be read any more: the ledger goes on saying that we write
+            with contextlib.suppress(
+                OSError
+            ):  # a drive that can't be read any more: the ledger goes on saying that we write
                 own_data.end(self._host, self._before, self.identity, self.evidence, self.blank)
         self._content_is_ours, self.purge_is_ours, self.blank, self._before = False, False, False, None
         if self.handle is not None:
@@ -220,7 +226,10 @@ class HeldDrive:
         refusals = rules.compare(self._expected, seen, self._same_boot, who=entry.label(self._selector))
         size = os.lseek(self.descriptor(), 0, os.SEEK_END)
         if not refusals and size != self.identity["size_bytes"]:
-            raise self._refused("identity_changed", "size_bytes was {0}, is {1} on the opened device".format(self.identity["size_bytes"], size))
+            raise self._refused(
+                "identity_changed",
+                "size_bytes was {0}, is {1} on the opened device".format(self.identity["size_bytes"], size),
+            )
         if refusals:
             raise Refused(refusals)
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The guard: may these drives be erased? Probes each drive that the entries name, and lets the rules judge."""
+
 from __future__ import annotations
 
 import concurrent.futures
@@ -55,9 +56,15 @@ def inspect(
         for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
             one = _Seen(selector, None, refused)
             if name is not None:
-                same = [label(selectors[other]) for other, (twin, _none) in enumerate(located) if twin == name and other != index]
+                same = [
+                    label(selectors[other])
+                    for other, (twin, _none) in enumerate(located)
+                    if twin == name and other != index
+                ]
                 one = _safe_probe(host, name, selector, dict(held or {}), shared, state_dir)
-                one.refused += make_refusals("duplicate", label(selector), same) + _kept_from(others.get(name), label(selector))
+                one.refused += make_refusals("duplicate", label(selector), same) + _kept_from(
+                    others.get(name), label(selector)
+                )
             seen.append(one)
         _look_at(host, seen, dict(held or {}), terms, run_id)
         return [one.result(run_id) for one in seen]
@@ -92,7 +99,9 @@ def _kept_from(why: tuple[str, str] | None, who: str) -> list[Refusal]:
 
 
 @contextlib.contextmanager
-def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = never) -> Iterator[dict[str, tuple[str, str]]]:
+def _no_other_look(
+    host: Host, names: Iterable[str], stop: Callable[[], bool] = never
+) -> Iterator[dict[str, tuple[str, str]]]:
     """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
 
     Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be waited for. Raises Stopped.
@@ -100,7 +109,9 @@ def _no_other_look(host: Host, names: Iterable[str], stop: Callable[[], bool] = 
     others: dict[str, tuple[str, str]] = {}
     began = time.monotonic()
     with contextlib.ExitStack() as held:
-        for name in sorted(set(names)) if host.root == "/" else []:  # in one order, so that two never wait for each other
+        for name in (
+            sorted(set(names)) if host.root == "/" else []
+        ):  # in one order, so that two never wait for each other
             lock = look_lock(name)
             try:
                 _wait_for(lock, began + _OTHER_LOOK_S, stop)
@@ -147,7 +158,9 @@ class _Seen:
 
     def may_be_ours(self, run_id: str | None) -> bool:
         """Whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
-        return {refusal["code"] for refusal in self.standing(run_id)} <= ({"signature"} if self.ledger is not None else set())
+        return {refusal["code"] for refusal in self.standing(run_id)} <= (
+            {"signature"} if self.ledger is not None else set()
+        )
 
     @property
     def _is_malformed(self) -> bool:
@@ -206,10 +219,16 @@ def _locate(host: Host, selector: Any) -> tuple[str | None, list[Refusal]]:
         return None, make_refusals("probe_failed", who, [str(error)])
     if len(names) > 1:
         return None, make_refusals("ambiguous", who, [identity.node(name) for name in names])
-    return (names[0], []) if names else (None, make_refusals("not_found", who, [" by its " + selector_item(selector)[0] + user_space(host)]))
+    return (
+        (names[0], [])
+        if names
+        else (None, make_refusals("not_found", who, [" by its " + selector_item(selector)[0] + user_space(host)]))
+    )
 
 
-def _safe_probe(host: Host, name: str, selector: Any, held: dict[str, int], shared: Machine, state_dir: str | None) -> _Seen:
+def _safe_probe(
+    host: Host, name: str, selector: Any, held: dict[str, int], shared: Machine, state_dir: str | None
+) -> _Seen:
     path = identity.node(name)
     try:
         ledger, untrusted = _ledger(state_dir, identity.identity(host, name))

@@ -6,6 +6,7 @@
 A drive that can be read whole in the time of a look is. Of another, `seconds` are spent on random blocks of 4 KiB; data of D bytes, wherever it lies, is
 missed by n blocks with the chance (1 - D / size)ⁿ.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -82,7 +83,9 @@ class Look:
         """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
         seen = seen_bytes(self.blocks, self.size_bytes, self.whole)
         blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
-        return dict(blocks, size_bytes=self.size_bytes, seconds=round(self.seconds, 2), whole=self.whole, seen_bytes=seen)
+        return dict(
+            blocks, size_bytes=self.size_bytes, seconds=round(self.seconds, 2), whole=self.whole, seen_bytes=seen
+        )
 
 
 def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -> int:
@@ -112,7 +115,10 @@ def text(record: dict[str, Any], capacity: Callable[[int], str]) -> str:
         return "read whole: {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
     used = record.get("allocated_bytes")
     return "looked at {} blocks: {} of data anywhere on {} would have been seen with {:g} %{}".format(
-        format(record["blocks"], ","), _binary(record["seen_bytes"]), capacity(record["size_bytes"]), 100 * (1 - _MISS),
+        format(record["blocks"], ","),
+        _binary(record["seen_bytes"]),
+        capacity(record["size_bytes"]),
+        100 * (1 - _MISS),
         "" if used is None else f"; the drive itself says that {_binary(used)} are in use",
     )
 
@@ -219,7 +225,9 @@ def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bo
     return seeing.look.only_fill  # a look ends early where zeros and ones were both seen
 
 
-def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence[Extent], clock: Callable[[], float]) -> None:
+def _whole_or_some(
+    reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence[Extent], clock: Callable[[], float]
+) -> None:
     look, began = seeing.look, clock()
     left_s = math.inf if terms.seconds is None else terms.seconds
     if look.size_bytes <= 2 * PIECE_BYTES:
@@ -231,14 +239,22 @@ def _whole_or_some(reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence
             for offset, data in zip(offsets, _split(pieces.read(offsets), PIECE_BYTES)):
                 seeing.piece(offset, data)
         rate = 2 * _PIECES * PIECE_BYTES / max(clock() - began, 1e-9)
-        if not seeing.over and _whole_in_time(look.size_bytes, rate, left_s) and _all(pieces, seeing, began + _OVERTIME * left_s, clock):
+        if (
+            not seeing.over
+            and _whole_in_time(look.size_bytes, rate, left_s)
+            and _all(pieces, seeing, began + _OVERTIME * left_s, clock)
+        ):
             return
     with reader(BLOCK_BYTES, AT_A_TIME) as blocks:
         look.aimed_blocks = _some(blocks, seeing, aimed_offsets(look.size_bytes, aim), clock() + _AIMED * left_s, clock)
-        look.blocks = _some(blocks, seeing, random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME), clock() + left_s, clock)
+        look.blocks = _some(
+            blocks, seeing, random_offsets(look.size_bytes, BLOCK_BYTES, AT_A_TIME), clock() + left_s, clock
+        )
 
 
-def _some(blocks: BlockReader, seeing: _Seeing, places: Iterable[list[int]], deadline: float, clock: Callable[[], float]) -> int:
+def _some(
+    blocks: BlockReader, seeing: _Seeing, places: Iterable[list[int]], deadline: float, clock: Callable[[], float]
+) -> int:
     """Look at blocks until it is late, or what was found ends it; how many."""
     count = 0
     for offsets in places:

@@ -5,6 +5,7 @@
 
 A text that names a drive need not mean that it is used, so such a match can be lifted (`allow: [mentioned]`).
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -78,7 +79,7 @@ def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
     for folder, folders, names in os.walk(top):
         folders.sort()
         for name in sorted(names):
-            path = TOP + os.path.join(folder, name)[len(top):]
+            path = TOP + os.path.join(folder, name)[len(top) :]
             if path in parsed or _NO_USE.search(path) or name.endswith(_NOT_IN_FORCE):
                 continue
             data = _read(host, path)
@@ -136,7 +137,7 @@ def _lines(data: bytes, pattern: Pattern[bytes]) -> Iterable[int]:
     """Numbers of the lines that name the drive and not in a comment."""
     for match in pattern.finditer(data):
         start = data.rfind(b"\n", 0, match.start()) + 1
-        before = data[start:match.start()]
+        before = data[start : match.start()]
         if not _COMMENT.match(data, start) and not re.search(rb"\s#", before):
             yield data.count(b"\n", 0, match.start()) + 1
 

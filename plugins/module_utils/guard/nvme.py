@@ -5,6 +5,7 @@
 
 NVM Express Base Specification 2.0: Identify Controller (CMIC, OACS, ONCS, SANICAP), SMART log; NVM Command Set 1.0: Identify Namespace (NMIC, NSATTR).
 """
+
 from __future__ import annotations
 
 import re
@@ -63,7 +64,10 @@ def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
         count = nvme.number(attached, "num_ctrl", _WORD)
     except NvmeError as error:
         if nvme.number(answers["controller"], "cmic", _BYTE) & _SEVERAL_CONTROLLERS:
-            add(facts.shared, f"NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do ({error})")
+            add(
+                facts.shared,
+                f"NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do ({error})",
+            )
         return
     if count != 1:
         add(facts.shared, "it is attached to %d controllers" % count)
@@ -115,7 +119,15 @@ def _opal(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
 
 def _receive(host: Host, node: str, protocol: int, specific: int, size: int) -> bytes:
     """Security Receive, from nvme-cli's hex dump: our boundary to a host carries text."""
-    argv = ["nvme", "security-recv", node, "--secp=%d" % protocol, "--spsp=%d" % specific, "--size=%d" % size, "--al=%d" % size]
+    argv = [
+        "nvme",
+        "security-recv",
+        node,
+        "--secp=%d" % protocol,
+        "--spsp=%d" % specific,
+        "--size=%d" % size,
+        "--al=%d" % size,
+    ]
     result = host.run(argv)
     if result.rc != 0:
         raise NvmeError("%s ended with %d: %s" % (" ".join(argv[:3]), result.rc, nvme.said(result)))

@@ -5,6 +5,7 @@
 
 Some come and go, so the guard looks several times, and inotify tells of reads and writes between two looks. Reads only.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -77,7 +78,9 @@ def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
         known = [opener.text() for opener in everyone if opener.passing]
         writers = [opener for opener in everyone if opener.writes and not opener.passing]
         seen = [look for look in by_look if any(not opener.passing for opener in look)]
-        readers = [opener for opener in everyone if not opener.passing] if len(seen) >= min(READER_COUNTS, len(looks)) else []
+        readers = (
+            [opener for opener in everyone if not opener.passing] if len(seen) >= min(READER_COUNTS, len(looks)) else []
+        )
         counting = list(dict.fromkeys(opener.text() for opener in [*writers, *readers]))
         if counting:
             users[key] = counting
@@ -94,7 +97,13 @@ class Watch:
     """
 
     def __init__(
-        self, host: Host, extra: set[str], nodes: Mapping[str, str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()
+        self,
+        host: Host,
+        extra: set[str],
+        nodes: Mapping[str, str],
+        remote: Mapping[str, str],
+        names: Mapping[str, str],
+        far: Iterable[str] = (),
     ) -> None:
         self._host = host
         self._extra = extra
@@ -109,7 +118,11 @@ class Watch:
         began = time.monotonic()
         with _Traffic(self._host, self._nodes) as traffic:
             looks = [self.look(deep=True)]
-            if quick and not self._denied and not any(not other.passing for key in self._watched() for other in looks[0].get(key, ())):
+            if (
+                quick
+                and not self._denied
+                and not any(not other.passing for key in self._watched() for other in looks[0].get(key, ()))
+            ):
                 return judge(looks)
             for number in range(1, LOOKS):
                 time.sleep(random.uniform(0.5, 1.5) * LOOK_EVERY_S)
@@ -140,7 +153,9 @@ class Watch:
             except OSError as error:
                 # A security module may keep everybody out of init, which uses no drive itself (docs/wrong-drives.md).
                 if error.errno not in GONE and pid != 1:
-                    text = "{} ({}) cannot be looked into: {}".format(process, self._host.get(process + "/comm") or "?", error.strerror)
+                    text = "{} ({}) cannot be looked into: {}".format(
+                        process, self._host.get(process + "/comm") or "?", error.strerror
+                    )
                     self._denied[text] = self._denied.get(text, 0) + 1
                 continue
             for key, writes in keys:
@@ -153,7 +168,9 @@ class Watch:
         started = (self._host.get(process + "/stat") or "").rpartition(")")[2].split()[19:20]
         at = process + " ".join(started)
         if at not in self._programs:
-            path = re.sub(r" \(deleted\)$", "", self._host.readlink(process + "/exe") or "")  # its package was updated since
+            path = re.sub(
+                r" \(deleted\)$", "", self._host.readlink(process + "/exe") or ""
+            )  # its package was updated since
             name = os.path.basename(path)
             shown = self._host.get(process + "/comm") or "?"
             known = name in PASSING and _TRUSTED_PLACES.match(path) is not None and self._in_our_root(process)
@@ -187,7 +204,9 @@ class _Traffic:
             return self
         for path, key in self._nodes.items():
             if self._handle >= 0:
-                watch = _LIBC.inotify_add_watch(self._handle, os.fsencode(self._host.path(path)), _IN_ACCESS | _IN_MODIFY)
+                watch = _LIBC.inotify_add_watch(
+                    self._handle, os.fsencode(self._host.path(path)), _IN_ACCESS | _IN_MODIFY
+                )
                 if watch >= 0:
                     self._keys[watch] = key
         return self
@@ -212,5 +231,8 @@ class _Traffic:
             if watch in self._keys:
                 key = self._keys[watch]
                 found[key] = found.get(key, False) or bool(mask & _IN_MODIFY)
-        what = {True: "a process that wrote to it and was gone", False: "a process that reads it again and again and is gone each time"}
+        what = {
+            True: "a process that wrote to it and was gone",
+            False: "a process that reads it again and again and is gone each time",
+        }
         return [(key, Opener(what[wrote], 0, wrote, False)) for key, wrote in found.items()]

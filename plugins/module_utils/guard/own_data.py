@@ -9,6 +9,7 @@ write; one that others could have changed, or that is damaged, may have kept a d
 The data is ours only where one of two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look
 found nothing but blank blocks and fio's fill.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -64,9 +65,19 @@ def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] |
     entry = _load(path)
     if entry is None:
         return None
-    differs = ["{} was {}, is {}".format(key, entry["identity"].get(key), identity.get(key)) for key in _SAME if entry["identity"].get(key) != identity.get(key)]
+    differs = [
+        "{} was {}, is {}".format(key, entry["identity"].get(key), identity.get(key))
+        for key in _SAME
+        if entry["identity"].get(key) != identity.get(key)
+    ]
     if differs and keeps_evidence(entry):
-        raise Untrusted(["{} keeps evidence of run {}, of a drive that may be another: {}".format(path, entry["run_id"], ", ".join(differs))])
+        raise Untrusted(
+            [
+                "{} keeps evidence of run {}, of a drive that may be another: {}".format(
+                    path, entry["run_id"], ", ".join(differs)
+                )
+            ]
+        )
     return None if differs else entry
 
 
@@ -93,7 +104,13 @@ def _load(path: str) -> dict[str, Any] | None:
 
 # What an entry need not have; null says as much.
 _NONE = type(None)
-_KINDS = {"released": (str, _NONE), "reason": (str, _NONE), "written": (dict, _NONE), "blank": (bool, _NONE), "removed": (bool, _NONE)}
+_KINDS = {
+    "released": (str, _NONE),
+    "reason": (str, _NONE),
+    "written": (dict, _NONE),
+    "blank": (bool, _NONE),
+    "removed": (bool, _NONE),
+}
 
 
 def _is_entry(entry: Any) -> bool:
@@ -105,7 +122,12 @@ def _is_entry(entry: Any) -> bool:
         and isinstance(entry.get("identity"), dict)
         and isinstance(entry.get("run_id"), str)
         and isinstance(samples, list)
-        and all(isinstance(item, dict) and _are_counts(item.get("offset"), item.get("length")) and isinstance(item.get("sha256"), str) for item in samples)
+        and all(
+            isinstance(item, dict)
+            and _are_counts(item.get("offset"), item.get("length"))
+            and isinstance(item.get("sha256"), str)
+            for item in samples
+        )
     )
 
 
@@ -118,7 +140,13 @@ def known(entry: Mapping[str, Any]) -> dict[str, Any]:
 
     proved: nothing does, until the caller finds otherwise.
     """
-    told = {"run_id": entry["run_id"], "state": entry["state"], "released": entry.get("released"), "reason": str(entry.get("reason") or ""), "proved": ""}
+    told = {
+        "run_id": entry["run_id"],
+        "state": entry["state"],
+        "released": entry.get("released"),
+        "reason": str(entry.get("reason") or ""),
+        "proved": "",
+    }
     return dict(told, removed=True) if entry.get("removed") else told
 
 
@@ -138,14 +166,20 @@ def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any])
 def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
     """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is seen by chance proves otherwise."""
     before, after = entry.get("written"), written(host, identity)
-    same = entry["state"] != WRITING and isinstance(before, dict) and all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
+    same = (
+        entry["state"] != WRITING
+        and isinstance(before, dict)
+        and all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
+    )
     return same and before.get("sectors") != after["sectors"]
 
 
 def written(host: Host, identity: Mapping[str, Any]) -> dict[str, Any]:
     """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it counts."""
     fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
-    sectors = [int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()]
+    sectors = [
+        int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()
+    ]
     iostats = host.get("/sys/block/{}/queue/iostats".format(identity["kernel_name"])) == "1"
     return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}
 
@@ -157,13 +191,21 @@ def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, 
     return before
 
 
-def note(before: Before, identity: Mapping[str, Any], reason: str, sentinels: Mapping[int, bytes] = MappingProxyType({})) -> None:
+def note(
+    before: Before, identity: Mapping[str, Any], reason: str, sentinels: Mapping[int, bytes] = MappingProxyType({})
+) -> None:
     """Note what holds should this job die here. Raises OSError.
 
     reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved with ({offset: data}), which are ours.
     """
-    listed = [{"offset": offset, "length": len(data), "sha256": sha256(data)} for offset, data in sorted(sentinels.items())]
-    _write(before.state_dir, identity, {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": listed})
+    listed = [
+        {"offset": offset, "length": len(data), "sha256": sha256(data)} for offset, data in sorted(sentinels.items())
+    ]
+    _write(
+        before.state_dir,
+        identity,
+        {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": listed},
+    )
 
 
 def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
@@ -172,7 +214,13 @@ def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
         noted = read(before.state_dir, identity) or {}
     except Untrusted:  # what is noted now says that nobody may erase the drive
         noted = {}
-    fields = {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": noted.get("sentinels", [])}
+    fields = {
+        "run_id": before.run_id,
+        "state": WRITING,
+        "released": None,
+        "reason": reason,
+        "sentinels": noted.get("sentinels", []),
+    }
     _write(before.state_dir, identity, fields)
 
 
@@ -186,11 +234,25 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
     left = written(host, identity)
     if reason and left == before.written and left["iostats"]:
         earlier = (before.entry or {}).get("written")
-        fields = {"run_id": before.run_id, "state": EVIDENCE, "released": now(), "reason": reason, "blank": False, "written": earlier}
+        fields = {
+            "run_id": before.run_id,
+            "state": EVIDENCE,
+            "released": now(),
+            "reason": reason,
+            "blank": False,
+            "written": earlier,
+        }
         _write(before.state_dir, identity, fields)
     elif left != before.written or not left["iostats"]:
         state = EVIDENCE if reason else RELEASED
-        fields = {"run_id": before.run_id, "state": state, "released": now(), "reason": reason, "blank": blank, "written": left}
+        fields = {
+            "run_id": before.run_id,
+            "state": state,
+            "released": now(),
+            "reason": reason,
+            "blank": blank,
+            "written": left,
+        }
         _write(before.state_dir, identity, fields)
     elif before.entry is not None:
         _write(before.state_dir, identity, before.entry)

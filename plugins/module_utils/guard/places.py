@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a look reads: blocks at random, others at each look, and those that a drive itself says it holds."""
+
 from __future__ import annotations
 
 import itertools
@@ -29,7 +30,10 @@ def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | 
 def aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[list[int]]:
     """Blocks of these extents, in no order: all where they are few; else the first of each, and then any, for ever."""
     chosen, last = random.Random(os.urandom(16)), size_bytes // BLOCK_BYTES
-    spans = [range(max(0, one.offset) // BLOCK_BYTES, min(last, -(-(one.offset + one.length) // BLOCK_BYTES))) for one in extents]
+    spans = [
+        range(max(0, one.offset) // BLOCK_BYTES, min(last, -(-(one.offset + one.length) // BLOCK_BYTES)))
+        for one in extents
+    ]
     spans = [span for span in spans if span]
     few = sum(map(len, spans)) <= _ALL_AIMED
     first = [block for span in spans for block in (span if few else span[:1])]

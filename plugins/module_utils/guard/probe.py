@@ -5,6 +5,7 @@
 
 A probe that fails puts its reason into `failures`; it never leaves a fact looking harmless.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -64,7 +65,10 @@ def probe(
     if ledger is not None:
         facts.own_data = own_data.known(ledger)
         if own_data.keeps_evidence(ledger):
-            add(facts.evidence, "run {} left it so: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"))
+            add(
+                facts.evidence,
+                "run {} left it so: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"),
+            )
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (content.probe_wipefs, content.probe_blkid):
             step(host, facts)
@@ -83,7 +87,12 @@ def _kind(host: Host, name: str) -> str:
 
 
 def look_at(
-    host: Host, facts: Facts, held: int | None, terms: Terms, ledger: Mapping[str, Any] | None = None, lifted: Collection[str] = ()
+    host: Host,
+    facts: Facts,
+    held: int | None,
+    terms: Terms,
+    ledger: Mapping[str, Any] | None = None,
+    lifted: Collection[str] = (),
 ) -> None:
     """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at random, or all.
 
@@ -99,10 +108,19 @@ def look_at(
         try:
             content.probe_places(host, facts, handle, size, block_bytes)
             proves = ledger is not None and not own_data.touched(host, ledger, facts.identity)
-            by_chance = bool(facts.signatures) and "signature" not in lifted and proves and look.is_fill_where(handle, size, _superblocks(facts))
+            by_chance = (
+                bool(facts.signatures)
+                and "signature" not in lifted
+                and proves
+                and look.is_fill_where(handle, size, _superblocks(facts))
+            )
             if not facts.signatures or "signature" in lifted or by_chance:
-                known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted]
-                excused = [Extent(mark.offset, mark.length) for mark in known] + _sentinels(Reader(handle, size, block_bytes), ledger)
+                known = [
+                    mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted
+                ]
+                excused = [Extent(mark.offset, mark.length) for mark in known] + _sentinels(
+                    Reader(handle, size, block_bytes), ledger
+                )
                 if facts.name.startswith("loop"):
                     allocated.from_loop(host, facts, handle)
                 _keep(facts, look.take(handle, size, terms, excused, not proves, facts.allocated), proves)
@@ -137,7 +155,11 @@ def _superblocks(facts: Facts) -> list[Extent]:
 def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]:
     """The blocks that a purge of ours was to be proved with, where they are still there."""
     listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
-    return [Extent(offset, length) for offset, length, digest in listed if own_data.sha256(reader.read(offset, length)) == digest]
+    return [
+        Extent(offset, length)
+        for offset, length, digest in listed
+        if own_data.sha256(reader.read(offset, length)) == digest
+    ]
 
 
 @contextlib.contextmanager
@@ -193,14 +215,21 @@ def differences(handle: int, identity: dict[str, Any]) -> list[str]:
         status = os.fstat(handle)
         if not stat.S_ISBLK(status.st_mode):
             return ["{} is not a block device".format(identity["path"])]
-        opened = {"major_minor": "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev)), "size_bytes": _ioctl_u64(handle, _BLKGETSIZE64)}
+        opened = {
+            "major_minor": "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev)),
+            "size_bytes": _ioctl_u64(handle, _BLKGETSIZE64),
+        }
     except OSError as error:
         return ["the open {} cannot be examined: {}".format(identity["path"], error.strerror)]
     try:
         opened["diskseq"] = _ioctl_u64(handle, _BLKGETDISKSEQ)
     except OSError:
         pass  # a kernel before 5.15, which has no diskseq in sysfs either
-    return ["the open {} has {} {}, sysfs says {}".format(identity["path"], key, value, identity[key]) for key, value in opened.items() if value != identity[key]]
+    return [
+        "the open {} has {} {}, sysfs says {}".format(identity["path"], key, value, identity[key])
+        for key, value in opened.items()
+        if value != identity[key]
+    ]
 
 
 def _ioctl_u64(handle: int, request: int) -> int:

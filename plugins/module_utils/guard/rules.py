@@ -5,6 +5,7 @@
 
 A new rule is a line in REFUSALS and one in RULES, and where it needs a new fact, a field of `facts.Facts`.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence
@@ -35,39 +36,55 @@ REFUSALS: dict[str, _Text] = {
         "this host has no such drive{detail}",
         "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive that dropped out.",
     ),
-    "ambiguous": _Text("several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."),
+    "ambiguous": _Text(
+        "several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."
+    ),
     "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep one of them."),
     "no_identity": _Text(
-        "it has neither serial, wwn, by_id nor backing_file of its own{detail}", "It cannot be named safely, so it cannot be qualified."
+        "it has neither serial, wwn, by_id nor backing_file of its own{detail}",
+        "It cannot be named safely, so it cannot be qualified.",
     ),
     "not_whole_drive": _Text("it is not a whole drive: {detail}", "Name the drive itself; discover.yml lists them."),
-    "no_capacity": _Text("its capacity is {detail}", "Look at the drive's health and at the kernel log; it may be in recovery mode."),
+    "no_capacity": _Text(
+        "its capacity is {detail}", "Look at the drive's health and at the kernel log; it may be in recovery mode."
+    ),
     "read_only": _Text(
         "it is read-only: {detail}",
         "Find out why (worn out, write-protected); if only the kernel's flag is set, blockdev --setrw lifts it.",
     ),
     "root_disk": _Text("the system lies on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."),
-    "mounted": _Text("it is mounted: {detail}", "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT),
+    "mounted": _Text(
+        "it is mounted: {detail}",
+        "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT,
+    ),
     "swap": _Text("it is used as swap: {detail}", "swapoff it if the host can do without, " + _KEEP_OUT),
     "hibernation": _Text(
-        "the host resumes from it: {detail}", "Take resume= out of the kernel's command line and of the initramfs, " + _KEEP_OUT
+        "the host resumes from it: {detail}",
+        "Take resume= out of the kernel's command line and of the initramfs, " + _KEEP_OUT,
     ),
     "held": _Text(
         "another device is built on it: {detail}",
         "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT,
     ),
-    "busy": _Text("another process holds it exclusively{detail}", "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT),
+    "busy": _Text(
+        "another process holds it exclusively{detail}",
+        "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT,
+    ),
     "opened": _Text("it is open in {detail}", "End what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
     "unseen_users": _Text(
         "who uses it cannot be seen: {detail}",
-        "Run the play on the machine itself, as root; where nothing outside can use the drive, allow: [unseen_users], " + _KEEP_OUT,
+        "Run the play on the machine itself, as root; where nothing outside can use the drive, allow: [unseen_users], "
+        + _KEEP_OUT,
         _ALLOW,
     ),
     "exported": _Text("it is exported by {detail}", "Take the export away (nvmetcli, targetcli), " + _KEEP_OUT),
-    "configured": _Text("the host is set up to use it: {detail}", "Take that entry away if nothing on the drive is needed, " + _KEEP_OUT),
+    "configured": _Text(
+        "the host is set up to use it: {detail}", "Take that entry away if nothing on the drive is needed, " + _KEEP_OUT
+    ),
     "mentioned": _Text(
         "a file of the host names it: {detail}",
-        "Look what the file is for; take the line away, or, where nothing will use the drive through it, allow: [mentioned], " + _KEEP_OUT,
+        "Look what the file is for; take the line away, or, where nothing will use the drive through it, allow: [mentioned], "
+        + _KEEP_OUT,
         _ALLOW,
     ),
     "partition_table": _Text(
@@ -87,11 +104,13 @@ REFUSALS: dict[str, _Text] = {
         _ALLOW,
     ),
     "shared_filesystem": _Text(
-        "it has a file system that several hosts share: {detail}", "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT
+        "it has a file system that several hosts share: {detail}",
+        "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
     ),
     "unsigned_data": _Text(
         "it holds data without a signature, which no run of ours left: {detail}",
-        "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
+        "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this drive's entry, "
+        + _KEEP_OUT,
         _OVERWRITE,
     ),
     "evidence": _Text(
@@ -100,23 +119,33 @@ REFUSALS: dict[str, _Text] = {
         _RELEASE,
     ),
     "shared_namespace": _Text(
-        "more than one controller or host may reach it: {detail}", "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT
+        "more than one controller or host may reach it: {detail}",
+        "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT,
     ),
-    "reserved": _Text("a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT),
-    "fabric": _Text("it is not this host's own drive: {detail}", "Only local drives are qualified; take the drive out of ssd_drives."),
+    "reserved": _Text(
+        "a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT
+    ),
+    "fabric": _Text(
+        "it is not this host's own drive: {detail}",
+        "Only local drives are qualified; take the drive out of ssd_drives.",
+    ),
     "transport": _Text(
         "it is no NVMe, SATA or SAS drive; its transport is {detail}",
         "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT,
         _ALLOW,
     ),
     "removable": _Text(
-        "it is removable or virtual media: {detail}", "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT, _ALLOW
+        "it is removable or virtual media: {detail}",
+        "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT,
+        _ALLOW,
     ),
     "raid_volume": _Text(
-        "it is a volume of a RAID controller: {detail}", "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT
+        "it is a volume of a RAID controller: {detail}",
+        "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT,
     ),
     "sanitize_running": _Text(
-        "a sanitize runs that this run did not start: {detail}", "Wait until it has ended (nvme sanitize-log), then start again."
+        "a sanitize runs that this run did not start: {detail}",
+        "Wait until it has ended (nvme sanitize-log), then start again.",
     ),
     "sanitize_failed": _Text(
         "its last sanitize failed: {detail}",
@@ -124,21 +153,33 @@ REFUSALS: dict[str, _Text] = {
         _ALLOW,
     ),
     "ata_security": _Text(
-        "ATA security is on: {detail}", "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT
+        "ATA security is on: {detail}",
+        "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT,
     ),
-    "opal_locked": _Text("Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT),
-    "identity_changed": _Text("it is not the drive that it was: {detail}", "Start over with preflight; never force this one."),
-    "locked": _Text("another run or look works on this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."),
-    "not_held": _Text("this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."),
+    "opal_locked": _Text(
+        "Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT
+    ),
+    "identity_changed": _Text(
+        "it is not the drive that it was: {detail}", "Start over with preflight; never force this one."
+    ),
+    "locked": _Text(
+        "another run or look works on this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."
+    ),
+    "not_held": _Text(
+        "this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."
+    ),
     "purge_unsupported": _Text("it cannot be purged so: {detail}", "Choose another purge_method, or auto."),
-    "purge_hits_others": _Text("the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."),
+    "purge_hits_others": _Text(
+        "the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."
+    ),
     "untrusted_state": _Text(
         "what our own folders say is not to be trusted: {detail}",
         "Others could put records or programs of their own there, or take away what keeps a drive as evidence. Find out who did; see in its runs' "
         "reports that the drive is not to be kept; then give the place to root alone (chown root, chmod go-w), or move a damaged file away.",
     ),
     "probe_failed": _Text(
-        "it could not be checked: {detail}", "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers."
+        "it could not be checked: {detail}",
+        "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers.",
     ),
 }
 
@@ -215,7 +256,13 @@ def entry_problem(entry: Any) -> str | None:
     for code in options(entry)["allow"]:
         if code not in lifted:
             other = REFUSALS[code].overridable if code in REFUSALS else ""
-            reason = f"can only be lifted by {other}" if other else "can't be overridden" if code in REFUSALS else "is no code of the guard"
+            reason = (
+                f"can only be lifted by {other}"
+                if other
+                else "can't be overridden"
+                if code in REFUSALS
+                else "is no code of the guard"
+            )
             return "its option allow names {!r}, which {}; allow takes: {}".format(code, reason, ", ".join(lifted))
     return None
 
@@ -223,7 +270,11 @@ def entry_problem(entry: Any) -> str | None:
 def refusals(facts: Facts, selector: Any = None) -> list[Refusal]:
     """Every reason, from the facts alone, why the drive may not be erased."""
     who = facts.path if selector is None else f"{label(selector)} ({facts.path})"
-    return [refusal for code, rule in RULES for refusal in make_refusals(code, who, list(rule(facts)), _text_of(code, facts.own_data))]
+    return [
+        refusal
+        for code, rule in RULES
+        for refusal in make_refusals(code, who, list(rule(facts)), _text_of(code, facts.own_data))
+    ]
 
 
 def _text_of(code: str, known: Mapping[str, Any] | None) -> _Text:
@@ -247,7 +298,9 @@ def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive")
     if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected or not actual:
         return make_refusals("identity_changed", who, ["its identity is missing"])
     keys = (*_SAME, "diskseq") if same_boot else _SAME
-    changes = [f"{key} was {expected.get(key)}, is {actual.get(key)}" for key in keys if expected.get(key) != actual.get(key)]
+    changes = [
+        f"{key} was {expected.get(key)}, is {actual.get(key)}" for key in keys if expected.get(key) != actual.get(key)
+    ]
     return make_refusals("identity_changed", "{} ({})".format(who, actual.get("path")), changes)
 
 
@@ -281,4 +334,11 @@ def make_refusals(code: str, who: str, details: Sequence[str], text: _Text | Non
     shown = list(dict.fromkeys(details))
     more = ["%d more" % (len(shown) - _MOST_SHOWN)] if len(shown) > _MOST_SHOWN else []
     text = text or REFUSALS[code]
-    return [{"code": code, "message": "{}: {}. {}".format(who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy)}]
+    return [
+        {
+            "code": code,
+            "message": "{}: {}. {}".format(
+                who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy
+            ),
+        }
+    ]

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What SATA and SAS drives say of themselves to hdparm and sg3_utils: security, sanitize, reservations, Opal."""
+
 from __future__ import annotations
 
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
@@ -11,7 +12,9 @@ from . import allocated
 from .facts import Facts, add
 
 _NO_SUCH_COMMAND = (5, 9)  # sg3_utils(8): illegal request, invalid opcode
-_TRUSTED = 60 + 2 * 48  # IDENTIFY DEVICE starts at byte 60 of VPD page 89h (SAT-3); word 48, bit 0: Trusted Computing (ACS-3)
+_TRUSTED = (
+    60 + 2 * 48
+)  # IDENTIFY DEVICE starts at byte 60 of VPD page 89h (SAT-3); word 48, bit 0: Trusted Computing (ACS-3)
 
 
 def probe_ata(host: Host, facts: Facts) -> None:
@@ -24,7 +27,11 @@ def probe_ata(host: Host, facts: Facts) -> None:
         facts.failures.append(str(error))
         return
     security = found.security
-    for name, bad in (("locked", security.locked), ("enabled", security.enabled), ("its attempts have expired", security.expired)):
+    for name, bad in (
+        ("locked", security.locked),
+        ("enabled", security.enabled),
+        ("its attempts have expired", security.expired),
+    ):
         add(facts.ata_security, *([name] if bad else []))
     facts.ata_frozen = security.frozen
     if found.sanitize:
@@ -87,7 +94,7 @@ def _claims_trusted(host: Host, facts: Facts) -> bool | None:
         page = host.read_bytes(f"/sys/block/{facts.name}/device/vpd_pg89")
     except OSError:
         return None
-    word = int.from_bytes(page[_TRUSTED:_TRUSTED + 2], "little")
+    word = int.from_bytes(page[_TRUSTED : _TRUSTED + 2], "little")
     return bool(word & 1) if len(page) >= _TRUSTED + 2 and word >> 14 == 1 else None
 
 
@@ -105,7 +112,9 @@ def _opal(host: Host, facts: Facts, expected: bool) -> None:
 
 def _receive(host: Host, facts: Facts, protocol: int, specific: int, size: int) -> Result:
     command = bytes([0xA2, protocol, *specific.to_bytes(2, "big"), 0, 0, *size.to_bytes(4, "big"), 0, 0])
-    return sg3.run(host, ["sg_raw", "--readonly", "--request=%d" % size, facts.path, *(f"{byte:02x}" for byte in command)])
+    return sg3.run(
+        host, ["sg_raw", "--readonly", "--request=%d" % size, facts.path, *(f"{byte:02x}" for byte in command)]
+    )
 
 
 def _data(result: Result) -> bytes:

@@ -6,6 +6,7 @@
 Where each lies and what it looks like: libblkid's probers; ext2/3/4: sparse_super groups (Documentation/filesystems/ext4); XFS: one superblock for each
 allocation group; btrfs: mirrors at 64 MiB and 256 GiB; ZFS: uberblocks of the first two labels; md: 1.1, 1.2; LVM: a label in the first four sectors.
 """
+
 from __future__ import annotations
 
 import struct
@@ -112,7 +113,12 @@ def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: i
         data = read(some)
         for place, offset in enumerate(some):
             piece = data[place * PIECE_BYTES : (place + 1) * PIECE_BYTES]
-            found += [Found(magic.kind, offset, look.what) for look in wanted[offset] for magic in look.magics if _is(magic, piece)]
+            found += [
+                Found(magic.kind, offset, look.what)
+                for look in wanted[offset]
+                for magic in look.magics
+                if _is(magic, piece)
+            ]
     return found
 
 

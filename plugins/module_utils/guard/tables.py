@@ -5,6 +5,7 @@
 
 GPT: UEFI Specification 2.10, 5.3 (a header in the second block, a copy in the last one). MBR: the same, 5.2.1.
 """
+
 from __future__ import annotations
 
 import struct
@@ -87,7 +88,9 @@ def _gpt(read: Read, offset: int, block_bytes: int) -> list[Partition]:
         kind, guid, first, last = struct.unpack_from("<16s16sQQ", table, start)
         if any(kind):
             size = max(0, last - first + 1) * block_bytes
-            found.append(Partition(str(uuid.UUID(bytes_le=kind)), first * block_bytes, size, str(uuid.UUID(bytes_le=guid))))
+            found.append(
+                Partition(str(uuid.UUID(bytes_le=kind)), first * block_bytes, size, str(uuid.UUID(bytes_le=guid)))
+            )
     return found
 
 

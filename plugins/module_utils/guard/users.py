@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who uses a drive now: mounts of every namespace, the system itself, swap, stacked devices, processes, exports."""
+
 from __future__ import annotations
 
 import os
@@ -52,7 +53,9 @@ def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) 
         backing = identity.backing_file(host, name)
         if backing:
             facts.stacked.append((name, backing))
-            behind = loop.read(host, identity.node(name))  # the path in sysfs may be that of a container, or of a node that is gone
+            behind = loop.read(
+                host, identity.node(name)
+            )  # the path in sysfs may be that of a container, or of a node that is gone
             below = facts.names.get(behind.node if behind else "")
             if below and identity.node(below) != backing:
                 facts.stacked.append((name, identity.node(below)))
@@ -72,10 +75,18 @@ def _outside(host: Host) -> list[str]:
     if inside:
         found.append(f"it is looked at from a container (PID namespace {inside}), where processes outside do not show")
     if _is_image(host):
-        found.append("it is looked at from another root than that of process 1, such as an image's: files such as fstab are not the machine's")
-    hidden = [module for module, place in _EXPORTERS.items() if host.exists("/sys/module/" + module) and not host.exists(place)]
+        found.append(
+            "it is looked at from another root than that of process 1, such as an image's: files such as fstab are not the machine's"
+        )
+    hidden = [
+        module
+        for module, place in _EXPORTERS.items()
+        if host.exists("/sys/module/" + module) and not host.exists(place)
+    ]
     if hidden:
-        found.append("what {} exports does not show; mount -t configfs none /sys/kernel/config".format(" and ".join(hidden)))
+        found.append(
+            "what {} exports does not show; mount -t configfs none /sys/kernel/config".format(" and ".join(hidden))
+        )
     return found
 
 
@@ -97,8 +108,13 @@ def _read_exports(host: Host, facts: Machine) -> None:
     for path in host.glob(_BACKSTORES):
         told = host.get(path) or ""
         numbers = [facts.names.get("{}:{}".format(*pair)) for pair in _DEVICE_OF.findall(told)]
-        facts.exports += [(f"LIO ({path})", device) for device in [*_FILE_OF.findall(told), *map(identity.node, filter(None, numbers))]]
-    facts.exports += [(f"rnbd ({path})", identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)]
+        facts.exports += [
+            (f"LIO ({path})", device)
+            for device in [*_FILE_OF.findall(told), *map(identity.node, filter(None, numbers))]
+        ]
+    facts.exports += [
+        (f"rnbd ({path})", identity.node(os.path.basename(host.realpath(path)))) for path in host.glob(_RNBD)
+    ]
 
 
 def _read_mounts(host: Host, facts: Machine) -> None:
@@ -112,7 +128,9 @@ def _read_mounts(host: Host, facts: Machine) -> None:
             text = host.read(process + "/mountinfo")
             mounts = [_mount(line) for line in text.splitlines()]
             facts.mounts += mounts
-            facts.bound += [(number, where, process == "/proc/self") for number, where in _bound_nodes(host, process, mounts)]
+            facts.bound += [
+                (number, where, process == "/proc/self") for number, where in _bound_nodes(host, process, mounts)
+            ]
         except OSError as error:
             if error.errno not in GONE:
                 facts.unseen.append(f"{process}/mountinfo cannot be read: {error.strerror}")
@@ -130,8 +148,16 @@ def _mount(line: str) -> Mount:
     """One line after proc(5): id, parent, major:minor, root, mount point, options, optional fields, -, type, source, options."""
     fields = line.split(" ")
     dash = fields.index("-", 6)
-    options = unescape(" ".join(fields[dash + 3:]))
-    return Mount(fields[2], unescape(fields[dash + 2]), unescape(fields[4]), fields[dash + 1], options, fields[0], unescape(fields[3]))
+    options = unescape(" ".join(fields[dash + 3 :]))
+    return Mount(
+        fields[2],
+        unescape(fields[dash + 2]),
+        unescape(fields[4]),
+        fields[dash + 1],
+        options,
+        fields[0],
+        unescape(fields[3]),
+    )
 
 
 def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> list[tuple[str, str]]:
@@ -142,6 +168,7 @@ def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> list[tupl
 
 
 # --- the system's own drives ---------------------------------------------------------------------------------------------------------
+
 
 def _read_system(host: Host, facts: Machine) -> None:
     """Walk from each of the system's places down to the disks: `slaves`, partitions, files behind loop devices."""
@@ -198,17 +225,20 @@ def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
     result = host.run(["zpool", "list", "-v", "-H", "-P", "-L", pool])
     names = [_name_of(host, word) for word in result.stdout.split() if word.startswith("/dev/")]
     if result.rc != 0 or not any(names):
-        facts.failures.append(f"the system lies on the ZFS pool {pool}, and zpool list does not tell its drives: {result.stderr.strip():.100}")
+        facts.failures.append(
+            f"the system lies on the ZFS pool {pool}, and zpool list does not tell its drives: {result.stderr.strip():.100}"
+        )
     return [name for name in names if name]
 
 
 def _name_of(host: Host, path: str) -> str | None:
     """The kernel name behind a device path; None where there is no such block device."""
-    name = resolved(host, path)[len("/dev/"):].replace("/", "!") if path.startswith("/dev/") else ""
+    name = resolved(host, path)[len("/dev/") :].replace("/", "!") if path.startswith("/dev/") else ""
     return name if name and host.exists("/sys/class/block/" + name) else None
 
 
 # --- processes -----------------------------------------------------------------------------------------------------------------------
+
 
 def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
     """Who has which block device open, and for these drives also their other nodes and the files behind them."""
@@ -232,6 +262,7 @@ def _partitions(host: Host, name: str) -> list[str]:
 
 # --- one drive -----------------------------------------------------------------------------------------------------------------------
 
+
 def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     """Everything that is built on the drive, at any depth, and what of it is mounted, swapped to, open or exported."""
     facts.partitions = _partitions(host, facts.name)
@@ -254,8 +285,17 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
         add(facts.opened, *shared.openers.get(key, ()))
         add(facts.passing, *shared.passing.get(key, ()))
     facts.unseen = list(shared.unseen)
-    add(facts.exported, *(who for who, path in shared.exports if resolved(host, path) in nodes or device_number(host, path) in facts.numbers))
-    facts.block_backing = next((path for user, path in shared.stacked if user == facts.name and _name_of(host, path)), None)
+    add(
+        facts.exported,
+        *(
+            who
+            for who, path in shared.exports
+            if resolved(host, path) in nodes or device_number(host, path) in facts.numbers
+        ),
+    )
+    facts.block_backing = next(
+        (path for user, path in shared.stacked if user == facts.name and _name_of(host, path)), None
+    )
 
 
 def _walk_up(host: Host, facts: Facts, shared: Machine) -> None:

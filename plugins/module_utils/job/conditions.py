@@ -26,7 +26,14 @@ class Conditions:
     note: writes a record of the drive into the journal. state_dir: where the modules keep what waits for a power cycle.
     """
 
-    def __init__(self, host: Host, identity: t.Callable[[], Mapping], wanted: Mapping, note: t.Callable[..., None], state_dir: str) -> None:
+    def __init__(
+        self,
+        host: Host,
+        identity: t.Callable[[], Mapping],
+        wanted: Mapping,
+        note: t.Callable[..., None],
+        state_dir: str,
+    ) -> None:
         self._host = host
         self._identity = identity
         self._wanted = wanted
@@ -47,7 +54,12 @@ class Conditions:
         self._last = self._before = now
         self._hidden = hidden(capacity.read(self._host, self._identity()))
         if not kept:
-            self._note("baseline", boot_id=boot_id, world=now, vendor_settings=in_force.read(self._host, self._identity(), self._state_dir))
+            self._note(
+                "baseline",
+                boot_id=boot_id,
+                world=now,
+                vendor_settings=in_force.read(self._host, self._identity(), self._state_dir),
+            )
 
     @property
     def limit_c(self) -> int | None:
@@ -100,5 +112,7 @@ def hidden(found: capacity.Hidden) -> list[Cause]:
     """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to know."""
     if found.share is None or found.share <= capacity.HIDDEN_SHARE:
         return []
-    text = "{0:.1%} of its {1} bytes are hidden outside of {2}: it has more spare than its model, and writes faster for it"
+    text = (
+        "{0:.1%} of its {1} bytes are hidden outside of {2}: it has more spare than its model, and writes faster for it"
+    )
     return [Cause("hidden_capacity", TOLD, text.format(found.share, found.total_bytes, found.where))]

@@ -50,7 +50,9 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
         raise JobError(f"another play is starting a run on this host: {error}") from None
 
 
-def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
+def start_alone(
+    host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False
+) -> dict[str, t.Any]:
     """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run.
 
     A record that a dead job left is restored first. Raises JobError, and Damaged for a plan that nobody can read.
@@ -79,13 +81,20 @@ def start_alone(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str
     write_starting(host, run_dir, plan)
     launch(host, run_dir, installed)
     state = await_start(host, run_dir)
-    return {"changed": bool(restored) or changes(host, run_dir, plan), "action": action, "state": state, "restored": settings.alike(restored)}
+    return {
+        "changed": bool(restored) or changes(host, run_dir, plan),
+        "action": action,
+        "state": state,
+        "restored": settings.alike(restored),
+    }
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:
     for run_id in run_ids(run_dir.state_dir):
         if run_id != run_dir.run_id and is_live(host, RunDir(run_dir.state_dir, run_id)):
-            raise JobError(f"locked: run {run_id} is under way on this host; wait for it (watch.yml) or end it (stop.yml)")
+            raise JobError(
+                f"locked: run {run_id} is under way on this host; wait for it (watch.yml) or end it (stop.yml)"
+            )
 
 
 @contextlib.contextmanager
@@ -95,14 +104,20 @@ def _host_to_itself(who: str, wait_s: float = 0.0) -> t.Iterator[None]:
         with host_lock({"run": who, "pid": os.getpid()}).acquire(wait_s):
             yield
     except Locked as error:
-        raise JobError(f"locked: another run has this host; wait for it (watch.yml) or end it (stop.yml): {error}") from None
+        raise JobError(
+            f"locked: another run has this host; wait for it (watch.yml) or end it (stop.yml): {error}"
+        ) from None
 
 
 def refuse_foreign(state_dir: str) -> None:
     """Raise JobError for a state folder where somebody else than root may write: what lies there is run, and followed, as root."""
     foreign = trust.problems(state_dir)
     if foreign:
-        raise JobError("ssd_state_dir: {0}; give it, and what leads there, to root alone, or name another folder".format("; ".join(foreign)))
+        raise JobError(
+            "ssd_state_dir: {0}; give it, and what leads there, to root alone, or name another folder".format(
+                "; ".join(foreign)
+            )
+        )
 
 
 def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
@@ -122,7 +137,12 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
         restored = restore_run(host, run_dir)
         _mark_stopped(host, run_dir)
         own_data.close(run_dir.state_dir, run_dir.run_id, _still_written(run_dir))
-    return {"changed": True, "action": "stop", "state": run_state(host, run_dir)[0], "restored": settings.alike(restored)}
+    return {
+        "changed": True,
+        "action": "stop",
+        "state": run_state(host, run_dir)[0],
+        "restored": settings.alike(restored),
+    }
 
 
 def _still_written(run_dir: RunDir) -> list[str]:
@@ -152,7 +172,11 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
 
     run_id: nothing, unless the dead job of this run left some; what tune.yml set stays.
     """
-    left = [each for each in leftovers(host, state_dir) if run_id is None or (each.run_dir.run_id == run_id and not each.record.get("keep"))]
+    left = [
+        each
+        for each in leftovers(host, state_dir)
+        if run_id is None or (each.run_dir.run_id == run_id and not each.record.get("keep"))
+    ]
     # Whoever asks for one run that left nothing is not told of another that works.
     for run_dir in [RunDir(state_dir, each) for each in run_ids(state_dir)] if left or run_id is None else []:
         if is_live(host, run_dir):
@@ -166,7 +190,13 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
     if failed:
         raise JobError("could not put back: " + "; ".join(failed))
     warnings = [item["message"] for item in restored if item["outcome"] == "not_applicable" and "selector" in item]
-    return {"changed": bool(left), "action": "restore" if left else "nothing", "state": "restored", "restored": settings.alike(restored), "warnings": warnings}
+    return {
+        "changed": bool(left),
+        "action": "restore" if left else "nothing",
+        "state": "restored",
+        "restored": settings.alike(restored),
+        "warnings": warnings,
+    }
 
 
 def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:

@@ -186,7 +186,7 @@ class DriveTests:
             metrics=dict(tracked, **ends),
             cells=averages,
             **self._station.conditions.fields(),
-            **names
+            **names,
         )
         for histogram in rounds.histograms() if outcome not in ("interrupted", "error") else ():
             self._station.note("histogram", **dict(histogram, **names))
@@ -199,7 +199,7 @@ class DriveTests:
         """Which criteria the drive missed in the tests that stand by now; "": none."""
         model = self._station.plan["expected"].get("model") or ""
         missed = criteria.missed(self._station.job.criteria, model, self.finished)
-        return "; ".join(missed)[:leaving.LONGEST_REASON]
+        return "; ".join(missed)[: leaving.LONGEST_REASON]
 
     def settle_unfinished(self) -> None:
         """Wait for a purge that a job of this run left behind: the guard can't look at a drive that takes no I/O."""

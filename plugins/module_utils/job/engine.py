@@ -128,7 +128,9 @@ class HostJob:
             engine_version=self._plan["engine_version"],
             fio_version=version.stdout.strip(),
         )
-        tuned = self._tuned = TunedHost(self._host, self._plan, self._run_dir.tuning, next_order(self._run_dir.state_dir))
+        tuned = self._tuned = TunedHost(
+            self._host, self._plan, self._run_dir.tuning, next_order(self._run_dir.state_dir)
+        )
         made = tuned.apply()
         about = {key: (tuned.record or {}).get(key) for key in ("keep", "order")}
         self._journal.add("tuned", settings=made, side_effects=tuned.side_effects(), **about)
@@ -184,14 +186,21 @@ class HostJob:
             return False
         done: list[settings.Setting] | None = None
         with self._told(messages):
-            done = settings.restore(self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung)
+            done = settings.restore(
+                self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung
+            )
             self._journal.add("restored", settings=done)
         return done is not None and not settings.failures(done)
 
 
 def owner(host: Host, run_dir: RunDir) -> dict[str, t.Any]:
     """Who holds a lock: liveness finds a job by it whose status is lost."""
-    return {"run": run_dir.run_id, "folder": os.path.realpath(run_dir.path), "pid": os.getpid(), "pid_start": pid_start(host, os.getpid())}
+    return {
+        "run": run_dir.run_id,
+        "folder": os.path.realpath(run_dir.path),
+        "pid": os.getpid(),
+        "pid_start": pid_start(host, os.getpid()),
+    }
 
 
 def _log_to(path: str) -> None:

@@ -51,7 +51,10 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
 
 def _comparable(plan: t.Mapping[str, t.Any], keys: t.Collection[str]) -> dict[str, t.Any]:
     # Names below /dev may change between two plays; what is asked for may not.
-    return dict({key: plan.get(key) for key in keys}, drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]])
+    return dict(
+        {key: plan.get(key) for key in keys},
+        drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]],
+    )
 
 
 def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -135,5 +138,7 @@ def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
         if time.monotonic() > deadline:
             return True
         time.sleep(0.1)
-    made = [item for record in read_journal(run_dir.journal) if record["event"] == "tuned" for item in record["settings"]]
+    made = [
+        item for record in read_journal(run_dir.journal) if record["event"] == "tuned" for item in record["settings"]
+    ]
     return any(item["before"] != item["effective"] for item in made)

@@ -33,7 +33,7 @@ def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[
 
 
 def _blank(work: Work) -> str:
-    """"" once the drive reads as blank, else why not. Raises Refused, and Hangs for a drive that gives no answer."""
+    """ "" once the drive reads as blank, else why not. Raises Refused, and Hangs for a drive that gives no answer."""
     method = methods.METHODS["deallocate"]
     work.capabilities = methods.probe(work.host, work.identity)[method.family]
     lacking = method.supported(work.capabilities)
@@ -42,7 +42,13 @@ def _blank(work: Work) -> str:
     try:
         work.bounded("guard before it is left blank", work.held.check)
         method.run(work)
-        seen = work.bounded("look whether it is blank", lambda: look.take(work.handle, work.identity["size_bytes"], _LOOK))
-    except (PurgeError, OSError, Refused) as error:  # nothing is lost by it: what was measured stands, and the drive stays as it is
+        seen = work.bounded(
+            "look whether it is blank", lambda: look.take(work.handle, work.identity["size_bytes"], _LOOK)
+        )
+    except (
+        PurgeError,
+        OSError,
+        Refused,
+    ) as error:  # nothing is lost by it: what was measured stands, and the drive stays as it is
         return str(error)
     return "" if seen.blank else "it does not read as blank once it is deallocated"

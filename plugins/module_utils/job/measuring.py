@@ -65,7 +65,9 @@ class Measuring:
         self._station.look()
         self._look_at_host()
         tracked = rounds.tracked()
-        done = dict(self._names, round=rounds.count, tracked=tracked, bytes_written=written, elapsed_s=round(elapsed_s, 3))
+        done = dict(
+            self._names, round=rounds.count, tracked=tracked, bytes_written=written, elapsed_s=round(elapsed_s, 3)
+        )
         self._station.note("round", **done)
         shown = tracked[0] if tracked else {"cell": list(metrics)[0], "metric": "iops"}
         figures = metrics[shown["cell"]]

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put back what an ended host job left changed on its host."""
+
 from __future__ import annotations
 
 import typing as t
@@ -51,9 +52,18 @@ def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | 
         if record["event"] == "job_started":
             boot_id = record.get("boot_id")
         elif record["event"] == "tuned" and not record.get("test"):
-            changed = [item for item in record["settings"] if item.get("kind") in KINDS and item.get("before") not in (None, item.get("effective"))]
+            changed = [
+                item
+                for item in record["settings"]
+                if item.get("kind") in KINDS and item.get("before") not in (None, item.get("effective"))
+            ]
             made = changed + list(record.get("side_effects") or [])
-            about = {"boot_id": boot_id, "keep": bool(record.get("keep")), "made": record["time"], "order": record.get("order")}
+            about = {
+                "boot_id": boot_id,
+                "keep": bool(record.get("keep")),
+                "made": record["time"],
+                "order": record.get("order"),
+            }
             found = dict(about, settings=made) if made else found
         elif record["event"] == "restored" and found:
             failed = {item.get("path") for item in record.get("settings") or [] if item.get("outcome") == "failed"}
@@ -115,7 +125,14 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[setti
 
 def _unknown(left: Leftover) -> settings.Setting:
     """What was changed by a record that nobody can read; the file stays until a person has seen to it."""
-    return {"name": "tuning.json", "path": left.run_dir.tuning, "before": None, "effective": None, "outcome": "failed", "message": left.damage}
+    return {
+        "name": "tuning.json",
+        "path": left.run_dir.tuning,
+        "before": None,
+        "effective": None,
+        "outcome": "failed",
+        "message": left.damage,
+    }
 
 
 def _tell(run_dir: RunDir, done: list[settings.Setting]) -> None:

@@ -40,7 +40,9 @@ def prepares(test: Mapping) -> bool:
 
 def failed(name: str) -> str:
     """Why what builds on a test is not measured."""
-    text = "not measured: test {0} before it did not get through its purge and fill, so nobody knows what the drive holds"
+    text = (
+        "not measured: test {0} before it did not get through its purge and fill, so nobody knows what the drive holds"
+    )
     return text.format(name)
 
 
@@ -64,7 +66,9 @@ def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping]) -> str:
             purged = spec["purge"]["method"] == "none" or (done.get("purge") or {}).get("verified")
             filled = not spec.get("precondition") or _is_filled(done.get("precondition"))
             why = "" if purged and filled else failed(end["test"])
-        lost = [item["first"] for item in (end.get("validity") or []) if item["cause"] == causes.DISCARDED] if spec else []
+        lost = (
+            [item["first"] for item in (end.get("validity") or []) if item["cause"] == causes.DISCARDED] if spec else []
+        )
         why = discarded(end["test"], lost[0]) if lost else why
     return why
 
@@ -107,4 +111,6 @@ def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
     outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
     if outcome in ("steady", "complete"):
         return ""
-    return "not measured: it goes on from the state that {0} leaves, which is {1}".format(before, outcome.replace("_", " "))
+    return "not measured: it goes on from the state that {0} leaves, which is {1}".format(
+        before, outcome.replace("_", " ")
+    )

@@ -116,7 +116,11 @@ def in_cpuset(host: Host) -> list[int]:
         _number, controllers, path = line.split(":", 2)
         if controllers and "cpuset" not in controllers.split(","):
             continue
-        base, name = ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus") if controllers else ("/sys/fs/cgroup", "cpuset.cpus.effective")
+        base, name = (
+            ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus")
+            if controllers
+            else ("/sys/fs/cgroup", "cpuset.cpus.effective")
+        )
         # A group without the controller has what the nearest one above it has; a container may see none of its own path.
         while path != "/" and not host.exists(f"{base}{path}/{name}"):
             path = os.path.dirname(path)

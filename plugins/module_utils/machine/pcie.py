@@ -201,9 +201,9 @@ def slot_power_w(config: bytes) -> float | None:
     start = _capability(config, _EXPRESS_ID)
     if start is None or start + _SLOT_CAPABILITIES + 4 > len(config):
         return None
-    if not int.from_bytes(config[start + 2:start + 4], "little") & _HAS_SLOT:
+    if not int.from_bytes(config[start + 2 : start + 4], "little") & _HAS_SLOT:
         return None
-    slot = int.from_bytes(config[start + _SLOT_CAPABILITIES:start + _SLOT_CAPABILITIES + 4], "little")
+    slot = int.from_bytes(config[start + _SLOT_CAPABILITIES : start + _SLOT_CAPABILITIES + 4], "little")
     value, scale = slot >> 7 & 0xFF, slot >> 15 & 3
     if scale == 0 and value in _POWER_CODES:
         return _POWER_CODES[value]

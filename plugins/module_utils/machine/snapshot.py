@@ -44,7 +44,20 @@ DMI = {
     "board_version": "board_version",
 }
 # Kernel modules of drives and of what drives hang on.
-DRIVERS = ("nvme", "nvme_core", "ahci", "libata", "mpt3sas", "mpi3mr", "megaraid_sas", "smartpqi", "hpsa", "aacraid", "mtip32xx", "iomemory_vsl")
+DRIVERS = (
+    "nvme",
+    "nvme_core",
+    "ahci",
+    "libata",
+    "mpt3sas",
+    "mpi3mr",
+    "megaraid_sas",
+    "smartpqi",
+    "hpsa",
+    "aacraid",
+    "mtip32xx",
+    "iomemory_vsl",
+)
 PER_CPU = {
     "governor": "cpufreq/scaling_governor",
     "min_khz": "cpufreq/scaling_min_freq",
@@ -65,12 +78,26 @@ SINGLE = {
     "transparent_hugepages": "/sys/kernel/mm/transparent_hugepage/enabled",
 }
 VM = (
-    "swappiness", "dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes", "dirty_expire_centisecs",
+    "swappiness",
+    "dirty_ratio",
+    "dirty_bytes",
+    "dirty_background_ratio",
+    "dirty_background_bytes",
+    "dirty_expire_centisecs",
     "dirty_writeback_centisecs",
 )
 QUEUE = (
-    "scheduler", "nr_requests", "nomerges", "rq_affinity", "add_random", "io_poll", "wbt_lat_usec", "write_cache", "read_ahead_kb",
-    "max_sectors_kb", "rotational",
+    "scheduler",
+    "nr_requests",
+    "nomerges",
+    "rq_affinity",
+    "add_random",
+    "io_poll",
+    "wbt_lat_usec",
+    "write_cache",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "rotational",
 )
 
 
@@ -140,7 +167,9 @@ def _modules(host: Host) -> dict[str, int] | None:
     for block in result.stdout.split("\n\n"):
         fields = dict(line.strip().partition(": ")[::2] for line in block.splitlines() if ": " in line)
         if re.match(r"[0-9]", fields.get("Size", "")):
-            speed = fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed") or fields.get("Speed", "")
+            speed = (
+                fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed") or fields.get("Speed", "")
+            )
             kind = " ".join(text for text in (fields["Size"], fields.get("Type", ""), speed) if text)
             found[kind] = found.get(kind, 0) + 1
     return found
@@ -212,7 +241,11 @@ def _idle_states(host: Host) -> list[dict[str, t.Any]]:
     """The idle states of the first CPU: [{name, latency_us, disabled}]."""
     folders = host.glob(CPU_DIR + "/cpu0/cpuidle/state[0-9]*")
     return [
-        {"name": host.get(path + "/name"), "latency_us": number(host, path + "/latency"), "disabled": host.get(path + "/disable") == "1"}
+        {
+            "name": host.get(path + "/name"),
+            "latency_us": number(host, path + "/latency"),
+            "disabled": host.get(path + "/disable") == "1",
+        }
         for path in sorted(folders, key=lambda path: int(path.rpartition("state")[2]))
     ]
 

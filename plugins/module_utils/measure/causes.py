@@ -89,7 +89,7 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
         return []
     text = "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: end what trims it (fstrim, blkdiscard)"
     when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
-    return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0 ** 20, when))]
+    return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0**20, when))]
 
 
 def _between(seen: Mapping, limits: Limits) -> list[Cause]:
@@ -98,7 +98,7 @@ def _between(seen: Mapping, limits: Limits) -> list[Cause]:
     if written <= limits.other_write_bytes:
         return []
     text = "somebody else wrote {0:.1f} MiB before this cell: end what uses the drive"
-    return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0 ** 20))]
+    return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0**20))]
 
 
 def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
@@ -107,54 +107,96 @@ def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
     if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
         return []
     text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: end what uses them"
-    return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0 ** 20))]
+    return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0**20))]
 
 
 def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own counts."""
     kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
     if kernel is None:
-        return [Cause(OTHER_IO, UNKNOWN, "whether others used the drive is unknown: the kernel does not count its I/O (queue/iostats)")]
+        return [
+            Cause(
+                OTHER_IO,
+                UNKNOWN,
+                "whether others used the drive is unknown: the kernel does not count its I/O (queue/iostats)",
+            )
+        ]
     if any(kernel[name] < (1 - limits.other_io_share) * amount for name, amount in fio_bytes.items()):
         text = "whether others used the drive is unknown: the kernel counted {0} of fio's {1} bytes"
         return [Cause(OTHER_IO, UNKNOWN, text.format(sum(kernel[name] for name in fio_bytes), sum(fio_bytes.values())))]
     own = seen["process_bytes"] if cell.get("ramp_s") else fio_bytes
     if own is None:
-        return [Cause(OTHER_IO, UNKNOWN, "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), ramp included")]
+        return [
+            Cause(
+                OTHER_IO,
+                UNKNOWN,
+                "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), ramp included",
+            )
+        ]
     floors = {"read": limits.other_read_bytes, "write": limits.other_write_bytes}
     allowed = limits.other_io_share * sum(own.values())
     words = {"read": "read", "write": "wrote"}
     more = {name: kernel[name] - own.get(name, 0) for name in floors}
     found = [
-        f"{words[name]} {amount / 2.0 ** 20:.1f} MiB ({amount / float(max(1, sum(own.values()))):.1%} of fio's I/O)"
+        f"{words[name]} {amount / 2.0**20:.1f} MiB ({amount / float(max(1, sum(own.values()))):.1%} of fio's I/O)"
         for name, amount in more.items()
         if amount > max(floors[name], allowed)
     ]
-    return [Cause(OTHER_IO, SPOILS, "somebody else {0} while fio ran: end what uses the drive".format(" and ".join(found)))] if found else []
+    return (
+        [
+            Cause(
+                OTHER_IO, SPOILS, "somebody else {0} while fio ran: end what uses the drive".format(" and ".join(found))
+            )
+        ]
+        if found
+        else []
+    )
 
 
 def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     """Whether the queue was as full as asked, and whether the host let it be."""
     found = [Cause(HOST_LIMITED, SPOILS, text) for text in _host(cell, seen, limits)]
     if seen["cpu_idle"] is None:
-        found.append(Cause(HOST_LIMITED, UNKNOWN, "whether the host limits fio is unknown: /proc/stat does not tell of the CPUs that fio was given"))
+        found.append(
+            Cause(
+                HOST_LIMITED,
+                UNKNOWN,
+                "whether the host limits fio is unknown: /proc/stat does not tell of the CPUs that fio was given",
+            )
+        )
     short = _short(cell, seen, limits)
     busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
     said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
     said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])
     if short and busy:
-        found.append(Cause(HOST_LIMITED, SPOILS, "{0}; {1}: end what else runs, or give fio other CPUs".format("; ".join(short), said)))
+        found.append(
+            Cause(
+                HOST_LIMITED,
+                SPOILS,
+                "{0}; {1}: end what else runs, or give fio other CPUs".format("; ".join(short), said),
+            )
+        )
     elif short:
         found.append(Cause(NOT_FILLED, SPOILS, "; ".join(short)))
     elif busy and not found:
-        found.append(Cause(HOST_LIMITED, TOLD, said + "; nothing shows that the queue was short, but latencies may hold time that fio waited"))
+        found.append(
+            Cause(
+                HOST_LIMITED,
+                TOLD,
+                said + "; nothing shows that the queue was short, but latencies may hold time that fio waited",
+            )
+        )
     return found
 
 
 def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     found = []
     if seen["fio_cpu"] >= limits.fio_cpu_max:
-        found.append("fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks".format(seen["fio_cpu"]))
+        found.append(
+            "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks".format(
+                seen["fio_cpu"]
+            )
+        )
     if (seen["cpu_steal"] or 0) > limits.steal_max:
         found.append("the hypervisor took {0:.0%} of the time of fio's CPUs".format(seen["cpu_steal"]))
     # Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once.
@@ -178,9 +220,13 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
         found.append(f"IOPS x latency are {queued:.1f} I/Os in flight of {asked} asked")
     if queued > (limits.queued_max + edge) * asked:
-        found.append(f"IOPS x latency are {queued:.1f} I/Os in flight, more than the {asked} asked: fio's clock and its counts disagree")
+        found.append(
+            f"IOPS x latency are {queued:.1f} I/Os in flight, more than the {asked} asked: fio's clock and its counts disagree"
+        )
     # Merged I/Os are fewer in flight than asked, and as much.
-    counted = seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
+    counted = (
+        seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
+    )
     in_flight = (seen["in_flight"] or 0) / load.busy_share(cell, seen["run_s"], with_ramp=True)
     if counted and in_flight + cost < limits.in_flight_min * target:
         found.append(f"the kernel saw {in_flight:.1f} I/Os in flight of {asked} asked")
@@ -189,7 +235,9 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
 
 def _is_counted(seen: Mapping) -> bool:
     """Whether the kernel counts this drive's I/O at all."""
-    return seen["kernel_bytes"] is not None and sum(seen["kernel_bytes"].values()) >= 0.5 * sum(seen["fio_bytes"].values())
+    return seen["kernel_bytes"] is not None and sum(seen["kernel_bytes"].values()) >= 0.5 * sum(
+        seen["fio_bytes"].values()
+    )
 
 
 def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:

@@ -54,7 +54,9 @@ class Watch:
                 self._samples.clear()
 
     def _run(self) -> None:
-        while not self._stop.wait(min(LONGEST_S, max(SHORTEST_S, (self._samples[-1][0] - self._samples[0][0]) / LOOKS_A_FILL))):
+        while not self._stop.wait(
+            min(LONGEST_S, max(SHORTEST_S, (self._samples[-1][0] - self._samples[0][0]) / LOOKS_A_FILL))
+        ):
             if not self._look():
                 return
 
@@ -80,7 +82,11 @@ class Watch:
             return None
         steps = min(MOST_STEPS, STEPS_A_PASS * passes)
         step_bytes = size_bytes * passes / steps
-        return {"step_bytes": step_bytes, "samples": len(self._samples), "bandwidth_bytes_per_s": rates(self._samples, step_bytes, steps)}
+        return {
+            "step_bytes": step_bytes,
+            "samples": len(self._samples),
+            "bandwidth_bytes_per_s": rates(self._samples, step_bytes, steps),
+        }
 
 
 def rates(samples: t.Sequence[Sample], step_bytes: float, steps: int) -> list[float]:

@@ -77,10 +77,18 @@ def fill(job: str, values: t.Mapping[str, t.Any]) -> str:
 
 def strays(job: str, device: str) -> list[str]:
     """Lines of a filled-in job that would have fio work on, or run, anything but `device`."""
-    pairs = [(line.strip(), *(part.strip() for part in line.partition("=")[::2])) for line in job.splitlines() if line.strip()[:1] not in "#;["]
+    pairs = [
+        (line.strip(), *(part.strip() for part in line.partition("=")[::2]))
+        for line in job.splitlines()
+        if line.strip()[:1] not in "#;["
+    ]
     # "include FILE" has no =; the first word names the option.
-    wrong = [line for line, key, value in pairs if key.split(" ")[0] in NAMING or (key == "filename" and value != device)]
-    return wrong + ([] if any(key == "filename" for _line, key, _value in pairs) else ["no filename: fio makes files of its own"])
+    wrong = [
+        line for line, key, value in pairs if key.split(" ")[0] in NAMING or (key == "filename" and value != device)
+    ]
+    return wrong + (
+        [] if any(key == "filename" for _line, key, _value in pairs) else ["no filename: fio makes files of its own"]
+    )
 
 
 class Runner:
@@ -161,7 +169,9 @@ class Runner:
                         break
                     stderr += chunk
                 if deadline_s is not None and time.monotonic() - began > deadline_s:
-                    raise FioError(f"fio did not end within {deadline_s:g} s: the drive hangs or fio does; it was ended")
+                    raise FioError(
+                        f"fio did not end within {deadline_s:g} s: the drive hangs or fio does; it was ended"
+                    )
                 if tick and time.monotonic() - last_tick >= 1.0:
                     tick()
                     last_tick = time.monotonic()
@@ -177,7 +187,9 @@ def end_process(process: subprocess.Popen) -> None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(grace_s)
         if process.returncode is None:
-            raise Hangs(f"the drive hangs: fio (pid {process.pid}) waits for it in the kernel, and SIGKILL does not end it")
+            raise Hangs(
+                f"the drive hangs: fio (pid {process.pid}) waits for it in the kernel, and SIGKILL does not end it"
+            )
     finally:
         if process.stderr is not None:
             process.stderr.close()
@@ -231,7 +243,9 @@ def problems(
     return found
 
 
-def _direction_problems(jobs: list[dict[str, t.Any]], direction: str, share: float, runtime_s: float | None) -> list[str]:
+def _direction_problems(
+    jobs: list[dict[str, t.Any]], direction: str, share: float, runtime_s: float | None
+) -> list[str]:
     sides = [job[direction] for job in jobs]
     if not any(side["total_ios"] > 0 and side["io_bytes"] > 0 for side in sides):
         ios = sum(job[name]["total_ios"] for job in jobs for name in DIRECTIONS)
@@ -271,7 +285,9 @@ def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = Non
 def histograms(result: dict[str, t.Any]) -> dict[str, histogram.Bins]:
     """The latencies of a result with one reporting group, by direction; without those that had no I/O."""
     job = result["jobs"][0]
-    return {direction: histogram.of(job[direction]["lat_ns"]) for direction in DIRECTIONS if job[direction]["total_ios"]}
+    return {
+        direction: histogram.of(job[direction]["lat_ns"]) for direction in DIRECTIONS if job[direction]["total_ios"]
+    }
 
 
 def metrics(read: dict[str, t.Any] | None, write: dict[str, t.Any] | None) -> dict[str, float]:

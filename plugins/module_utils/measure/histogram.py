@@ -136,7 +136,9 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
     return found
 
 
-_OF_HISTOGRAMS = re.compile(r"(?:(read|write)_)?(?:p[0-9]{1,3}(?:_[0-9]{1,6})?_latency_us|within_[0-9]+(?:us|ms)_pct|ios)")
+_OF_HISTOGRAMS = re.compile(
+    r"(?:(read|write)_)?(?:p[0-9]{1,3}(?:_[0-9]{1,6})?_latency_us|within_[0-9]+(?:us|ms)_pct|ios)"
+)
 
 
 def is_of_histograms(metric: str) -> bool:

@@ -29,7 +29,13 @@ def compressible(job: str) -> list[str]:
         options = dict(shared, **own)
         if options.get("rw") not in WRITES:
             continue
-        found.update({f"{key}={options[key]}": None for key, shrinks in SHRINKING.items() if key in options and shrinks(options[key])})
+        found.update(
+            {
+                f"{key}={options[key]}": None
+                for key, shrinks in SHRINKING.items()
+                if key in options and shrinks(options[key])
+            }
+        )
         if options.get("refill_buffers", "0") == "0" and "zero_buffers" not in options:
             found["no refill_buffers"] = None
     return list(found)
@@ -44,5 +50,9 @@ def remarks(test: t.Mapping[str, t.Any]) -> list[str]:
     for what, texts in jobs:
         options = list(dict.fromkeys(option for text in texts for option in compressible(text)))
         if options:
-            found.append("{0} wrote data that compress or repeat ({1}): a controller that compresses is faster with them".format(what, ", ".join(options)))
+            found.append(
+                "{0} wrote data that compress or repeat ({1}): a controller that compresses is faster with them".format(
+                    what, ", ".join(options)
+                )
+            )
     return found

@@ -60,9 +60,7 @@ class Sizes:
         return str(self.most) if self.are_one else f"{self.mean:.0f} on average"
 
 
-def chosen(
-    point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]
-) -> dict[str, t.Any] | None:
+def chosen(point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
     """The threads and depth of a point: {cell, threads, queue_depth}; None where no cell of the sweep qualifies.
 
     point: {take, mean_latency_below_us}. cells: of the sweep's rendered test; averages: [{cell, metrics}] of its record.

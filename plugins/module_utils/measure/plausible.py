@@ -18,8 +18,27 @@ from .load import Sizes
 DIRECTIONS = ("read", "write")
 # What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as another value.
 OPTIONS = (
-    "filename", "ioengine", "direct", "rw", "rwmixread", "bs", "iodepth", "numjobs", "size", "offset", "runtime", "ramp_time", "loops",
-    "rate_iops", "iodepth_batch", "randseed", "ba", "bssplit", "random_distribution", "thinktime", "thinktime_iotime",
+    "filename",
+    "ioengine",
+    "direct",
+    "rw",
+    "rwmixread",
+    "bs",
+    "iodepth",
+    "numjobs",
+    "size",
+    "offset",
+    "runtime",
+    "ramp_time",
+    "loops",
+    "rate_iops",
+    "iodepth_batch",
+    "randseed",
+    "ba",
+    "bssplit",
+    "random_distribution",
+    "thinktime",
+    "thinktime_iotime",
 )
 # fio ends a cell when an I/O completes and then drains its queue: up to the longest I/O later, and a little for its own clock.
 SHORTEST_SHARE, LONGEST_SHARE = 0.98, 1.01
@@ -61,7 +80,11 @@ def contradictions(result: Mapping, job: str, runtime_s: float | None = None) ->
     shared = asked.pop("global", {})
     names = [entry["jobname"] for entry in result["jobs"]]
     if sorted(names) != sorted(asked):
-        return ["fio reports the jobs {0}, the job file has {1}".format(", ".join(map(str, names)) or "none", ", ".join(asked))]
+        return [
+            "fio reports the jobs {0}, the job file has {1}".format(
+                ", ".join(map(str, names)) or "none", ", ".join(asked)
+            )
+        ]
     found = []
     for entry in result["jobs"]:
         options = dict(shared, **asked[entry["jobname"]])
@@ -109,7 +132,9 @@ def _ended(side: Mapping, sizes: Sizes) -> int:
 def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
     """A direction for itself: whole I/Os, figures that exist, rates that follow from counts. astride: I/Os that may be counted in part."""
     ios, latency = side["total_ios"], side["lat_ns"]
-    figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [latency[key] for key in ("min", "max", "mean")]
+    figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [
+        latency[key] for key in ("min", "max", "mean")
+    ]
     if not all(isinstance(value, (int, float)) and math.isfinite(value) and value >= 0 for value in figures):
         return [f"{name}s: a figure is negative, no number or not finite"]
     if not ios:
@@ -134,13 +159,19 @@ def _latencies(name: str, side: Mapping) -> list[str]:
     """min ≤ mean ≤ max; percentiles in order, and not above the maximum by more than a bin."""
     latency = side["lat_ns"]
     if not latency["min"] <= latency["mean"] <= latency["max"]:
-        return ["{0}s: the mean latency {1:.0f} ns is not between {2} and {3}".format(name, latency["mean"], latency["min"], latency["max"])]
+        return [
+            "{0}s: the mean latency {1:.0f} ns is not between {2} and {3}".format(
+                name, latency["mean"], latency["min"], latency["max"]
+            )
+        ]
     shown = latency.get("percentile") or side.get("clat_ns", {}).get("percentile") or {}
     values = [value for _share, value in sorted((float(share), value) for share, value in shown.items())]
     if values != sorted(values):
         return [f"{name}s: the latency percentiles are not in order"]
     if values and values[-1] > latency["max"] * (1 + BIN_SHARE) + 1:
-        return ["{0}s: a latency percentile, {1} ns, is above the maximum, {2}".format(name, values[-1], latency["max"])]
+        return [
+            "{0}s: a latency percentile, {1} ns, is above the maximum, {2}".format(name, values[-1], latency["max"])
+        ]
     return []
 
 
@@ -160,12 +191,19 @@ def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     for key, value in (("min", min(bins)), ("max", max(bins))) if not ramped else ():
         if histogram.bin_of(int(latency[key])) != histogram.bin_of(value):
             return [f"{name}s: the {key} latency {latency[key]} ns is not in the histogram's bin of {value} ns"]
-    low, high = (sum(edge(value) * count for value, count in bins.items()) / counted for edge in (histogram.lowest_of, histogram.highest_of))
+    low, high = (
+        sum(edge(value) * count for value, count in bins.items()) / counted
+        for edge in (histogram.lowest_of, histogram.highest_of)
+    )
     if max(bins) == histogram.value_of(histogram.MOST_BINS - 1):
         high = float("inf")
     # fio rounds the mean of a group of threads.
     if not low * (1 - IOPS_SHARE) - 1 <= latency["mean"] <= high * (1 + IOPS_SHARE) + 1:
-        return ["{0}s: the mean latency {1:.0f} ns can't be that of the histogram, {2:.0f} to {3:.0f}".format(name, latency["mean"], low, high)]
+        return [
+            "{0}s: the mean latency {1:.0f} ns can't be that of the histogram, {2:.0f} to {3:.0f}".format(
+                name, latency["mean"], low, high
+            )
+        ]
     shown = latency.get("percentile") or {}
     return [line for share, value in shown.items() for line in _percentile(name, bins, counted, share, value)]
 

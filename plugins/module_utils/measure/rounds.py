@@ -47,7 +47,12 @@ class Rounds:
         return len(self._cells)
 
     def add(
-        self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, histograms: Cells | None = None, spoilt: bool = False
+        self,
+        cells: dict[str, Metrics],
+        bytes_written: int,
+        elapsed_s: float,
+        histograms: Cells | None = None,
+        spoilt: bool = False,
     ) -> None:
         """A finished round: metrics and histograms of each cell; bytes written since the purge; seconds since the first round began; whether it
         can't be in a window."""
@@ -84,13 +89,18 @@ class Rounds:
         """The rounds of the window that ends with a sampled round, and of those before it that have to agree, oldest first."""
         length = self._steady["window"] * self._every
         ends = range(end - self._confirm * length, end + 1, length)
-        return [[number for number in range(last - length + self._every, last + 1, self._every) if number >= 1] for last in ends]
+        return [
+            [number for number in range(last - length + self._every, last + 1, self._every) if number >= 1]
+            for last in ends
+        ]
 
     def _is_confirmed(self) -> bool:
         windows = self._windows(self.count)
         if not self._is_clean(windows):
             return False
-        return all(self._agree([self._evaluate(item, numbers) for numbers in windows]) for item in self._steady["tracked"])
+        return all(
+            self._agree([self._evaluate(item, numbers) for numbers in windows]) for item in self._steady["tracked"]
+        )
 
     def _is_whole(self, windows: list[list[int]]) -> bool:
         """Whether these windows have all their rounds, and may begin."""
@@ -105,7 +115,10 @@ class Rounds:
         if not all(item["steady"] for item in found):
             return False
         pairs = zip(found, found[1:])
-        return all(abs(one["average"] - other["average"]) <= self._steady["slope_limit"] * other["average"] for one, other in pairs)
+        return all(
+            abs(one["average"] - other["average"]) <= self._steady["slope_limit"] * other["average"]
+            for one, other in pairs
+        )
 
     def tracked(self) -> list[dict[str, t.Any]]:
         """The tracked variables of the last round: cell, metric, value."""
@@ -133,7 +146,7 @@ class Rounds:
     def window_rounds(self) -> list[int]:
         """The rounds of the window: the steady one, of several that agree the last; else the last sampled ones; all rounds without a rule."""
         if not self._steady:
-            return [number for number in range(1, self.count + 1) if number not in self._spoilt][-self._last:]
+            return [number for number in range(1, self.count + 1) if number not in self._spoilt][-self._last :]
         return self._windows(self.steady_at or self.count // self._every * self._every)[-1]
 
     def steady_state(self) -> list[dict[str, t.Any]]:
@@ -146,7 +159,9 @@ class Rounds:
         values = [self._cells[number - 1][item["cell"]].get(item["metric"], 0.0) for number in numbers]
         result = evaluate(values, **rule)
         end = fitted_end(result)
-        return dict(result, cell=item["cell"], metric=item["metric"], window_rounds=numbers, rounds=self.count, fitted_end=end)
+        return dict(
+            result, cell=item["cell"], metric=item["metric"], window_rounds=numbers, rounds=self.count, fitted_end=end
+        )
 
     def outcome(self) -> tuple[str, list[str]]:
         """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is due."""
@@ -162,7 +177,12 @@ class Rounds:
             reasons += ["{0} {1}: {2}".format(item["cell"], item["metric"], reason) for reason in item["reasons"]]
         if self._confirm and all(item["steady"] for item in self.steady_state()):
             text = "the last window is steady, but {0} before it has to be steady too, within {1:g} % of its average"
-            reasons.append(text.format("the one" if self._confirm == 1 else f"each of the {self._confirm}", 100 * self._steady["slope_limit"]))
+            reasons.append(
+                text.format(
+                    "the one" if self._confirm == 1 else f"each of the {self._confirm}",
+                    100 * self._steady["slope_limit"],
+                )
+            )
         return "not_steady", reasons
 
     def _any_clean(self) -> bool:
@@ -184,7 +204,11 @@ class Rounds:
             text = "no window may begin before {0:g} x the user capacity ({1:.0f} bytes) is written, as a fresh drive is faster; {2} bytes were in all"
             found.append(text.format(self._steady["min_capacity_multiple"], self._least_bytes, written))
         if self._steady.get("settle_s"):
-            found.append("no window may begin before {0:g} s of rounds; {1:.0f} s passed in all".format(self._steady["settle_s"], elapsed_s))
+            found.append(
+                "no window may begin before {0:g} s of rounds; {1:.0f} s passed in all".format(
+                    self._steady["settle_s"], elapsed_s
+                )
+            )
         return found
 
     def saturation(self) -> dict[str, t.Any] | None:
@@ -206,7 +230,9 @@ class Rounds:
     def span(self) -> list[int]:
         """Every round from the window's first to its last, also those between samples: tails are rare, and must not hide there. Spoilt ones don't count."""
         numbers = self.window_rounds()
-        return [number for number in range(numbers[0], numbers[-1] + 1) if number not in self._spoilt] if numbers else []
+        return (
+            [number for number in range(numbers[0], numbers[-1] + 1) if number not in self._spoilt] if numbers else []
+        )
 
     def averages(self) -> list[dict[str, t.Any]]:
         """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was steady there.
@@ -221,9 +247,14 @@ class Rounds:
         merged = self._tails.merged(self.span())
         # What leads each round comes last: the first one's figures are the test's.
         names = sorted(rounds[0], key=lambda name: name in self._leads) if rounds else []
-        combined = {name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names}
+        combined = {
+            name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names
+        }
         return [
-            dict({"cell": name, "metrics": dict(combined[name], **self._tails.metrics(merged, name))}, **self._steadiness(name, numbers))
+            dict(
+                {"cell": name, "metrics": dict(combined[name], **self._tails.metrics(merged, name))},
+                **self._steadiness(name, numbers),
+            )
             for name in names
         ]
 

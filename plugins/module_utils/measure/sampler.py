@@ -20,7 +20,16 @@ from ..drive.health import critical_texts
 from ..machine import cpus, links, pcie
 
 # Of health.py's, what changes while a drive works.
-KEPT = ("temperature_c", "critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts", "throttle_s", "media_errors", "error")
+KEPT = (
+    "temperature_c",
+    "critical_warning",
+    "warning_temp_min",
+    "critical_temp_min",
+    "throttle_counts",
+    "throttle_s",
+    "media_errors",
+    "error",
+)
 COUNTERS = ("critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts")
 TOO_HOT = 0x02
 # How long the end of a test waits for a look that hangs.
@@ -56,7 +65,11 @@ def unread(first: Sample | None, last: Sample) -> dict[str, str]:
         return {}
     lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]
     why = last["error"] or ("it no longer tells its counters" if lost else "")
-    return {"unread": f"its health could not be read at the end, so whether it was throttled is unknown: {why}"} if why else {}
+    return (
+        {"unread": f"its health could not be read at the end, so whether it was throttled is unknown: {why}"}
+        if why
+        else {}
+    )
 
 
 def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict[str, str]:
@@ -112,7 +125,9 @@ def _slower(before: float | None, after: float | None) -> dict[str, str]:
 
 
 def _errors(first: Sample, now: Sample) -> dict[str, str]:
-    before, after = ([{"address": address, "aer": counts} for address, counts in sample["aer"].items()] for sample in (first, now))
+    before, after = (
+        [{"address": address, "aer": counts} for address, counts in sample["aer"].items()] for sample in (first, now)
+    )
     rose = pcie.aer_increase(before, [item for item in after if item["address"] in first["aer"]])
     return {address: f"PCI Express errors rose by {pcie.aer_text(more)} at {address}" for address, more in rose.items()}
 
@@ -160,7 +175,9 @@ class Sampler:
         if self._interval_s > 0:
             self._known = self._identity()
             name = os.path.basename(str(self._known["path"]))
-            self._path = [device["address"] for device in pcie.path_to_root(self._host, pcie.address_of(self._host, name))]
+            self._path = [
+                device["address"] for device in pcie.path_to_root(self._host, pcie.address_of(self._host, name))
+            ]
             self._look()
             others = sorted(set(os.sched_getaffinity(0)) - set(_listed(self._io_cpus())))
             self._thread = threading.Thread(target=self._run, args=(others,), daemon=True)
@@ -185,7 +202,9 @@ class Sampler:
             while not self._stop.wait(self._interval_s):
                 self._look(ask=self._known.get("transport") == "nvme")
         except Exception as error:  # A thread that dies unseen would let a throttled drive pass.
-            self._spoilt["samples"] = f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
+            self._spoilt["samples"] = (
+                f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
+            )
 
     def _look(self, ask: bool = True) -> Sample:
         sample = take(self._host, self._known, self._path, ask)

@@ -35,7 +35,13 @@ class Tally:
     def fields(self) -> list[dict[str, t.Any]]:
         """`validity` of a test's record: [{cause, level, rounds: [[first, last]], count, first}]; first: what was seen the first time."""
         return [
-            {"cause": cause, "level": level, "rounds": ranges(numbers), "count": len(numbers), "first": self._first[cause, level]}
+            {
+                "cause": cause,
+                "level": level,
+                "rounds": ranges(numbers),
+                "count": len(numbers),
+                "first": self._first[cause, level],
+            }
             for (cause, level), numbers in self._rounds.items()
         ]
 
@@ -60,4 +66,6 @@ def sentence(item: t.Mapping[str, t.Any]) -> str:
     shown = [str(first) if first == last else f"{first}-{last}" for first, last in item["rounds"][:LONGEST_SHOWN]]
     more = ", …" if len(item["rounds"]) > LONGEST_SHOWN else ""
     word = "round" if item["count"] == 1 else "rounds"
-    return "{0} in {1} {2}{3} ({4} in all): {5}".format(TITLES[item["cause"]], word, ", ".join(shown), more, item["count"], item["first"])
+    return "{0} in {1} {2}{3} ({4} in all): {5}".format(
+        TITLES[item["cause"]], word, ", ".join(shown), more, item["count"], item["first"]
+    )

@@ -6,6 +6,7 @@
 Decided with exact numbers made from the decimal text of each value, since both limits are inclusive and
 binary floats fall off the boundary. Floats are for display only.
 """
+
 from __future__ import annotations
 
 import math
@@ -65,9 +66,13 @@ def evaluate(
     limits = _limit("range_limit", range_limit), _limit("slope_limit", slope_limit)
     found = _first_steady(exact, window, *limits)
     rounds = found or len(exact)
-    last = exact[max(0, rounds - window):rounds]
+    last = exact[max(0, rounds - window) : rounds]
     reasons = [] if found else _reasons(last, window, *limits)
-    return dict({"steady": bool(found), "rounds": rounds, "window_values": [_display(value) for value in last]}, **_figures(last), reasons=reasons)
+    return dict(
+        {"steady": bool(found), "rounds": rounds, "window_values": [_display(value) for value in last]},
+        **_figures(last),
+        reasons=reasons,
+    )
 
 
 def first_steady(
@@ -85,10 +90,12 @@ def first_steady(
     )
 
 
-def _first_steady(exact: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction) -> int | None:
+def _first_steady(
+    exact: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction
+) -> int | None:
     scale = _common_denominator(exact)
     for end in range(window, len(exact) + 1):
-        part = exact[end - window:end]
+        part = exact[end - window : end]
         if None not in part and _is_steady(_measure(part, scale), range_limit, slope_limit):
             return end
     return None
@@ -99,7 +106,11 @@ def _is_steady(measured: _Window, range_limit: Fraction, slope_limit: Fraction) 
         return False
     # Both ratios multiplied out: no division, integers only.
     in_range = measured.size * measured.spread * range_limit.denominator <= range_limit.numerator * measured.total
-    return in_range and 6 * abs(measured.twisted) * slope_limit.denominator <= slope_limit.numerator * (measured.size + 1) * measured.total
+    return (
+        in_range
+        and 6 * abs(measured.twisted) * slope_limit.denominator
+        <= slope_limit.numerator * (measured.size + 1) * measured.total
+    )
 
 
 def _measure(part: Sequence[Fraction], scale: int) -> _Window:

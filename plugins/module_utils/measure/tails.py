@@ -26,7 +26,9 @@ class Tails:
 
     def add(self, number: int, cells: Cells) -> None:
         """A finished round, from its histograms."""
-        self._rounds[number] = {(cell, name): _packed(bins) for cell, sides in cells.items() for name, bins in sides.items()}
+        self._rounds[number] = {
+            (cell, name): _packed(bins) for cell, sides in cells.items() for name, bins in sides.items()
+        }
 
     def merged(self, numbers: t.Iterable[int]) -> dict[str, dict[str, Bins]]:
         """The histograms of some rounds as one for each cell and direction."""

@@ -90,7 +90,12 @@ def beside(host: Host, name: str) -> list[str]:
 
 def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dict[str, int] | None:
     """Bytes {write, discard} that the drive took between two looks; None where nobody counted, or counted anew."""
-    if not settled or not now or len(settled) != len(now) or any(one > other for one, other in zip(settled[:IN_FLIGHT], now)):
+    if (
+        not settled
+        or not now
+        or len(settled) != len(now)
+        or any(one > other for one, other in zip(settled[:IN_FLIGHT], now))
+    ):
         return None
     fields = {name: SECTORS[name] for name in ("write", "discard") if SECTORS[name] < len(now)}
     return {name: max(0, now[field] - settled[field]) * SECTOR_BYTES for name, field in fields.items()}
@@ -99,7 +104,11 @@ def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dic
 def counters(text: str) -> list[int] | None:
     """The fields of a stat file; None for one of another form. Before Linux 4.18 it has no discards."""
     fields = text.split()
-    return [int(field) for field in fields] if len(fields) > QUEUE_MS and all(field.isdigit() for field in fields) else None
+    return (
+        [int(field) for field in fields]
+        if len(fields) > QUEUE_MS and all(field.isdigit() for field in fields)
+        else None
+    )
 
 
 def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | None:
@@ -108,7 +117,7 @@ def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | No
     rows = [line.split() for line in text.splitlines() if line.split(" ", 1)[0] in names]
     if not names or len(rows) != len(names) or any(len(row) <= CPU_FIELDS for row in rows):
         return None
-    values = [[int(field) for field in row[1:CPU_FIELDS + 1]] for row in rows]
+    values = [[int(field) for field in row[1 : CPU_FIELDS + 1]] for row in rows]
     return sum(map(sum, values)), sum(row[field] for row in values for field in IDLE), sum(row[STEAL] for row in values)
 
 
@@ -125,7 +134,9 @@ def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
     return found if len(found) == len(PROCESS) else None
 
 
-def evidence(cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness) -> dict[str, t.Any]:
+def evidence(
+    cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness
+) -> dict[str, t.Any]:
     """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's, of one reporting group."""
     job = result["jobs"][0]
     sides = {name: job[name] for name in ("read", "write")}
@@ -140,7 +151,9 @@ def evidence(cell: Mapping, result: Mapping, before: Look, after: Look, process:
     return {
         "fio_bytes": {name: side["io_bytes"] for name, side in sides.items()},
         "process_bytes": dict(process) if process else None,
-        "kernel_bytes": {name: more[field] * SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)} if more else None,
+        "kernel_bytes": {name: more[field] * SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)}
+        if more
+        else None,
         "merged_share": round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
         "run_s": run_s,
         "mean_latency_s": queued / total_ios if total_ios else None,

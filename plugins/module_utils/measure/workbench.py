@@ -65,7 +65,11 @@ class _Watch:
         self._process = witness.process_bytes(self._host, pid)
 
     def seen(
-        self, cell: t.Mapping[str, t.Any], result: t.Mapping[str, t.Any], last: witness.Look | None, gap_s: float | None,
+        self,
+        cell: t.Mapping[str, t.Any],
+        result: t.Mapping[str, t.Any],
+        last: witness.Look | None,
+        gap_s: float | None,
         settled: t.Sequence[int] | None,
     ) -> dict[str, t.Any]:
         """What was seen of a cell.
@@ -78,7 +82,10 @@ class _Watch:
         idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
         since = last or before
         boot_s = after.boot_s - since.boot_s
-        clocks = {"clock_jump_s": after.wall_s - since.wall_s - boot_s, "suspended_s": boot_s - (after.time_s - since.time_s)}
+        clocks = {
+            "clock_jump_s": after.wall_s - since.wall_s - boot_s,
+            "suspended_s": boot_s - (after.time_s - since.time_s),
+        }
         told = {name: round(value, 3) for name, value in clocks.items()}
         others = witness.between(settled, before.stat)
         return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
@@ -113,7 +120,7 @@ class Workbench:
                 "cpus_allowed": self.place.cpus,
                 "max_queue_depth": identity.get("queue_depth") or 1,
             },
-            **more
+            **more,
         )
 
     def _device(self) -> str:
@@ -124,9 +131,13 @@ class Workbench:
         """Prove that fio writes under our exclusive open. Raises FioError."""
         size = self._held.identity["logical_block_size_bytes"]
         try:
-            self._checked("probe", PROBE_JOB, self.placeholders(), directions={"write": 1.0}, size_bytes=size, length_s=0.0)
+            self._checked(
+                "probe", PROBE_JOB, self.placeholders(), directions={"write": 1.0}, size_bytes=size, length_s=0.0
+            )
         except fio.FioError as error:
-            raise fio.FioError(f"this fio cannot write to a drive that the job holds open exclusively: {error}") from None
+            raise fio.FioError(
+                f"this fio cannot write to a drive that the job holds open exclusively: {error}"
+            ) from None
 
     def begin_test(self) -> None:
         """What comes before a test's first cell is no gap of it."""
@@ -147,12 +158,22 @@ class Workbench:
         """
         shares = {"read": cell["read_pct"] / 100.0, "write": 1 - cell["read_pct"] / 100.0}
         directions = {name: share for name, share in shares.items() if share}
-        values = self.placeholders(size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"])
+        values = self.placeholders(
+            size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"]
+        )
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
         watch = _Watch(self._host, self._witness())
-        result, raw = self._checked(name, cell["job"], values, directions=directions, runtime_s=cell["runtime_s"], length_s=length_s, watch=watch)
+        result, raw = self._checked(
+            name,
+            cell["job"],
+            values,
+            directions=directions,
+            runtime_s=cell["runtime_s"],
+            length_s=length_s,
+            watch=watch,
+        )
         ended = time.monotonic()
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
@@ -179,7 +200,12 @@ class Workbench:
         }
 
     def fill(
-        self, name: str, spec: t.Mapping[str, t.Any], size_bytes: int, seed_value: int, tick: t.Callable[[float | None], None]
+        self,
+        name: str,
+        spec: t.Mapping[str, t.Any],
+        size_bytes: int,
+        seed_value: int,
+        tick: t.Callable[[float | None], None],
     ) -> dict[str, t.Any]:
         """Write the ActiveRange in sequence, `passes` times: the fields of the journal's precondition record, and `curve`, those of fill_curve or None.
 
@@ -203,7 +229,14 @@ class Workbench:
         with fillcurve.Watch(self._held.bytes_written) as watch:
             for part, job, length in parts:
                 if length:
-                    result, _raw = self._checked(name + "-" + part, job, values, {"write": 1.0}, size_bytes=length * spec["passes"], tick=share_done)
+                    result, _raw = self._checked(
+                        name + "-" + part,
+                        job,
+                        values,
+                        {"write": 1.0},
+                        size_bytes=length * spec["passes"],
+                        tick=share_done,
+                    )
                     told.append(result["jobs"][0]["write"]["bw_bytes"])
         self.settle()
         if before and self._settled and len(before) == len(self._settled) > DISCARDS:
@@ -257,7 +290,9 @@ class Workbench:
         base = os.path.join(self._raw_dir, name)
         text_of_job = _filled(job, values)
         with open(base + ".fio", "w") as out:
-            out.write("# {0} is {1}, held open by the host job\n{2}".format(values["device"], self._held.path, text_of_job))
+            out.write(
+                "# {0} is {1}, held open by the host job\n{2}".format(values["device"], self._held.path, text_of_job)
+            )
         deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         if watch:

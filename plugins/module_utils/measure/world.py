@@ -69,7 +69,13 @@ def direct_io(host: Host, name: str) -> bool | None:
 
 def changed(first: World, before: World, now: World) -> list[Cause]:
     """What a test's result can't stand for. first: the baseline; before: the look before the test; now: the one after it."""
-    found = {**_links(first, now), **_power(first, now), **_heat(first, before, now), **_counters(before, now), **_write_cache(before, now)}
+    found = {
+        **_links(first, now),
+        **_power(first, now),
+        **_heat(first, before, now),
+        **_counters(before, now),
+        **_write_cache(before, now),
+    }
     found.update({key: text for key, text in sampler.spoilt(before, now).items() if key not in found})
     return [Cause(cause_of(key), SPOILS, text) for key, text in found.items()] + _cached(now)
 
@@ -94,8 +100,17 @@ def _power(first: World, now: World) -> dict[str, str]:
     found = []
     before, after = first["power_state"], now["power_state"]
     # In a state without I/O a drive merely idles, and comes back by itself: in which state it works nobody saw then.
-    if None not in (before["number"], after["number"]) and before["works"] and after["works"] and after["number"] > before["number"]:
-        found.append("it works in power state {0}, and worked in {1}: a higher one allows less power".format(after["number"], before["number"]))
+    if (
+        None not in (before["number"], after["number"])
+        and before["works"]
+        and after["works"]
+        and after["number"] > before["number"]
+    ):
+        found.append(
+            "it works in power state {0}, and worked in {1}: a higher one allows less power".format(
+                after["number"], before["number"]
+            )
+        )
     for key, name in (("pci_power", "PCI power state"), ("link_policy", "link power management")):
         one, other = first[key], now[key]
         if None not in (one, other) and one != other:
@@ -113,8 +128,18 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
     limit = limit_c(now) or limit_c(first)
     if limit is None:
         return {}
-    rose = None not in (before["highest_temperature_c"], now["highest_temperature_c"]) and now["highest_temperature_c"] > before["highest_temperature_c"]
-    seen = max([value for value in (now["temperature_c"], now["highest_temperature_c"] if rose else None) if value is not None], default=None)
+    rose = (
+        None not in (before["highest_temperature_c"], now["highest_temperature_c"])
+        and now["highest_temperature_c"] > before["highest_temperature_c"]
+    )
+    seen = max(
+        [
+            value
+            for value in (now["temperature_c"], now["highest_temperature_c"] if rose else None)
+            if value is not None
+        ],
+        default=None,
+    )
     hot = seen is not None and seen >= limit - BELOW_LIMIT_C
     return {"temperature": f"it had {seen} °C, its own limit is {limit} °C"} if hot else {}
 
@@ -123,7 +148,9 @@ def _counters(before: World, now: World) -> dict[str, str]:
     one, other = before["media_errors"], now["media_errors"]
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
         return {}
-    return {"media_errors": f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"}
+    return {
+        "media_errors": f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"
+    }
 
 
 def _write_cache(before: World, now: World) -> dict[str, str]:
@@ -169,7 +196,9 @@ def _told(now: World) -> list[tuple[str, bool]]:
     serial = now["transport"] in SERIAL
     shown_link = now["link_rate_gbit_s"] if serial else now["link_width"]
     # SATA and SAS drives do not count throttling; where the drive keeps its highest temperature, that stands for it.
-    counted = now["throttle_counts"] is not None or (now["highest_temperature_c"] is not None and limit_c(now) is not None)
+    counted = now["throttle_counts"] is not None or (
+        now["highest_temperature_c"] is not None and limit_c(now) is not None
+    )
     told = [
         ("link", shown_link is not None),
         ("pcie_errors", bool(now["aer"])),
@@ -178,7 +207,11 @@ def _told(now: World) -> list[tuple[str, bool]]:
         ("media_errors", now["media_errors"] is not None),
     ]
     state = now["power_state"]
-    return told + ([("power_state", state["number"] is not None and state["works"] is not None)] if now["transport"] == "nvme" else [])
+    return told + (
+        [("power_state", state["number"] is not None and state["works"] is not None)]
+        if now["transport"] == "nvme"
+        else []
+    )
 
 
 def _uncached(now: World) -> list[tuple[str, str]]:
@@ -188,4 +221,8 @@ def _uncached(now: World) -> list[tuple[str, str]]:
 
 def carried(kept: World, now: World, same_boot: bool) -> World:
     """The baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now, which a boot resets."""
-    return kept if same_boot else dict(kept, **{key: now[key] for key in ("aer", "throttle_counts", "throttle_s", "highest_temperature_c")})
+    return (
+        kept
+        if same_boot
+        else dict(kept, **{key: now[key] for key in ("aer", "throttle_counts", "throttle_s", "highest_temperature_c")})
+    )

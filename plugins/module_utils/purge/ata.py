@@ -29,7 +29,10 @@ _ASK_S = 120.0
 _ASK_AGAIN_S = (5.0, 15.0, 30.0)
 _SURE = "--yes-i-know-what-i-am-doing"
 # method -> (operation as ata.Identify names it, hdparm's option)
-_SANITIZE = {"ata_sanitize_crypto": ("crypto_scramble", "--sanitize-crypto-scramble"), "ata_sanitize_block": ("block_erase", "--sanitize-block-erase")}
+_SANITIZE = {
+    "ata_sanitize_crypto": ("crypto_scramble", "--sanitize-crypto-scramble"),
+    "ata_sanitize_block": ("block_erase", "--sanitize-block-erase"),
+}
 # method -> hdparm's option
 _ERASE = {"ata_security_erase_enhanced": "--security-erase-enhanced", "ata_security_erase": "--security-erase"}
 # A port of libata has a folder of its own in sysfs; behind a SAS adapter with its own translation there is none.
@@ -77,17 +80,22 @@ def _sanitize_status(host: Host, path: str) -> Progress:
 def _must(result: Result, what: str) -> None:
     if result.rc != 0 or hdparm.lost_registers(result):
         said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()
-        raise PurgeError("{0}: {1} ended with {2} and said: {3:.160}".format(what, " ".join(result.argv), result.rc, said[-1]))
+        raise PurgeError(
+            "{0}: {1} ended with {2} and said: {3:.160}".format(what, " ".join(result.argv), result.rc, said[-1])
+        )
 
 
 # --- sanitize ---------------------------------------------------------------------------------------------------------
+
 
 def _can_sanitize(method: str) -> t.Callable[[Capabilities], str]:
     operation = _SANITIZE[method][0]
 
     def supported(found: Capabilities) -> str:
         if operation not in found["sanitize"]:
-            return "IDENTIFY word 59 lists no {0} (it lists: {1})".format(operation, ", ".join(found["sanitize"]) or "no sanitize at all")
+            return "IDENTIFY word 59 lists no {0} (it lists: {1})".format(
+                operation, ", ".join(found["sanitize"]) or "no sanitize at all"
+            )
         if found["sanitize_problem"]:
             return str(found["sanitize_problem"])
         if found["sanitize_state"] == hdparm.FROZEN:
@@ -112,7 +120,14 @@ def sanitize_progress(work: Work) -> Progress:
 def _watch(work: Work) -> None:
     size = work.identity["size_bytes"]
     try:
-        watch(lambda: sanitize_progress(work), timeout_s(size, work.options), stuck_s(size, work.options), work.tick, work.clock, work.sleep)
+        watch(
+            lambda: sanitize_progress(work),
+            timeout_s(size, work.options),
+            stuck_s(size, work.options),
+            work.tick,
+            work.clock,
+            work.sleep,
+        )
     except Stuck as error:
         raise PurgeError(str(error)) from None
 
@@ -133,13 +148,20 @@ def _sanitize(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
 
 # --- security erase ---------------------------------------------------------------------------------------------------
 
+
 def _can_erase(method: str) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
         state = found["security"]
         obstacles = (
             (not state["supported"], "the drive has no security feature set"),
-            (method == "ata_security_erase_enhanced" and not state["enhanced"], "the drive has no enhanced security erase"),
-            (not found["direct"], "the drive is not on an AHCI port: an adapter may cut the long command short and leave the drive locked"),
+            (
+                method == "ata_security_erase_enhanced" and not state["enhanced"],
+                "the drive has no enhanced security erase",
+            ),
+            (
+                not found["direct"],
+                "the drive is not on an AHCI port: an adapter may cut the long command short and leave the drive locked",
+            ),
             (state["expired"], "the security attempts are used up; power-cycle the drive"),
             (state["enabled"], "a password is set that is not ours; take it off first (hdparm --security-disable)"),
             (state["frozen"], "security is frozen; " + _UNFREEZE),
@@ -154,7 +176,10 @@ def _password(option: str, path: str) -> Command:
 
 
 def _erase_commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
-    return lambda found, _options: [_password("--security-set-pass", found["path"]), _password(_ERASE[method], found["path"])]
+    return lambda found, _options: [
+        _password("--security-set-pass", found["path"]),
+        _password(_ERASE[method], found["path"]),
+    ]
 
 
 def _estimate_s(method: str, found: Capabilities) -> float:
@@ -166,6 +191,7 @@ def _estimate_s(method: str, found: Capabilities) -> float:
 def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
     """Longer than hdparm's own (an hour more than the drive's estimate, half an hour more than its guess by capacity): hdparm
     is to give up first, as it then knows why."""
+
     def seconds(found: Capabilities, options: Options) -> float:
         guess_s = (found.get("size_bytes") or 0) / (30 << 20)
         return float(options.get("timeout_s") or round(max(_estimate_s(method, found) + 3600, guess_s + 1800) + 300))
@@ -180,7 +206,10 @@ def left_behind(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
 
 
 def recover(
-    host: Host, identity: t.Mapping[str, t.Any], note: t.Callable[..., None], sleep: t.Callable[[float], None] = time.sleep
+    host: Host,
+    identity: t.Mapping[str, t.Any],
+    note: t.Callable[..., None],
+    sleep: t.Callable[[float], None] = time.sleep,
 ) -> None:
     """Take our password off, and prove it. Harmless when none is set. Raises PurgeError, telling how to do it by hand."""
     argv, problem = _password("--security-disable", identity["path"]), ""
@@ -239,8 +268,12 @@ def _set_and_erase(work: Work, method: str) -> None:
     if not _identify(work.host, work.identity).security.enabled:
         raise PurgeError("the drive took the password, but says that it has none: nothing was erased")
     _must(_erase_uninterrupted(work, erase, method), "the security erase failed")
-    if _identify_in_time(work.host, work.identity, work.sleep).security.enabled:  # ACS-3: a drive that was erased has no password
-        raise PurgeError("the drive reported no error, but its password is still on: the security erase did not take place")
+    if _identify_in_time(
+        work.host, work.identity, work.sleep
+    ).security.enabled:  # ACS-3: a drive that was erased has no password
+        raise PurgeError(
+            "the drive reported no error, but its password is still on: the security erase did not take place"
+        )
 
 
 def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
@@ -267,10 +300,26 @@ def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
 
 METHODS = tuple(
     Method(
-        name, FAMILY, PTS, strength, _can_sanitize(name), _sanitize_commands(name), _sanitize(name), progress=sanitize_progress
+        name,
+        FAMILY,
+        PTS,
+        strength,
+        _can_sanitize(name),
+        _sanitize_commands(name),
+        _sanitize(name),
+        progress=sanitize_progress,
     )
     for name, strength in (("ata_sanitize_crypto", 90), ("ata_sanitize_block", 80))
 ) + tuple(
-    Method(name, FAMILY, PTS, strength, _can_erase(name), _erase_commands(name), _erase(name), timeout_s=_erase_timeout_s(name))
+    Method(
+        name,
+        FAMILY,
+        PTS,
+        strength,
+        _can_erase(name),
+        _erase_commands(name),
+        _erase(name),
+        timeout_s=_erase_timeout_s(name),
+    )
     for name, strength in (("ata_security_erase_enhanced", 70), ("ata_security_erase", 60))
 )

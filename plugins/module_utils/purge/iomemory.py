@@ -34,8 +34,11 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
     if card.block != identity["kernel_name"]:
-        raise PurgeError("fio-status says that {0} is {1}, the kernel has it as {2}: nothing is formatted".format(
-            card.serial, card.block, identity["kernel_name"]))
+        raise PurgeError(
+            "fio-status says that {0} is {1}, the kernel has it as {2}: nothing is formatted".format(
+                card.serial, card.block, identity["kernel_name"]
+            )
+        )
     return iomemory.facts(card)
 
 
@@ -66,7 +69,14 @@ def _commands(control: str, sector_bytes: int, size_pct: int) -> list[Command]:
     return [iomemory.detach_arguments(control), formatting, iomemory.attach_arguments(control)]
 
 
-def reformat(host: Host, card: Card, sector_bytes: int, size_pct: int, limit_s: float, sleep: t.Callable[[float], None] = time.sleep) -> Card:
+def reformat(
+    host: Host,
+    card: Card,
+    sector_bytes: int,
+    size_pct: int,
+    limit_s: float,
+    sleep: t.Callable[[float], None] = time.sleep,
+) -> Card:
     """ERASES the card: detach, format, attach, and look at it again. The caller holds the drive's lock and has closed the block device.
 
     Raises PurgeError; the card is then attached again where that is still possible.
@@ -113,7 +123,9 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
         if now.state == iomemory.ATTACHED and now.block and host.exists("/sys/block/" + now.block):
             return now
         if time.monotonic() > deadline:
-            raise PurgeError(f"{card.control} is not back {APPEAR_S:g} s after it was attached; look at fio-status -a and the kernel log")
+            raise PurgeError(
+                f"{card.control} is not back {APPEAR_S:g} s after it was attached; look at fio-status -a and the kernel log"
+            )
         sleep(0.5)
 
 
@@ -124,7 +136,9 @@ def _format(work: Work) -> dict[str, t.Any]:
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
     if card.control != work.capabilities["control"] or card.block != work.identity["kernel_name"]:
-        raise PurgeError(f"fio-status no longer shows {card.serial} as it was; nothing was formatted", "identity_changed")
+        raise PurgeError(
+            f"fio-status no longer shows {card.serial} as it was; nothing was formatted", "identity_changed"
+        )
     work.tick(None)
     limit_s = timeout_s(work.identity["size_bytes"], work.options)
     with work.lend(MAY_CHANGE):
@@ -137,6 +151,4 @@ def shape(card: Card) -> dict[str, t.Any]:
     return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}
 
 
-METHODS = (
-    Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),
-)
+METHODS = (Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),)

@@ -145,7 +145,11 @@ class Work:
             raise PurgeError("; ".join(found) + "; nothing was run", "identity_changed")
 
     def command(
-        self, argv: t.Sequence[str], timeout: float, stdin: str | None = None, share: t.Callable[[], float | None] | None = None
+        self,
+        argv: t.Sequence[str],
+        timeout: float,
+        stdin: str | None = None,
+        share: t.Callable[[], float | None] | None = None,
     ) -> Result:
         """Run a command that takes its time, ticking once a second. `share`: asked for the progress while it runs.
 
@@ -166,7 +170,9 @@ class Work:
         )
 
 
-def wait_for(function: t.Callable[[], Result], tick: t.Callable[[], None], end: t.Callable[[], None] | None = None) -> Result:
+def wait_for(
+    function: t.Callable[[], Result], tick: t.Callable[[], None], end: t.Callable[[], None] | None = None
+) -> Result:
     """What `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is to end it."""
     thread = _Answer(function)
     thread.start()

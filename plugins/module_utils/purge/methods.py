@@ -48,13 +48,17 @@ def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
 
 def offers_for(found: Found, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
     """The offers, strongest first, from what `probe` found. Pure, for the controller to tell what a test would run."""
-    methods = sorted((method for method in METHODS.values() if method.family in found), key=lambda method: -method.strength)
+    methods = sorted(
+        (method for method in METHODS.values() if method.family in found), key=lambda method: -method.strength
+    )
     return [_offer(method, found[method.family], identity, options) for method in methods]
 
 
 def _offer(method: Method, capabilities: Capabilities, identity: t.Mapping[str, t.Any], options: Options) -> Offer:
     commands: list[list[str]] = []
-    reason = str(capabilities.get("error") or method.supported(capabilities) or _lba_size_problem(method, identity, options))
+    reason = str(
+        capabilities.get("error") or method.supported(capabilities) or _lba_size_problem(method, identity, options)
+    )
     if not reason:
         try:
             commands = method.commands(capabilities, options)
@@ -103,15 +107,24 @@ def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
         if not usable:
             raise PurgeError("no purge method can be used: " + _left_out(offered), "purge_unsupported")
         stronger = offered[: offered.index(usable[0])]
-        return dict(usable[0], why="auto: the strongest that the drive offers" + ("; " + _left_out(stronger) if stronger else ""))
+        return dict(
+            usable[0],
+            why="auto: the strongest that the drive offers" + ("; " + _left_out(stronger) if stronger else ""),
+        )
     offer = next((item for item in offered if item["method"] == method), None)
     if offer is None:
         known = "is not for this kind of drive" if method in METHODS else "is unknown"
         raise PurgeError(f"purge_method {method} {known}; the drive offers: {names}", "purge_unsupported")
     if not offer["supported"]:
-        raise PurgeError("the drive does not support {0}: {1}; it offers: {2}".format(method, offer["reason"], names), "purge_unsupported")
+        raise PurgeError(
+            "the drive does not support {0}: {1}; it offers: {2}".format(method, offer["reason"], names),
+            "purge_unsupported",
+        )
     if offer["hits_others"]:
-        raise PurgeError("{0} would hit more than this drive: {1}; it offers: {2}".format(method, offer["hits_others"], names), "purge_hits_others")
+        raise PurgeError(
+            "{0} would hit more than this drive: {1}; it offers: {2}".format(method, offer["hits_others"], names),
+            "purge_hits_others",
+        )
     return dict(offer, why="named")
 
 
@@ -128,7 +141,9 @@ def left_behind(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
     return any(family.left_behind(history) for family in FAMILIES if hasattr(family, "left_behind"))
 
 
-def recover(host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]) -> None:
+def recover(
+    host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]
+) -> None:
     """Let each family put that right. Erases nothing. Raises PurgeError when it can't be."""
     for family in FAMILIES:
         if hasattr(family, "left_behind") and family.left_behind(history):

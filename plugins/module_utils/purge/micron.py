@@ -26,8 +26,15 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
     if not is_micron(str(identity.get("kernel_name"))):
         return {}
     drive = _find(host, identity)
-    return {"drive_id": drive.drive_id, "serial": drive.serial, "model": drive.model, "family": drive.family, "pci_address": drive.pci_address,
-            "status": drive.status, "size_bytes": identity.get("size_bytes")}
+    return {
+        "drive_id": drive.drive_id,
+        "serial": drive.serial,
+        "model": drive.model,
+        "family": drive.family,
+        "pci_address": drive.pci_address,
+        "status": drive.status,
+        "size_bytes": identity.get("size_bytes"),
+    }
 
 
 def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.Drive:
@@ -37,13 +44,20 @@ def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.Drive:
         raise PurgeError(str(error)) from None
     slot = os.path.basename(host.realpath("/sys/block/{0}/device".format(identity["kernel_name"])))
     if not drive.pci_address or slot != "0000:" + drive.pci_address:
-        raise PurgeError("rssdm says that {0} is at PCI {1}, the kernel has {2} at {3}: not the same drive; nothing is erased".format(
-            drive.serial, drive.pci_address or "(not stated)", identity["kernel_name"], slot))
+        raise PurgeError(
+            "rssdm says that {0} is at PCI {1}, the kernel has {2} at {3}: not the same drive; nothing is erased".format(
+                drive.serial, drive.pci_address or "(not stated)", identity["kernel_name"], slot
+            )
+        )
     return drive
 
 
 def _supported(found: Capabilities) -> str:
-    return "" if found.get("family") else "{0} is neither a P320h nor a P420m".format(found.get("model") or "its model (not stated)")
+    return (
+        ""
+        if found.get("family")
+        else "{0} is neither a P320h nor a P420m".format(found.get("model") or "its model (not stated)")
+    )
 
 
 def _commands(found: Capabilities, _options: Options) -> list[Command]:
@@ -54,7 +68,10 @@ def _erase(work: Work) -> dict[str, t.Any]:
     now = capabilities(work.host, work.identity)
     changes = [key for key in ("drive_id", "serial", "pci_address") if now.get(key) != work.capabilities.get(key)]
     if changes:
-        raise PurgeError("rssdm's list changed ({0}): nothing was erased; start over with preflight".format(", ".join(changes)), "identity_changed")
+        raise PurgeError(
+            "rssdm's list changed ({0}): nothing was erased; start over with preflight".format(", ".join(changes)),
+            "identity_changed",
+        )
     limit = timeout_s(work.identity["size_bytes"], work.options)
     result = work.command(rssdm.erase_arguments(now["drive_id"]), limit, stdin=ANSWER)
     problem = rssdm.parse_status(result)
@@ -63,6 +80,4 @@ def _erase(work: Work) -> dict[str, t.Any]:
     return {}
 
 
-METHODS = (
-    Method("micron_rssdm", FAMILY, PTS, 100, _supported, _commands, _erase),
-)
+METHODS = (Method("micron_rssdm", FAMILY, PTS, 100, _supported, _commands, _erase),)

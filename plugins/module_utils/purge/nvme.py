@@ -57,7 +57,10 @@ _SANITIZES = {
     "nvme_sanitize_block": _Sanitize(90, "block erase", 2, 0x2),
     "nvme_sanitize_overwrite": _Sanitize(75, "overwrite", 3, 0x4, ("--owpass=1",)),
 }
-_FORMATS = {"nvme_format_crypto": _Format(85, "cryptographic erase", 2), "nvme_format_user_data": _Format(80, "user data erase", 1)}
+_FORMATS = {
+    "nvme_format_crypto": _Format(85, "cryptographic erase", 2),
+    "nvme_format_user_data": _Format(80, "user data erase", 1),
+}
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -82,7 +85,11 @@ def _named(numbers: t.Sequence[int]) -> str:
 def _sanitize_hits(found: Capabilities) -> str:
     if _others(found):
         return f"a sanitize erases the whole NVM subsystem, with its {_named(_others(found))}"
-    return "its NVM subsystem has {0} controllers, and another host may use one".format(found["controllers"]) if found["controllers"] > 1 else ""
+    return (
+        "its NVM subsystem has {0} controllers, and another host may use one".format(found["controllers"])
+        if found["controllers"] > 1
+        else ""
+    )
 
 
 def _format_hits(found: Capabilities) -> str:
@@ -96,14 +103,22 @@ def _format_hits(found: Capabilities) -> str:
 
 
 def _can_sanitize(kind: _Sanitize) -> t.Callable[[Capabilities], str]:
-    return lambda found: "" if found["sanicap"] & kind.bit else "it has no sanitize by {0} (SANICAP {1:#x})".format(kind.title, found["sanicap"])
+    return lambda found: (
+        ""
+        if found["sanicap"] & kind.bit
+        else "it has no sanitize by {0} (SANICAP {1:#x})".format(kind.title, found["sanicap"])
+    )
 
 
 def _can_format(kind: _Format) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
         if not found["can_format"]:
             return "it has no Format NVM command (OACS)"
-        return "it has no cryptographic erase (FNA {0:#x})".format(found["fna"]) if kind.ses == 2 and not found["fna"] & _HAS_CRYPTO else ""
+        return (
+            "it has no cryptographic erase (FNA {0:#x})".format(found["fna"])
+            if kind.ses == 2 and not found["fna"] & _HAS_CRYPTO
+            else ""
+        )
 
     return supported
 
@@ -117,7 +132,12 @@ def wanted_format(found: Capabilities, options: Options) -> LbaFormat:
         return now
     fitting = [item for item in formats if item.data_bytes == size and not item.metadata_bytes]
     if not fitting:
-        sizes = ", ".join(str(number) for number in sorted({item.data_bytes for item in formats if not item.metadata_bytes})) or "none"
+        sizes = (
+            ", ".join(
+                str(number) for number in sorted({item.data_bytes for item in formats if not item.metadata_bytes})
+            )
+            or "none"
+        )
         raise PurgeError(f"it has no LBA format of {size} bytes without metadata; it has: {sizes}")
     return min(fitting, key=lambda item: (item.performance, item.index))
 
@@ -126,7 +146,13 @@ def _format_commands(kind: _Format) -> t.Callable[[Capabilities, Options], list[
     def commands(found: Capabilities, options: Options) -> list[Command]:
         wanted = wanted_format(found, options)
         limit_ms = min(_MOST_TIMEOUT_MS, int(timeout_s(found["size_bytes"], options) * 1000))
-        argv = ["nvme", "format", found["controller"], "--namespace-id={0}".format(found["namespace_id"]), f"--lbaf={wanted.index}"]
+        argv = [
+            "nvme",
+            "format",
+            found["controller"],
+            "--namespace-id={0}".format(found["namespace_id"]),
+            f"--lbaf={wanted.index}",
+        ]
         argv += [f"--ses={kind.ses}", f"--timeout={limit_ms}"]
         return [argv + (_protection(found) if wanted.index == found["lba_format"] else [])]
 
@@ -153,7 +179,9 @@ def _again(work: Work) -> Capabilities:
         raise PurgeError(f"the drive cannot be identified: {error}") from None
     changed = [key for key in _SAME if found[key] != work.capabilities[key]]
     if changed:
-        raise PurgeError("{0} changed since the drive was looked at; nothing more was done to it".format(", ".join(changed)))
+        raise PurgeError(
+            "{0} changed since the drive was looked at; nothing more was done to it".format(", ".join(changed))
+        )
     return found
 
 
@@ -169,7 +197,9 @@ def _run_format(commands: t.Callable[[Capabilities, Options], list[Command]]) ->
             _read_again(work, wanted)
         after = _again(work)
         if after["lba_format"] != wanted.index:
-            raise PurgeError("the drive came back with LBA format {0}, not {1}".format(after["lba_format"], wanted.index))
+            raise PurgeError(
+                "the drive came back with LBA format {0}, not {1}".format(after["lba_format"], wanted.index)
+            )
         return _lba_formats(before, after)
 
     return run
@@ -181,7 +211,9 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
     deadline = work.clock() + _RESCAN_S
     while work.host.get(path) != str(wanted.data_bytes):
         if work.clock() > deadline:
-            raise PurgeError(f"the kernel does not take the new LBA size of {wanted.data_bytes} bytes: {path} is {work.host.get(path)}")
+            raise PurgeError(
+                f"the kernel does not take the new LBA size of {wanted.data_bytes} bytes: {path} is {work.host.get(path)}"
+            )
         work.sleep(0.5)
     with work.lend(("logical_block_size_bytes", "physical_block_size_bytes")):
         pass
@@ -190,7 +222,9 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
 def format_progress(work: Work) -> Progress:
     """How far a format is, by FPI of Identify Namespace; a drive that has none, or answers nothing meanwhile, tells nothing."""
     try:
-        left = nvme.namespace(work.host, work.capabilities["controller"], work.capabilities["namespace_id"]).format_left_pct
+        left = nvme.namespace(
+            work.host, work.capabilities["controller"], work.capabilities["namespace_id"]
+        ).format_left_pct
     except NvmeError:
         return Progress(RUNNING)
     return Progress(IDLE) if left is None else Progress(RUNNING, (100 - left) / 100.0)
@@ -224,14 +258,23 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) 
         except Unreadable as error:
             raise PurgeError(f"the drive does not tell its sanitize status: {error}") from None
         if running:
-            raise PurgeError("a sanitize runs already that this run did not start; wait for it to end", "sanitize_running")
+            raise PurgeError(
+                "a sanitize runs already that this run did not start; wait for it to end", "sanitize_running"
+            )
         (argv,) = commands(before, work.options)
         result = work.command(argv, START_S)
         if result.rc != 0:
             raise PurgeError(f"nvme sanitize ended with {result.rc}: {nvme.said(result)}")
         size = before["size_bytes"]
         try:
-            watch(lambda: sanitize_progress(work), timeout_s(size, work.options), stuck_s(size, work.options), work.tick, work.clock, work.sleep)
+            watch(
+                lambda: sanitize_progress(work),
+                timeout_s(size, work.options),
+                stuck_s(size, work.options),
+                work.tick,
+                work.clock,
+                work.sleep,
+            )
         except Stuck as error:
             raise PurgeError(str(error)) from None
         return _lba_formats(before, _again(work))
@@ -242,22 +285,40 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) 
 def _sanitize_method(name: str, kind: _Sanitize) -> Method:
     commands = _sanitize_commands(kind)
     return Method(
-        name, FAMILY, PTS, kind.strength, _can_sanitize(kind), commands, _run_sanitize(commands), _sanitize_hits,
-        progress=sanitize_progress, read_again=_read_formats,
+        name,
+        FAMILY,
+        PTS,
+        kind.strength,
+        _can_sanitize(kind),
+        commands,
+        _run_sanitize(commands),
+        _sanitize_hits,
+        progress=sanitize_progress,
+        read_again=_read_formats,
     )
 
 
 def _format_method(name: str, kind: _Format) -> Method:
     commands = _format_commands(kind)
     return Method(
-        name, FAMILY, PTS, kind.strength, _can_format(kind), commands, _run_format(commands), _format_hits,
-        progress=format_progress, read_again=_read_formats, sets_lba_size=True,
+        name,
+        FAMILY,
+        PTS,
+        kind.strength,
+        _can_format(kind),
+        commands,
+        _run_format(commands),
+        _format_hits,
+        progress=format_progress,
+        read_again=_read_formats,
+        sets_lba_size=True,
     )
 
 
 METHODS = tuple(
     sorted(
-        [_sanitize_method(name, kind) for name, kind in _SANITIZES.items()] + [_format_method(name, kind) for name, kind in _FORMATS.items()],
+        [_sanitize_method(name, kind) for name, kind in _SANITIZES.items()]
+        + [_format_method(name, kind) for name, kind in _FORMATS.items()],
         key=lambda method: -method.strength,
     )
 )

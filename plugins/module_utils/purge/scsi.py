@@ -55,7 +55,14 @@ _PROTECTION = {0: [], 1: ["--fmtpinfo=2"], 2: ["--fmtpinfo=3"], 3: ["--fmtpinfo=
 def _format(found: Capabilities, options: Options) -> list[str]:
     """Block size and protection type are always said: a bare format may fall back to the drive's default. Never --ffmt: it erases nothing."""
     size = options.get("lba_size_bytes") or found["lba_size_bytes"]
-    return ["sg_format", "--format", f"--size={size}", *_PROTECTION[found["protection_type"]], *_START, f"--timeout={_START_S}"]
+    return [
+        "sg_format",
+        "--format",
+        f"--size={size}",
+        *_PROTECTION[found["protection_type"]],
+        *_START,
+        f"--timeout={_START_S}",
+    ]
 
 
 # SANITIZE and its service actions: SBC-3, 5.30; FORMAT UNIT: 5.3.
@@ -117,7 +124,9 @@ def _commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]
 
 
 def _timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
-    return lambda found, options: timeout_s((found.get("size_bytes") or 0) * (_passes(options) if _KINDS[method].full else 1), options)
+    return lambda found, options: timeout_s(
+        (found.get("size_bytes") or 0) * (_passes(options) if _KINDS[method].full else 1), options
+    )
 
 
 def progress(work: Work) -> Progress:
@@ -129,7 +138,14 @@ def progress(work: Work) -> Progress:
 def _watch(work: Work, method: str) -> None:
     limit_s = _timeout_s(method)(work.capabilities, work.options)
     try:
-        watch(lambda: progress(work), limit_s, stuck_s(work.identity["size_bytes"], work.options), work.tick, work.clock, work.sleep)
+        watch(
+            lambda: progress(work),
+            limit_s,
+            stuck_s(work.identity["size_bytes"], work.options),
+            work.tick,
+            work.clock,
+            work.sleep,
+        )
     except Stuck as error:
         raise PurgeError(str(error)) from None
 

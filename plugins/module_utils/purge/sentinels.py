@@ -90,7 +90,9 @@ def check_alive(handle: int, block_bytes: int) -> None:
         os.fsync(handle)
         alive = _read(handle, 0, block_bytes) == data
     except OSError as error:
-        raise PurgeError(f"the drive neither reads nor writes after the purge ({error.strerror}); look at its health") from None
+        raise PurgeError(
+            f"the drive neither reads nor writes after the purge ({error.strerror}); look at its health"
+        ) from None
     if not alive:
         raise PurgeError("the drive does not keep what is written to it after the purge; look at its health")
 

@@ -94,7 +94,14 @@ def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
             # It may have ended while nobody looked: the sentinels tell whether that was ours.
             return state == DONE
         size = work.identity["size_bytes"]
-        watch(lambda: _ended_is_done(progress(work)), started["timeout_s"], stuck_s(size, work.options), work.tick, work.clock, work.sleep)
+        watch(
+            lambda: _ended_is_done(progress(work)),
+            started["timeout_s"],
+            stuck_s(size, work.options),
+            work.tick,
+            work.clock,
+            work.sleep,
+        )
         work.held.purge_is_ours = True
     except (Stuck, Unreadable) as error:
         raise PurgeError(f"a purge that was started before: {error}") from None
@@ -112,7 +119,10 @@ def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | No
     Raises PurgeError for a drive that is no longer what it was.
     """
     checked = verify(work, Sentinels(**started["sentinels"]))
-    if not checked["verified"] or work.options.get("lba_size_bytes") not in (None, work.identity["logical_block_size_bytes"]):
+    if not checked["verified"] or work.options.get("lba_size_bytes") not in (
+        None,
+        work.identity["logical_block_size_bytes"],
+    ):
         return None
     kept = {key: started[key] for key in ("method", "why", "commands", "timeout_s", "purge_class", "capabilities")}
     took = _time(now()) - _time(started["time"])

@@ -53,7 +53,12 @@ def _ended(progress: Progress) -> Progress:
     if progress.state == DONE:
         return progress
     words = {IDLE: "the drive says that no purge was started", FAILED: "the drive says that the purge failed"}
-    raise Stuck("{0}{1}".format(words.get(progress.state, "unknown state " + progress.state), ": " + progress.detail if progress.detail else ""))
+    raise Stuck(
+        "{0}{1}".format(
+            words.get(progress.state, "unknown state " + progress.state),
+            ": " + progress.detail if progress.detail else "",
+        )
+    )
 
 
 def _check(

@@ -36,7 +36,10 @@ def is_for(criterion: Criterion, test: str) -> bool:
 def metrics_of(criterion: Criterion, record: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
     """The metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else the test's."""
     if criterion.get("cell"):
-        return next((cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]), {})
+        return next(
+            (cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]),
+            {},
+        )
     return record.get("metrics") or {}
 
 
@@ -56,8 +59,14 @@ def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[t.M
     found = []
     for criterion in criteria:
         for record in finished if is_of_model(criterion, model) else ():
-            value = figure(criterion, record) if record["outcome"] in _MEASURED and is_for(criterion, record["test"]) else None
+            value = (
+                figure(criterion, record)
+                if record["outcome"] in _MEASURED and is_for(criterion, record["test"])
+                else None
+            )
             if value is not None and not is_met(criterion, value):
                 limits = [f"{word} {criterion[word]}" for word in ("min", "max") if criterion.get(word) is not None]
-                found.append("{0}: {1} is {2:.6g} ({3})".format(record["test"], criterion["metric"], value, ", ".join(limits)))
+                found.append(
+                    "{0}: {1} is {2:.6g} ({3})".format(record["test"], criterion["metric"], value, ", ".join(limits))
+                )
     return found

@@ -26,7 +26,15 @@ STATUS: Fields = {
     "pid_start": (str, _NO_VALUE),
     "state": {"starting", "running", "finished", "stopped", "failed"},
     "updated": str,
-    "drives": [{"drive": str, "path": (str, _NO_VALUE), "phase": str, "outcome": {None, "complete", "refused", "error", "interrupted"}, "message": str}],
+    "drives": [
+        {
+            "drive": str,
+            "path": (str, _NO_VALUE),
+            "phase": str,
+            "outcome": {None, "complete", "refused", "error", "interrupted"},
+            "message": str,
+        }
+    ],
 }
 PLAN: Fields = {
     "run": {"id": str, "name": str},
@@ -38,7 +46,10 @@ PLAN: Fields = {
     "tune?": {},
     "drives": [{"drive": str, "selector?": {}, "expected?": {}, "tests": [{"name": str, "cells?": [{"id": str}]}]}],
 }
-TUNING: Fields = {"boot_id": str, "settings": [{"kind": str, "name": str, "path": str, "before": str, "wanted": (str, _NO_VALUE)}]}
+TUNING: Fields = {
+    "boot_id": str,
+    "settings": [{"kind": str, "name": str, "path": str, "before": str, "wanted": (str, _NO_VALUE)}],
+}
 
 # Of a journal's record: of each, of those of a drive, and of the events that later jobs and the results are made from.
 RECORD: Fields = {"event": str, "time": str}

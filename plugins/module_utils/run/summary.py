@@ -56,7 +56,9 @@ def definitions(plan: Record) -> Record:
     for drive in plan.get("drives", []):
         for test in drive["tests"]:
             tests.setdefault(test["name"], []).append(test)
-    return {name: {key: _digest(value) for key, value in _definition(rendered).items()} for name, rendered in tests.items()}
+    return {
+        name: {key: _digest(value) for key, value in _definition(rendered).items()} for name, rendered in tests.items()
+    }
 
 
 def _definition(rendered: list[Record]) -> Record:
@@ -106,7 +108,9 @@ def read(host: Host, run_dir: RunDir) -> Run:
     state, status = run_state(host, run_dir)
     journal, lines = scan_journal(run_dir.journal)
     plan, damage = _plan(run_dir)
-    torn = [f"{run_dir.journal}: {len(lines)} line(s) of it are no records, the first is line {lines[0]}"] if lines else []
+    torn = (
+        [f"{run_dir.journal}: {len(lines)} line(s) of it are no records, the first is line {lines[0]}"] if lines else []
+    )
     damage = [text for text in (run_dir.status_damage(), damage) if text] + torn
     return Run(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
 
@@ -134,9 +138,23 @@ def _status_from(run_dir: RunDir, plan: Record, journal: list[Record]) -> Record
     host = plan.get("host") or next((record["host"] for record in journal if record.get("host")), UNKNOWN)
     name = (plan.get("run") or {}).get("name") or UNKNOWN
     # A process without a start time is nobody's.
-    job: Record = {"boot_id": None, "pid": 1, "pid_start": None, "unit": None, "engine_version": plan.get("engine_version") or UNKNOWN, "state": "running"}
+    job: Record = {
+        "boot_id": None,
+        "pid": 1,
+        "pid_start": None,
+        "unit": None,
+        "engine_version": plan.get("engine_version") or UNKNOWN,
+        "state": "running",
+    }
     times = [record["time"] for record in journal] or [now()]
-    about = {"run_id": run_dir.run_id, "run_name": name, "host": host, "started": times[0], "updated": times[-1], "restored": False}
+    about = {
+        "run_id": run_dir.run_id,
+        "run_name": name,
+        "host": host,
+        "started": times[0],
+        "updated": times[-1],
+        "restored": False,
+    }
     return dict(job, schema_version=SCHEMA_VERSION, **about, message="", drives=drives)
 
 
@@ -230,7 +248,7 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
         purge=_details(_last(events, "purge")),
         precondition=_details(_last(events, "precondition")),
         not_applicable=_planned(run, entry["drive"], start["test"]).get("not_applicable", []),
-        **result
+        **result,
     )
 
 
@@ -246,8 +264,12 @@ def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
     outcome, message = entry["outcome"], entry["message"]
     if outcome is None:
         outcome = "interrupted"
-        message = message or run.status.get("message") or "the host job ended before this drive {0}".format(
-            "had its turn" if entry["phase"] == "queued" else "was done"
+        message = (
+            message
+            or run.status.get("message")
+            or "the host job ended before this drive {0}".format(
+                "had its turn" if entry["phase"] == "queued" else "was done"
+            )
         )
     return _record(
         run,
@@ -260,9 +282,18 @@ def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
         message=message,
         refusals=guard.get("refusals", []) if outcome == "refused" else [],
         # Once the run has written to the drive, nothing of this is found any more.
-        look=next((record["look"] for record in reversed(history) if record["event"] == "guard" and record.get("look")), None),
+        look=next(
+            (record["look"] for record in reversed(history) if record["event"] == "guard" and record.get("look")), None
+        ),
         left=next((record["state"] for record in reversed(history) if record["event"] == "left"), None),
-        overridden=next((record["overridden"] for record in reversed(history) if record["event"] == "guard" and record.get("overridden")), []),
+        overridden=next(
+            (
+                record["overridden"]
+                for record in reversed(history)
+                if record["event"] == "guard" and record.get("overridden")
+            ),
+            [],
+        ),
     )
 
 

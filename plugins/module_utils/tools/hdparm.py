@@ -67,7 +67,9 @@ def read(host: Host, path: str, serial: str | None) -> Identify:
     except ValueError as error:
         raise ValueError(f"hdparm --Istdout {path}: {error}{_said(result)}") from None
     if serial and found.serial != serial.strip():
-        raise ValueError(f"hdparm --Istdout {path} shows the serial {found.serial!r}, not {serial!r}: it is another drive")
+        raise ValueError(
+            f"hdparm --Istdout {path} shows the serial {found.serial!r}, not {serial!r}: it is another drive"
+        )
     return found
 
 
@@ -83,7 +85,9 @@ def identify(text: str) -> Identify:
         serial=_ascii(words[10:20]),
         model=_ascii(words[27:47]),
         firmware=_ascii(words[23:27]),
-        sanitize=tuple(name for name, bit in _OPERATIONS.items() if _bit(words[59], bit) and _bit(words[59], _SANITIZE)),
+        sanitize=tuple(
+            name for name, bit in _OPERATIONS.items() if _bit(words[59], bit) and _bit(words[59], _SANITIZE)
+        ),
         security=_security(words),
     )
 
@@ -94,7 +98,9 @@ def _words(text: str) -> list[int]:
     if len(words) != WORDS:
         raise ValueError(f"{len(words)} of the {WORDS} words of IDENTIFY DEVICE")
     if words[255] >> 8 == _INTEGRITY and words[255] & 0xFF != _INTEGRITY and _checksum(words) == 0:
-        words = [word >> 8 | (word & 0xFF) << 8 for word in words]  # hdparm before 9.56 may swap bytes; only a checksum proves that it did
+        words = [
+            word >> 8 | (word & 0xFF) << 8 for word in words
+        ]  # hdparm before 9.56 may swap bytes; only a checksum proves that it did
     if not _is_ata_drive(words):
         raise ValueError("the words are not those of an ATA drive, or damaged")
     return words
@@ -108,7 +114,9 @@ def _is_ata_drive(words: t.Sequence[int]) -> bool:
     """The fixed bits (words 0, 83, 84 or 87), a printable serial, and the checksum where there is one."""
     fixed = not _bit(words[0], 15) and words[83] >> 14 == 1 and 1 in (words[84] >> 14, words[87] >> 14)
     integrity = words[255] & 0xFF != _INTEGRITY or _checksum(words) == 0
-    named = all(0x20 <= byte < 0x7F for word in words[10:20] for byte in divmod(word, 256) if byte) and bool(_ascii(words[10:20]))
+    named = all(0x20 <= byte < 0x7F for word in words[10:20] for byte in divmod(word, 256) if byte) and bool(
+        _ascii(words[10:20])
+    )
     return fixed and integrity and named
 
 
@@ -149,13 +157,17 @@ def sanitize_status(result: Result) -> Progress:
     """
     said = result.stdout + result.stderr
     if lost_registers(result):
-        raise ValueError("hdparm --sanitize-status: the adapter or kernel gives no ATA registers back: the state cannot be known")
+        raise ValueError(
+            "hdparm --sanitize-status: the adapter or kernel gives no ATA registers back: the state cannot be known"
+        )
     if any(text in said for text in _FAILED):
         return Progress(FAILED, None, "the last sanitize failed")
     states = _STATE.findall(result.stdout)
     if result.rc != 0 or len(states) != 1:
         lines = [line for line in said.splitlines() if "SANITIZE" in line and "Issuing" not in line] or said.split("\n")
-        raise ValueError("hdparm --sanitize-status ended with {0}: {1:.120}".format(result.rc, lines[0].strip() or "no state"))
+        raise ValueError(
+            "hdparm --sanitize-status ended with {0}: {1:.120}".format(result.rc, lines[0].strip() or "no state")
+        )
     state = {"SD0": IDLE, "SD1": FROZEN, "SD2": RUNNING, "SD3": FAILED, "SD4": DONE}[states[0]]
     if state == RUNNING:
         shares = _PROGRESS.findall(result.stdout)

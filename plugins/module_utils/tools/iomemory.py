@@ -6,6 +6,7 @@
 Sources: ioMemory VSL Peak Performance Guide (2013); layout of fio-status 3.1 to 4.3 as published with the driver. A card has a control device
 (/dev/fct0) that is always there, and a block device (/dev/fioa) while it is attached. A line that is missing is None, never a guess.
 """
+
 from __future__ import annotations
 
 import os
@@ -108,7 +109,10 @@ def _card(section: _Section, adapter: _Section | None, blocks: list[_Section]) -
     own = [line for other in blocks if other.name == block for line in other.lines]
     lines = section.lines + own
     size, sector = _format(lines)
-    link = re.search(r"PCIe negotiated link:\s*([0-9]+) lanes? at ([0-9.]+) Gt/sec", "\n".join(section.lines + (adapter.lines if adapter else [])))
+    link = re.search(
+        r"PCIe negotiated link:\s*([0-9]+) lanes? at ([0-9.]+) Gt/sec",
+        "\n".join(section.lines + (adapter.lines if adapter else [])),
+    )
     return Card(
         control="/dev/" + section.name,
         state=state,
@@ -141,7 +145,14 @@ def _model(section: _Section, adapter: _Section | None) -> str:
 
 
 def _state(section: _Section) -> tuple[str, str | None]:
-    warning = next((line for line in section.lines if re.search(r"ACTIVE WARNINGS|minimal (mode|state)|\bERROR\b", line, re.IGNORECASE)), None)
+    warning = next(
+        (
+            line
+            for line in section.lines
+            if re.search(r"ACTIVE WARNINGS|minimal (mode|state)|\bERROR\b", line, re.IGNORECASE)
+        ),
+        None,
+    )
     word = section.title.split(" ")[0].rstrip(":").lower() if section.title else ""
     if word in (ATTACHED, DETACHED):
         return word, warning
@@ -157,7 +168,13 @@ def _block(section: _Section) -> str | None:
 
 def _format(lines: list[str]) -> tuple[int | None, int | None]:
     """(capacity, sector) in bytes: "Format: v500, 2353515625 sectors of 512 bytes"."""
-    found = {match.groups() for match in (re.search(r"\b([0-9]{1,18}) sectors of ([0-9]{1,6}) bytes", line.replace(",", " ")) for line in lines) if match}
+    found = {
+        match.groups()
+        for match in (
+            re.search(r"\b([0-9]{1,18}) sectors of ([0-9]{1,6}) bytes", line.replace(",", " ")) for line in lines
+        )
+        if match
+    }
     if len(found) != 1:
         return None, None
     sectors, sector = map(int, found.pop())
@@ -174,7 +191,9 @@ def _advertised(adapter: _Section | None) -> int | None:
     coded = re.search(r"\b[SP]X[0-9]+-([0-9]{3,5})\b", name)
     if not modules or not (written or coded):
         return None
-    size = float(written.group(1)) * _UNITS[written.group(2)] if written else int(coded.group(1)) * 10**9 if coded else 0
+    size = (
+        float(written.group(1)) * _UNITS[written.group(2)] if written else int(coded.group(1)) * 10**9 if coded else 0
+    )
     return round(size / modules) or None
 
 
@@ -215,7 +234,11 @@ def find(listed: list[Card], serial: str) -> Card:
     if len(same) == 1:
         return same[0]
     known = ", ".join(f"{card.serial} ({card.control})" for card in listed) or "no card"
-    raise IomemoryError("fio-status shows {} cards with the serial {}; it shows {}".format(len(same) or "no", serial.strip() or "(empty)", known))
+    raise IomemoryError(
+        "fio-status shows {} cards with the serial {}; it shows {}".format(
+            len(same) or "no", serial.strip() or "(empty)", known
+        )
+    )
 
 
 def said(result: Result) -> str:
@@ -237,9 +260,13 @@ def detach_arguments(control: str) -> list[str]:
 def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str]:
     """Erases. -b and -s as in the guide; -y answers its question. Raises IomemoryError."""
     if sector_bytes not in SECTOR_BYTES:
-        raise IomemoryError(f"sector_bytes {sector_bytes} is refused: the guide formats to 512 (blocks below 4 KiB) or 4096")
+        raise IomemoryError(
+            f"sector_bytes {sector_bytes} is refused: the guide formats to 512 (blocks below 4 KiB) or 4096"
+        )
     if not isinstance(size_pct, int) or not 1 <= size_pct <= 100:
-        raise IomemoryError(f"size_pct {size_pct} is refused: 1 to 100 per cent of the advertised capacity, such as 90 or 80")
+        raise IomemoryError(
+            f"size_pct {size_pct} is refused: 1 to 100 per cent of the advertised capacity, such as 90 or 80"
+        )
     return ["fio-format", "-y", "-b", str(sector_bytes), "-s", "%d%%" % size_pct, control]
 
 

@@ -5,6 +5,7 @@
 
 A finding is {check, drive | null, level, message, remedy}, as in the preflight checks. Pure, but for `check`.
 """
+
 from __future__ import annotations
 
 import re
@@ -16,7 +17,9 @@ from .iomemory import TIMEOUT_S, Card, IomemoryError, said
 Finding = Dict[str, Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
 COMMAND = ("fio-pci-check", "-n")
-_NODE = re.compile(r"(Root Bridge|Bridge|io\w+|SX\w*|PX\w*)\b\s*(?:([0-9a-fA-F]{2}[:L][0-9a-fA-F]{2}\.[0-9a-fA-F]{1,2}))?(.*)")
+_NODE = re.compile(
+    r"(Root Bridge|Bridge|io\w+|SX\w*|PX\w*)\b\s*(?:([0-9a-fA-F]{2}[:L][0-9a-fA-F]{2}\.[0-9a-fA-F]{1,2}))?(.*)"
+)
 _ERROR = re.compile(r"(.+?)\(s\):\s*(\w+)")
 LEAST_LANES = 4  # of any ioMemory card
 BRIDGES = ("Bridge", "Root Bridge")
@@ -48,7 +51,20 @@ def parse(text: str) -> list[Node]:
         match = _NODE.match(line)
         if match and (match.group(2) or match.group(1) == "Root Bridge"):
             # "00L04.00" is how the guide prints one address; the colon is meant.
-            nodes.append(Node(match.group(1), (match.group(2) or "").replace("L", ":").lower(), None, None, None, None, [], [], False, _buses(match.group(3))))
+            nodes.append(
+                Node(
+                    match.group(1),
+                    (match.group(2) or "").replace("L", ":").lower(),
+                    None,
+                    None,
+                    None,
+                    None,
+                    [],
+                    [],
+                    False,
+                    _buses(match.group(3)),
+                )
+            )
         elif nodes and line:
             nodes[-1] = _add(nodes[-1], line, marked)
     return nodes
@@ -65,7 +81,11 @@ def _add(node: Node, line: str, marked: bool) -> Node:
         return node._replace(needed=int(rate.group(1)), available=int(rate.group(2)), bandwidth_marked=marked)
     lanes = re.match(r"(Maximum l|L)ink width(?::| is)\s*([0-9]{1,3}) lanes?", line)
     if lanes:
-        return node._replace(lanes_max=int(lanes.group(2))) if lanes.group(1) == "Maximum l" else node._replace(lanes=int(lanes.group(2)))
+        return (
+            node._replace(lanes_max=int(lanes.group(2)))
+            if lanes.group(1) == "Maximum l"
+            else node._replace(lanes=int(lanes.group(2)))
+        )
     error = _ERROR.match(line)
     if error and error.group(2).lower() == "detected":
         return node._replace(errors=[*node.errors, error.group(1).strip()])
@@ -80,7 +100,10 @@ def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | 
         where = (f"{node.kind} {node.address}").strip()
         drive = serials.get(_short(node.address)) if node.address else None
         rate = _bandwidth(node, where, _relief(nodes, node, parallel))
-        found += [dict(finding, drive=drive) for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))]
+        found += [
+            dict(finding, drive=drive)
+            for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))
+        ]
     return found
 
 
@@ -92,11 +115,23 @@ def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Findi
             text = f"{card.serial} ({card.control}): PCIe errors: {card.bus_errors}"
             found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
         if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
-            text = "%s (%s): the link has %d of %d lanes" % (card.serial, card.control, card.link_lanes, lanes or LEAST_LANES)
+            text = "%s (%s): the link has %d of %d lanes" % (
+                card.serial,
+                card.control,
+                card.link_lanes,
+                lanes or LEAST_LANES,
+            )
             found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
         if card.trouble:
-            found.append(_finding("iomemory_state", "blocks", f"{card.serial} ({card.control}): {card.trouble}",
-                                  "Look at fio-status -a; firmware and driver must fit each other.", card.serial))
+            found.append(
+                _finding(
+                    "iomemory_state",
+                    "blocks",
+                    f"{card.serial} ({card.control}): {card.trouble}",
+                    "Look at fio-status -a; firmware and driver must fit each other.",
+                    card.serial,
+                )
+            )
     return found
 
 
@@ -111,13 +146,20 @@ def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
     if node.needed is None or node.available is None:
         return []
     if node.needed > node.available:
-        text = "%s is over-subscribed: the devices behind it need %d MB/s, it has %d MB/s" % (where, node.needed, node.available)
+        text = "%s is over-subscribed: the devices behind it need %d MB/s, it has %d MB/s" % (
+            where,
+            node.needed,
+            node.available,
+        )
         if relief:
             text += "; fewer are measured at a time (ssd_parallel_drives), for which it is enough"
         remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
         return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
-        text = "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be over-subscribed" % (where, node.needed)
+        text = (
+            "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be over-subscribed"
+            % (where, node.needed)
+        )
         return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
     return []
 
@@ -127,8 +169,15 @@ def _errors(node: Node, where: str) -> list[Finding]:
         return []
     text = "{} reports PCIe errors: {}".format(where, ", ".join(node.errors))
     if node.kind in BRIDGES:
-        return [_finding("pcie_errors", "warning", text, "Bridges may report errors that are none: without traffic, or when asked often. Drive traffic and "
-                         "look again; if they come back: " + RESEAT)]
+        return [
+            _finding(
+                "pcie_errors",
+                "warning",
+                text,
+                "Bridges may report errors that are none: without traffic, or when asked often. Drive traffic and "
+                "look again; if they come back: " + RESEAT,
+            )
+        ]
     return [_finding("pcie_errors", "blocks", text, RESEAT_CARD)]
 
 
@@ -137,11 +186,18 @@ def _width(node: Node, where: str) -> list[Finding]:
         return []
     level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
     text = "%s: the link has %d of the %d lanes that it could have" % (where, node.lanes, node.lanes_max)
-    return [_finding("pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT)]
+    return [
+        _finding(
+            "pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT
+        )
+    ]
 
 
 def _marked(node: Node, where: str) -> list[Finding]:
-    return [_finding("pcie_other", "warning", f"{where}: fio-pci-check marks: {line:.160}", "See the vendor's user guide.") for line in node.marked]
+    return [
+        _finding("pcie_other", "warning", f"{where}: fio-pci-check marks: {line:.160}", "See the vendor's user guide.")
+        for line in node.marked
+    ]
 
 
 def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> Finding:

@@ -22,7 +22,10 @@ def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, 
     """
     block = "/sys/block/" + name
     namespace_id = nvme.number({"nsid": host.get(block + "/nsid")}, "nsid", 0xFFFFFFFE)
-    names = {key: nvme.hexadecimal(host.get(f"{block}/{file}")) for key, file in (("eui64", "eui"), ("nguid", "nguid"), ("uuid", "uuid"))}
+    names = {
+        key: nvme.hexadecimal(host.get(f"{block}/{file}"))
+        for key, file in (("eui64", "eui"), ("nguid", "nguid"), ("uuid", "uuid"))
+    }
     node, drive, namespace = _controller(host, identity, nvme.controllers(host, name), namespace_id, names)
     everyone = nvme.siblings(host, node)
     ids = {number for each in everyone for number in nvme.namespace_ids(host, each, drive.manages_namespaces)}
@@ -72,13 +75,24 @@ def _check_same(
 ) -> None:
     """Whether the controller means the same namespace as the block device. Raises NvmeError."""
     drive, namespace = answers
-    pairs = [("serial", identity.get("serial"), drive.serial), ("size_bytes", identity.get("size_bytes"), namespace.size_bytes)]
+    pairs = [
+        ("serial", identity.get("serial"), drive.serial),
+        ("size_bytes", identity.get("size_bytes"), namespace.size_bytes),
+    ]
     pairs += [(key, names[key], getattr(namespace, key)) for key in ("eui64", "nguid") if names[key]]
     for key, wanted, got in pairs:
         if wanted != got:
-            raise NvmeError("{0}, namespace {1} is not {2}: its {3} is {4}, not {5}".format(*asked, identity["path"], key, got, wanted))
+            raise NvmeError(
+                "{0}, namespace {1} is not {2}: its {3} is {4}, not {5}".format(
+                    *asked, identity["path"], key, got, wanted
+                )
+            )
     if names["uuid"] and names["uuid"] not in nvme.descriptors(host, *asked):
-        raise NvmeError("{0}, namespace {1} is not {2}: it does not tell the uuid {3}".format(*asked, identity["path"], names["uuid"]))
+        raise NvmeError(
+            "{0}, namespace {1} is not {2}: it does not tell the uuid {3}".format(
+                *asked, identity["path"], names["uuid"]
+            )
+        )
 
 
 def _controller_count(host: Host, node: str, drive: nvme.Controller) -> int:

@@ -6,6 +6,7 @@
 TCG Storage Architecture Core Specification 2.01, 3.3.6 (Level 0 discovery); Opal SSC 2.01, 3.1.1.3 (the Locking feature).
 SPC-4, 6.29 (the list of security protocols).
 """
+
 from __future__ import annotations
 
 TCG_PROTOCOL = 0x01
@@ -23,7 +24,7 @@ def protocols(data: bytes) -> list[int]:
     count = int.from_bytes(data[6:8], "big")
     if not count or len(data) < 8 + count:
         raise ValueError("%d security protocols in %d bytes" % (count, len(data)))
-    return list(data[8:8 + count])
+    return list(data[8 : 8 + count])
 
 
 def locked(data: bytes) -> list[str]:
@@ -38,8 +39,8 @@ def locked(data: bytes) -> list[str]:
     while place < end:
         if place + 4 > end or place + 4 + data[place + 3] > end:
             raise ValueError("a feature of the Level 0 discovery ends behind it")
-        body = data[place + 4:place + 4 + data[place + 3]]
-        if int.from_bytes(data[place:place + 2], "big") == _LOCKING_FEATURE:
+        body = data[place + 4 : place + 4 + data[place + 3]]
+        if int.from_bytes(data[place : place + 2], "big") == _LOCKING_FEATURE:
             if not body:
                 raise ValueError("the Locking feature is empty")
             found += _locking(body[0])

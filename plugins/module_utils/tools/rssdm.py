@@ -6,6 +6,7 @@
 Source: Micron TN-FD-15, "Drive Settings" and figure 9, with the blanks that the print lost. The list's layout is that of rssdm 2.20. The note does not
 print what `rssdm -L -d` shows, so its lines are found by what they name (SHOWN_AS), and one that is missing is an error, never a guess.
 """
+
 from __future__ import annotations
 
 import re
@@ -19,7 +20,11 @@ TIMEOUT_S = 120
 # A public test program for servers, which runs rssdm, takes this exit code for one that may be gone in three seconds.
 BUSY_CODE, BUSY_S, TRIES = 8, 3.0, 3
 # Names of `rssdm -S` in the same program; a line is a number, the name, the value. Its layout is in no document.
-LIFETIME_USED, RESERVED_SPACE, UNCORRECTABLE = "Percentage Lifetime Used", "Available Reserved Space", "Reported Uncorrectable Errors"
+LIFETIME_USED, RESERVED_SPACE, UNCORRECTABLE = (
+    "Percentage Lifetime Used",
+    "Available Reserved Space",
+    "Reported Uncorrectable Errors",
+)
 GOOD_HEALTH = "Drive is in good health"
 # TN-FD-15, table 2. There is no fourth: "do not use any other value; unexpected results may occur".
 COALESCING = {
@@ -37,8 +42,20 @@ SHOWN_AS: dict[str, str] = {
 }
 # A name may hold a colon: "PCI Path (B:D.F)     : 04:00.0".
 _LINE = re.compile(r"\s*(\S.*?)\s*:(?=\s|$)(.*)")
-_ON_OFF = {"1": True, "on": True, "yes": True, "true": True, "enable": True, "enabled": True,
-           "0": False, "off": False, "no": False, "false": False, "disable": False, "disabled": False}
+_ON_OFF = {
+    "1": True,
+    "on": True,
+    "yes": True,
+    "true": True,
+    "enable": True,
+    "enabled": True,
+    "0": False,
+    "off": False,
+    "no": False,
+    "false": False,
+    "disable": False,
+    "disabled": False,
+}
 # Micron's part numbers: data sheets "P420m HHHL" (MTFDGAR…) and "P320h 2.5-inch" (MTFDGAL…).
 _FORM_FACTORS = (("MTFDGAR", "hhhl"), ("MTFDGAL", "2.5-inch"))
 _FAMILIES = (("P320H", "P320h"), ("P420M", "P420m"))
@@ -131,7 +148,11 @@ def parse_status(result: Result) -> str | None:
     code = re.search(r"^\s*STATUS_CODE\s*:\s*(.*?)\s*$", text, re.MULTILINE)
     if result.rc == 0 and said and said.group(1).lower() == "success" and code and code.group(1) in ("0", "0x0"):
         return None
-    lines = [line.strip() for line in (result.stderr + "\n" + text).splitlines() if line.strip() and not line.startswith("Copyright")]
+    lines = [
+        line.strip()
+        for line in (result.stderr + "\n" + text).splitlines()
+        if line.strip() and not line.startswith("Copyright")
+    ]
     return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-6:]) or "nothing")
 
 
@@ -153,8 +174,10 @@ def coalescing_value(text: object) -> int:
         value = -1
     if value not in COALESCING:
         choice = "; ".join("0x{:X} ({})".format(*item) for item in COALESCING.items())
-        raise RssdmError(f"interrupt coalescing {text} is refused: Micron TN-FD-15 allows three values and says that any other may give unexpected results. "
-                         f"Use {choice}")
+        raise RssdmError(
+            f"interrupt coalescing {text} is refused: Micron TN-FD-15 allows three values and says that any other may give unexpected results. "
+            f"Use {choice}"
+        )
     return value
 
 
@@ -225,8 +248,14 @@ def find(listed: list[Drive], serial: str) -> Drive:
     same = [drive for drive in listed if serial.strip() and drive.serial == serial.strip()]
     if len(same) == 1:
         return same[0]
-    known = ", ".join("{} (id {})".format(drive.serial or "no serial", drive.drive_id) for drive in listed) or "no drive"
-    raise RssdmError("rssdm -L lists {} drives with the serial {}; it lists {}".format(len(same) or "no", serial.strip() or "(empty)", known))
+    known = (
+        ", ".join("{} (id {})".format(drive.serial or "no serial", drive.drive_id) for drive in listed) or "no drive"
+    )
+    raise RssdmError(
+        "rssdm -L lists {} drives with the serial {}; it lists {}".format(
+            len(same) or "no", serial.strip() or "(empty)", known
+        )
+    )
 
 
 def read(host: Host, serial: str) -> tuple[Drive, dict[str, Value]]:

@@ -77,7 +77,10 @@ def explain(result: Result) -> str:
     said = (result.stderr.strip() or result.stdout.strip()).splitlines()
     meaning = EXIT.get(result.rc, "")
     return "{0} ended with {1}{2}{3}".format(
-        " ".join(result.argv), result.rc, ": " + meaning if meaning else "", f" ({said[-1].strip():.120})" if said else ""
+        " ".join(result.argv),
+        result.rc,
+        ": " + meaning if meaning else "",
+        f" ({said[-1].strip():.120})" if said else "",
     )
 
 
@@ -117,8 +120,11 @@ def lba_status(data: bytes) -> list[LbaStatus]:
     if len(data) < 8 or end < 8:
         raise ValueError(f"a short answer of {len(data)} bytes")
     # A drive may have more to tell than there was room for.
-    descriptors = [data[start:start + 16] for start in range(8, min(end, len(data)) - 15, 16)]
-    return [LbaStatus(int.from_bytes(one[:8], "big"), int.from_bytes(one[8:12], "big"), one[12] & 0xF not in (1, 2)) for one in descriptors]
+    descriptors = [data[start : start + 16] for start in range(8, min(end, len(data)) - 15, 16)]
+    return [
+        LbaStatus(int.from_bytes(one[:8], "big"), int.from_bytes(one[8:12], "big"), one[12] & 0xF not in (1, 2))
+        for one in descriptors
+    ]
 
 
 def sense(data: bytes) -> Sense:
@@ -127,7 +133,7 @@ def sense(data: bytes) -> Sense:
     if kind == 0x70 and len(data) >= 14 and data[7] >= 6:
         key, code, specific = data[2] & 0xF, data[12:14], data[15:18] if data[7] >= 10 else b""
     elif kind == 0x72 and len(data) >= 8:
-        key, code, specific = data[1] & 0xF, data[2:4], _specific(data[8:8 + data[7]])
+        key, code, specific = data[1] & 0xF, data[2:4], _specific(data[8 : 8 + data[7]])
     else:
         raise ValueError("no current sense data: {0}".format(data[:8].hex(" ") if data else "nothing"))
     # With other keys the same field holds something else, such as a count of retries.
@@ -137,12 +143,12 @@ def sense(data: bytes) -> Sense:
 def _specific(descriptors: bytes) -> bytes:
     """The sense key specific field (descriptor 02h), or that of another progress indication (0Ah) in the same form."""
     while len(descriptors) >= 2:
-        body = descriptors[2:2 + descriptors[1]]
+        body = descriptors[2 : 2 + descriptors[1]]
         if descriptors[0] == 0x02 and len(body) >= 5:
             return body[2:5]
         if descriptors[0] == 0x0A and len(body) >= 6:
             return b"\x80" + body[4:6]
-        descriptors = descriptors[2 + descriptors[1]:]
+        descriptors = descriptors[2 + descriptors[1] :]
     return b""
 
 
@@ -169,7 +175,9 @@ def progress(host: Host, path: str) -> Progress:
     if found.key in (NO_SENSE, NOT_READY) and code in _IN_PROGRESS:
         return Progress(RUNNING, found.share)
     if found.key not in (NO_SENSE, RECOVERED) or found.asc not in (0, *_REMARKS):
-        raise Unreadable("the drive reports sense key {0:X}h, additional sense {1:02X}h/{2:02X}h".format(found.key, *code))
+        raise Unreadable(
+            "the drive reports sense key {0:X}h, additional sense {1:02X}h/{2:02X}h".format(found.key, *code)
+        )
     ready = run(host, ["sg_turs", path])
     if ready.rc != 0:
         raise Unreadable(explain(ready))
@@ -185,4 +193,4 @@ def reservation_keys(text: str) -> list[str]:
     data = hex_bytes(text) if length else b""
     if len(data) != length or length % 8:
         raise ValueError(f"{len(data)} of {length} bytes of reservation keys")
-    return [data[start:start + 8].hex() for start in range(0, length, 8)]
+    return [data[start : start + 8].hex() for start in range(0, length, 8)]

@@ -15,8 +15,16 @@ CHANGE_TIMEOUT_S = 120.0
 ACTIVE = ("active", "activating", "reloading")
 # Those that rewrite settings or move interrupts, and those that may install a new kernel or driver in the middle of a run.
 REWRITERS = (
-    "irqbalance.service", "tuned.service", "power-profiles-daemon.service", "ondemand.service", "unattended-upgrades.service",
-    "apt-daily.timer", "apt-daily-upgrade.timer", "dnf-automatic.timer", "dnf-automatic-download.timer", "dnf-automatic-install.timer",
+    "irqbalance.service",
+    "tuned.service",
+    "power-profiles-daemon.service",
+    "ondemand.service",
+    "unattended-upgrades.service",
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dnf-automatic.timer",
+    "dnf-automatic-download.timer",
+    "dnf-automatic-install.timer",
 )
 
 
@@ -45,7 +53,9 @@ def stopped_with(host: Host, unit: str) -> list[str]:
         return []
     shown = host.run(["systemctl", "show", "--property=RequiredBy,BoundBy,ConsistsOf", "--", unit]).stdout
     # To start a target would start everything that belongs to it.
-    names = sorted({name for line in shown.splitlines() for name in line.partition("=")[2].split() if not name.endswith(".target")})
+    names = sorted(
+        {name for line in shown.splitlines() for name in line.partition("=")[2].split() if not name.endswith(".target")}
+    )
     return [name for name, seen in states(host, names).items() if seen == "active"]
 
 

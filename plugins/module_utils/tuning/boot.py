@@ -42,7 +42,10 @@ def lacking(command_line: str, arguments: t.Sequence[str]) -> list[str]:
     """Those arguments that are not in force: the kernel takes the last of those with the same name, and all where several are asked for (console=)."""
     words, names = command_line.split(), [_name(argument) for argument in arguments]
     last = {_name(word): word for word in words}
-    found = [argument in words if names.count(name) > 1 else last.get(name) == argument for argument, name in zip(arguments, names)]
+    found = [
+        argument in words if names.count(name) > 1 else last.get(name) == argument
+        for argument, name in zip(arguments, names)
+    ]
     return [argument for argument, there in zip(arguments, found) if not there]
 
 
@@ -58,9 +61,13 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
     """
     wrong = [argument for argument in arguments if not ARGUMENT.fullmatch(argument)]
     if wrong or not arguments:
-        raise BootError("{0!r} is no kernel argument without blanks and quotes, such as idle=poll".format(wrong[0] if wrong else ""))
+        raise BootError(
+            "{0!r} is no kernel argument without blanks and quotes, such as idle=poll".format(wrong[0] if wrong else "")
+        )
     record, loader, now = read_json(record_path(state_dir)), _loader(host), host.read(COMMAND_LINE)
-    changed = record is None or record["arguments"] != list(arguments) or record["removed"] or not loader.has(host, arguments)
+    changed = (
+        record is None or record["arguments"] != list(arguments) or record["removed"] or not loader.has(host, arguments)
+    )
     _refuse_at_work(not check and (changed or bool(lacking(now, arguments))))
     if changed and not check:
         if record is not None:
@@ -79,7 +86,9 @@ def _refuse_at_work(changes: bool) -> None:
             with host_lock({"boot": "kernel arguments", "pid": os.getpid()}):
                 pass
         except Locked as error:
-            raise BootError(f"a run has this host, and this takes a reboot; wait for it or end it (stop.yml): {error}") from None
+            raise BootError(
+                f"a run has this host, and this takes a reboot; wait for it or end it (stop.yml): {error}"
+            ) from None
 
 
 def _new_record(host: Host, loader: Loader, arguments: t.Sequence[str], old: t.Mapping[str, t.Any] | None) -> Result:
@@ -114,7 +123,13 @@ def absent(host: Host, state_dir: str, check: bool = False) -> Result:
     if not running and not check:
         os.unlink(record_path(state_dir))
     left = [word for word in now.split() if word not in record["own"]]
-    return _result(changed, bool(running), now, " ".join(left + [word for word in record["replaced"] if word not in left]), record["loader"])
+    return _result(
+        changed,
+        bool(running),
+        now,
+        " ".join(left + [word for word in record["replaced"] if word not in left]),
+        record["loader"],
+    )
 
 
 def verify(host: Host, arguments: t.Sequence[str], wanted: bool) -> None:
@@ -123,11 +138,15 @@ def verify(host: Host, arguments: t.Sequence[str], wanted: bool) -> None:
     missing = lacking(now, arguments)
     if wanted and missing:
         raise BootError(
-            "the running kernel was started without {0} (/proc/cmdline: {1}); does another boot loader start this host?".format(" ".join(missing), now)
+            "the running kernel was started without {0} (/proc/cmdline: {1}); does another boot loader start this host?".format(
+                " ".join(missing), now
+            )
         )
     if not wanted and len(missing) < len(arguments):
         left = [argument for argument in arguments if argument not in missing]
-        raise BootError("the running kernel was still started with {0} (/proc/cmdline: {1})".format(" ".join(left), now))
+        raise BootError(
+            "the running kernel was still started with {0} (/proc/cmdline: {1})".format(" ".join(left), now)
+        )
 
 
 def _with(command_line: str, arguments: t.Sequence[str]) -> str:

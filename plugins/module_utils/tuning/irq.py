@@ -55,7 +55,9 @@ def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
         host.write(path(number), wanted)
     except OSError as error:
         if error.errno in MANAGED_ERRNOS:
-            return "managed", "the kernel places this interrupt itself; it is delivered on CPU {0}".format(effective(host, number) or "?")
+            return "managed", "the kernel places this interrupt itself; it is delivered on CPU {0}".format(
+                effective(host, number) or "?"
+            )
         hint = f": none of the CPUs {wanted} is on" if error.errno == errno.EINVAL else ""
         return "failed", f"{path(number)}: {error.strerror}{hint}"
     return "", ""
@@ -78,7 +80,7 @@ def named(host: Host, device: str | None, address: str | None, numbers: t.Sequen
     if numbers is not None:
         return list(numbers)
     if device is not None:
-        name = host.realpath(device if device.startswith("/") else "/dev/" + device)[len("/dev/"):].replace("/", "!")
+        name = host.realpath(device if device.startswith("/") else "/dev/" + device)[len("/dev/") :].replace("/", "!")
         if not host.exists("/sys/block/" + name):
             raise ValueError(f"there is no block device {device} (a whole one, not a partition)")
         address = pcie.address_of(host, name)
@@ -102,7 +104,14 @@ def pin(host: Host, numbers: t.Iterable[int], wanted: str, dry: bool = False) ->
 
 def _pin_one(host: Host, number: int, wanted: str, dry: bool) -> dict[str, t.Any]:
     before = allowed(host, number)
-    item = {"irq": number, "before": before, "wanted": wanted, "effective": effective(host, number), "outcome": "unchanged", "message": ""}
+    item = {
+        "irq": number,
+        "before": before,
+        "wanted": wanted,
+        "effective": effective(host, number),
+        "outcome": "unchanged",
+        "message": "",
+    }
     if before is None:
         return dict(item, outcome="not_applicable", message=f"there is no interrupt {number}")
     if before == wanted:

@@ -38,13 +38,43 @@ TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devi
 
 # Where the kernel's own words say too little: (path, errno, outcome, what it means).
 EXPLAINED = (
-    ("/pcie_aspm/parameters/policy", errno.EPERM, "not_applicable", "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it"),
-    ("/intel_pstate/no_turbo", errno.EPERM, "failed", "turbo is switched off in the firmware's set-up; switch it on there, or leave tune_turbo empty"),
-    ("/energy_performance_preference", errno.EBUSY, "failed", "the governor performance allows no preference but performance"),
-    ("/queue/io_poll", errno.EINVAL, "failed", "the driver has no queues to poll; boot with nvme.poll_queues=N, or leave it out of tune_queue"),
+    (
+        "/pcie_aspm/parameters/policy",
+        errno.EPERM,
+        "not_applicable",
+        "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it",
+    ),
+    (
+        "/intel_pstate/no_turbo",
+        errno.EPERM,
+        "failed",
+        "turbo is switched off in the firmware's set-up; switch it on there, or leave tune_turbo empty",
+    ),
+    (
+        "/energy_performance_preference",
+        errno.EBUSY,
+        "failed",
+        "the governor performance allows no preference but performance",
+    ),
+    (
+        "/queue/io_poll",
+        errno.EINVAL,
+        "failed",
+        "the driver has no queues to poll; boot with nvme.poll_queues=N, or leave it out of tune_queue",
+    ),
     ("/queue/nr_requests", errno.EINVAL, "failed", "the drive's queue takes fewer; lower tune_queue.nr_requests"),
-    ("/queue/scheduler", errno.EINVAL, "failed", "this kernel has no such scheduler; set another in tune_queue.scheduler"),
-    ("/cpufreq/scaling_governor", errno.EINVAL, "failed", "this kernel has no such governor; set another as tune_governor"),
+    (
+        "/queue/scheduler",
+        errno.EINVAL,
+        "failed",
+        "this kernel has no such scheduler; set another in tune_queue.scheduler",
+    ),
+    (
+        "/cpufreq/scaling_governor",
+        errno.EINVAL,
+        "failed",
+        "this kernel has no such governor; set another as tune_governor",
+    ),
 )
 
 
@@ -100,7 +130,9 @@ KINDS: dict[str, Kind] = {
         costly=False,
     ),
     "service": Kind(lambda host, setting: systemd.state(host, setting["path"]), _write_service),
-    "write_cache": Kind(lambda host, setting: write_cache.read(host, setting["device"]), _write_cache, survives_reboot=True),
+    "write_cache": Kind(
+        lambda host, setting: write_cache.read(host, setting["device"]), _write_cache, survives_reboot=True
+    ),
 }
 # Those that may be looked at between two rounds: reading them starts no process.
 CHEAP = tuple(name for name, kind in KINDS.items() if not kind.costly)
@@ -115,12 +147,20 @@ SIDE_EFFECTS = (
     (r"(/proc/sys/vm/dirty_(?:background_)?)(?:ratio|bytes)", ("{1}ratio", "{1}bytes"), "sysfs"),
     (
         r"((/sys/devices/system/cpu)/cpu[0-9]+/cpufreq)/scaling_governor",
-        ("{1}/energy_performance_preference", "{1}/scaling_setspeed", *(base + name + "/*" for name in ADJUSTABLE for base in ("{1}/", "{2}/cpufreq/"))),
+        (
+            "{1}/energy_performance_preference",
+            "{1}/scaling_setspeed",
+            *(base + name + "/*" for name in ADJUSTABLE for base in ("{1}/", "{2}/cpufreq/")),
+        ),
         "sysfs",
     ),
     (
         r"(/sys/devices/system/cpu)/(?:intel_pstate/no_turbo|cpufreq/boost)",
-        ("{1}/cpu[0-9]*/cpufreq/scaling_max_freq", "{1}/cpu[0-9]*/cpufreq/scaling_min_freq", "{1}/cpu[0-9]*/cpufreq/boost"),
+        (
+            "{1}/cpu[0-9]*/cpufreq/scaling_max_freq",
+            "{1}/cpu[0-9]*/cpufreq/scaling_min_freq",
+            "{1}/cpu[0-9]*/cpufreq/boost",
+        ),
         "sysfs",
     ),
     (SMT, ("/proc/irq/[0-9]*/smp_affinity_list",), "irq"),
@@ -131,14 +171,24 @@ SIDE_EFFECTS = (
 def side_effects(host: Host, setting: Setting) -> list[Setting]:
     """The settings that a change of this one may reset, to be put back after it, the last one first; `wanted` None: nothing is asked of them."""
     if setting["kind"] == "service":
-        return [dict(setting, name=unit, path=unit, wanted=None) for unit in systemd.stopped_with(host, setting["path"])]
+        return [
+            dict(setting, name=unit, path=unit, wanted=None) for unit in systemd.stopped_with(host, setting["path"])
+        ]
     found = []
     for pattern, touched, kind in SIDE_EFFECTS:
         match = re.fullmatch(pattern, setting["path"])
         for template in touched if match else ():
             # A folder before those in it: a cpuset takes no CPU that its parent does not have.
-            paths = sorted(host.glob(template.format("", *match.groups())), key=lambda path: path.rpartition("/")[::2], reverse=True)
-            found += [dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None) for path in paths if path != setting["path"]]
+            paths = sorted(
+                host.glob(template.format("", *match.groups())),
+                key=lambda path: path.rpartition("/")[::2],
+                reverse=True,
+            )
+            found += [
+                dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None)
+                for path in paths
+                if path != setting["path"]
+            ]
     return found
 
 
@@ -162,7 +212,11 @@ def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
     Where the driver tells the frequency without turbo, nothing below it will do: something else holds the CPU down then.
     """
     base = _base_khz(host, setting)
-    return _without_turbo(host, setting) and value is not None and (base is None or (value.isdigit() and int(value) >= base))
+    return (
+        _without_turbo(host, setting)
+        and value is not None
+        and (base is None or (value.isdigit() and int(value) >= base))
+    )
 
 
 def is_highest(host: Host, setting: Setting, value: str) -> bool:
@@ -171,7 +225,10 @@ def is_highest(host: Host, setting: Setting, value: str) -> bool:
 
 
 def _without_turbo(host: Host, setting: Setting) -> bool:
-    return any(host.get(path) == state for path, state in TURBO_OFF) and REFERENCE.fullmatch(setting["wanted"] or "") is not None
+    return (
+        any(host.get(path) == state for path, state in TURBO_OFF)
+        and REFERENCE.fullmatch(setting["wanted"] or "") is not None
+    )
 
 
 def _base_khz(host: Host, setting: Setting) -> int | None:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The limit on CPU wake-up latency, which lasts as long as its file is open."""
+
 from __future__ import annotations
 
 import os
@@ -53,7 +54,16 @@ class CpuDmaLatency:
             before = None
         outcome = "not_applicable" if before is None else "unchanged" if before <= self._latency_us else "changed"
         shown = None if before is None else str(before)
-        return [{"kind": "held", "name": "cpu_dma_latency", "path": CPU_DMA_LATENCY, "wanted": str(self._latency_us), "before": shown, "outcome": outcome}]
+        return [
+            {
+                "kind": "held",
+                "name": "cpu_dma_latency",
+                "path": CPU_DMA_LATENCY,
+                "wanted": str(self._latency_us),
+                "before": shown,
+                "outcome": outcome,
+            }
+        ]
 
     def release(self) -> None:
         """Let the kernel sleep deeply again."""

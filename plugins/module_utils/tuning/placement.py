@@ -32,7 +32,9 @@ class Want(t.NamedTuple):
 class Placements:
     """Places for the drives of a host job, `parallel` at a time; `interrupt_cores`: kept free on each node, a number or `auto`."""
 
-    def __init__(self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: int | str = AUTO) -> None:
+    def __init__(
+        self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: int | str = AUTO
+    ) -> None:
         self._topology = topology
         self._lock = threading.Lock()
         self._wants = {want.drive: want for want in wants}
@@ -60,7 +62,9 @@ class Placements:
 
     def _share_out(self, node: int | None, parallel: int, interrupt_cores: int | str) -> list[list[int]]:
         """Equal parts of a node's cores: as many as drives may use it at the same time."""
-        users = [want for want in self._wants.values() if not self._asked(want) and self._nodes[want.drive] in (node, None)]
+        users = [
+            want for want in self._wants.values() if not self._asked(want) and self._nodes[want.drive] in (node, None)
+        ]
         count = max(1, min(parallel, len(users)))
         free = [cpu for cpu in self._cpus_of(node) if cpu not in self._by_hand] or self._cpus_of(node)
         cores = self._topology.cores(free)
@@ -93,7 +97,9 @@ class Placements:
             overlap = self._overlap_note(drive, share)
         note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), overlap) if text)
         # With one node there is nothing to choose, and containers forbid the choosing.
-        return Place(lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note)
+        return Place(
+            lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note
+        )
 
     def _take_shares(self, drive: str, node: int | None) -> list[int]:
         """A share of the drive's node, and of every node where that is unknown."""
@@ -152,4 +158,4 @@ def _split(cores: list[list[int]], count: int) -> list[list[int]]:
     size = len(units) // count
     if not size:
         return [sorted(threads) for _part in range(count)]
-    return [sorted(cpu for unit in units[size * part:size * (part + 1)] for cpu in unit) for part in range(count)]
+    return [sorted(cpu for unit in units[size * part : size * (part + 1)] for cpu in unit) for part in range(count)]

@@ -48,7 +48,9 @@ def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
         if len(names) == 1:
             seen, given = drive.identity(host, names[0]), options(entry["selector"])
             cache = next((test["write_cache"] for test in entry.get("tests") or [] if test.get("write_cache")), None)
-            found.append(Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, given, cache))
+            found.append(
+                Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, given, cache)
+            )
     return found
 
 
@@ -64,7 +66,13 @@ def expand(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], p
     """
     services = [_setting("service", name, name, "inactive") for name in tune.get("services_stopped", [])]
     files = [setting for setting in _files(host, tune, found) if setting["path"] != SMT]
-    return services + files + _idle_states(host, tune) + _interrupts(host, tune, found, places) + _write_caches(tune, found)
+    return (
+        services
+        + files
+        + _idle_states(host, tune)
+        + _interrupts(host, tune, found, places)
+        + _write_caches(tune, found)
+    )
 
 
 def _setting(kind: str, name: str, path: str, wanted: str, device: str | None = None, **more: t.Any) -> Setting:
@@ -87,7 +95,10 @@ def _of_drive(host: Host, pattern: str, target: Target) -> list[str]:
     """The pattern with the drive filled in. With native multipath the requests are queued at its paths, hidden disks; the drive itself has no queue."""
     parts = _NAMESPACE.fullmatch(target.name)
     paths = host.glob("/sys/block/{0}c[0-9]*{1}".format(*parts.groups())) if parts and NAME in pattern else []
-    return [pattern.replace(NAME, os.path.basename(path)).replace(FUNCTION, target.address or FUNCTION) for path in paths or [target.name]]
+    return [
+        pattern.replace(NAME, os.path.basename(path)).replace(FUNCTION, target.address or FUNCTION)
+        for path in paths or [target.name]
+    ]
 
 
 def _of_online(host: Host, paths: t.Sequence[str]) -> list[str]:
@@ -130,7 +141,16 @@ def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> lis
         wanted = (target.cache or target.options["write_cache"]) if rule else None
         wanted = wanted or _by_rule(rule, target.identity)
         if wanted:
-            settings.append(_setting("write_cache", "write_cache", WRITE_CACHE_PATH + target.name, wanted, target.name, selector=target.selector))
+            settings.append(
+                _setting(
+                    "write_cache",
+                    "write_cache",
+                    WRITE_CACHE_PATH + target.name,
+                    wanted,
+                    target.name,
+                    selector=target.selector,
+                )
+            )
     return settings
 
 

@@ -42,7 +42,12 @@ def current(host: Host, setting: Setting) -> str | None:
 
 
 def apply(
-    host: Host, settings: t.Sequence[Setting], record_path: str, keep: bool = False, order: int = 1, hung: set[str] | None = None
+    host: Host,
+    settings: t.Sequence[Setting],
+    record_path: str,
+    keep: bool = False,
+    order: int = 1,
+    hung: set[str] | None = None,
 ) -> list[Setting]:
     """Record, change and verify. Returns the settings with before, effective, outcome and message.
 
@@ -54,7 +59,9 @@ def apply(
         return _apply(patient, settings, record_path, {"keep": keep, "order": order}, set() if hung is None else hung)
 
 
-def _apply(host: InTime, settings: t.Sequence[Setting], record_path: str, about: t.Mapping[str, t.Any], hung: set[str]) -> list[Setting]:
+def _apply(
+    host: InTime, settings: t.Sequence[Setting], record_path: str, about: t.Mapping[str, t.Any], hung: set[str]
+) -> list[Setting]:
     recorded = [_in_time(host, setting, hung, None, _seen) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
     touched = [effect for item in todo for effect in tuning_kinds.side_effects(host, item)]
@@ -65,9 +72,18 @@ def _apply(host: InTime, settings: t.Sequence[Setting], record_path: str, about:
     todo = _first_of_each([item for item in todo if item["before"] is not None])
     if todo:
         made = old.get("made") or now()
-        record = {"boot_id": boot_id(host), "keep": about["keep"], "made": made, "order": old.get("order") or about["order"], "settings": todo}
+        record = {
+            "boot_id": boot_id(host),
+            "keep": about["keep"],
+            "made": made,
+            "order": old.get("order") or about["order"],
+            "settings": todo,
+        }
         write_atomic(record_path, json.dumps(record, indent=1) + "\n")
-    return [_in_time(host, item, hung, item["before"], _apply_one) if item["before"] is not None else _absent(item) for item in recorded]
+    return [
+        _in_time(host, item, hung, item["before"], _apply_one) if item["before"] is not None else _absent(item)
+        for item in recorded
+    ]
 
 
 def _seen(host: InTime, setting: Setting) -> Setting:
@@ -77,10 +93,16 @@ def _seen(host: InTime, setting: Setting) -> Setting:
 def _absent(item: Setting) -> Setting:
     """One that has no value, or that gave no answer when it was asked for it."""
     hangs = item.get("outcome") == "failed"
-    return item if hangs else dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
+    return (
+        item
+        if hangs
+        else dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
+    )
 
 
-def _in_time(host: InTime, item: Setting, hung: set[str], value: str | None, step: t.Callable[[InTime, Setting], Setting]) -> Setting:
+def _in_time(
+    host: InTime, item: Setting, hung: set[str], value: str | None, step: t.Callable[[InTime, Setting], Setting]
+) -> Setting:
     """The setting as `step` returns it; one that gives no answer, or belongs to what gave none before, failed, and its last known value is `value`.
 
     hung: see apply; waiting for each setting of a drive would take too long.
@@ -93,7 +115,9 @@ def _in_time(host: InTime, item: Setting, hung: set[str], value: str | None, ste
     except Hangs as error:
         hung.add(owner)
         message = str(error)
-    return dict(item, before=item.get("before"), effective=value, outcome="failed", message=message or HANGS.format(owner))
+    return dict(
+        item, before=item.get("before"), effective=value, outcome="failed", message=message or HANGS.format(owner)
+    )
 
 
 def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
@@ -136,7 +160,9 @@ def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
     return found
 
 
-def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = tuple(KINDS)) -> list[str]:
+def drifted(
+    host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = tuple(KINDS)
+) -> list[str]:
     """What is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
 
     device: the drive's kernel name. kinds: of settings to look at; some cost a process.
@@ -148,7 +174,11 @@ def drifted(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Coll
 
 
 def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str]) -> list[Setting]:
-    looked_at = (item for item in applied if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds)
+    looked_at = (
+        item
+        for item in applied
+        if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds
+    )
     seen = (dict(item, now=current(host, item)) for item in looked_at)
     return [item for item in seen if item["now"] != item["wanted"]]
 
@@ -168,7 +198,9 @@ def alike(settings: t.Iterable[Setting]) -> list[Setting]:
     """Of settings that became the same in the same way, on each CPU or queue, the first with their `count`: a server may have thousands."""
     found: dict[str, Setting] = {}
     for item in settings:
-        key = tuple(item.get(part) for part in ("name", "before", "wanted", "effective", "outcome", "device", "selector"))
+        key = tuple(
+            item.get(part) for part in ("name", "before", "wanted", "effective", "outcome", "device", "selector")
+        )
         found.setdefault(json.dumps(key), dict(item, count=0))["count"] += 1
     return list(found.values())
 
@@ -191,14 +223,19 @@ def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setti
     """
     made = [item for item in applied if item["outcome"] in ("changed", "unchanged")]
     lost = [item for item in _off(host, made, device, tuple(KINDS)) if item["now"] is not None]
-    return [_apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"])) for item in lost]
+    return [
+        _apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"]))
+        for item in lost
+    ]
 
 
 def read_record(record_path: str) -> Record | None:
     """tuning.json, or None without one. Raises Damaged."""
     record = read_json(record_path)
     problem = "" if record is None else shapes.problem(record, shapes.TUNING)
-    unknown = [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
+    unknown = (
+        [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
+    )
     if problem or unknown:
         raise Damaged(record_path, problem or f"no such kind of setting: {unknown[0]}")
     return record
@@ -237,10 +274,17 @@ def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
 
     In each of these first what resets other settings, then those, the last that was made first.
     """
+
     def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
         index, item = numbered
         resets = tuning_kinds.has_side_effects(item) and item["wanted"] is not None
-        return item["kind"] == "service", item.get("device") is not None, item["wanted"] is None, not resets, index if resets else -index
+        return (
+            item["kind"] == "service",
+            item.get("device") is not None,
+            item["wanted"] is None,
+            not resets,
+            index if resets else -index,
+        )
 
     return [item for _index, item in sorted(enumerate(settings), key=rank)]
 
@@ -256,7 +300,9 @@ def _restore_any(host: Host, item: Setting, same_boot: bool, let_go: bool) -> Se
         name = item["name"].replace("_", " ")
         message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
         return dict(item, effective=None, outcome="not_applicable", message=message)
-    return _restore_one(host, item) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
+    return (
+        _restore_one(host, item) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
+    )
 
 
 def _restore_one(host: Host, item: Setting) -> Setting:

@@ -88,7 +88,9 @@ def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
     return later
 
 
-def preview(host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t.Any] | None = None) -> tuple[list[Setting], dict[str, Place]]:
+def preview(
+    host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t.Any] | None = None
+) -> tuple[list[Setting], dict[str, Place]]:
     """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing.
 
     placement: `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only a part: they share out the CPUs together.

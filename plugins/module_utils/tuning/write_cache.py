@@ -20,7 +20,12 @@ from ..tools import nvme
 TIMEOUT_S = 20.0
 FEATURE = "6"
 # cache_type's words by (on, does it cache reads).
-_WORDS = {(True, True): "write back", (False, True): "write through", (True, False): "write back, no read (daft)", (False, False): "none"}
+_WORDS = {
+    (True, True): "write back",
+    (False, True): "write through",
+    (True, False): "write back, no read (daft)",
+    (False, False): "none",
+}
 STATES = ("on", "off")
 
 
@@ -30,7 +35,9 @@ def read(host: Host, name: str) -> str | None:
     if len(controllers) == 1:
         if not _may_be_volatile(host, _node(host, controllers[0])):
             return None
-        result = host.run(["nvme", "get-feature", _node(host, controllers[0]), "--feature-id=" + FEATURE], timeout_s=TIMEOUT_S)
+        result = host.run(
+            ["nvme", "get-feature", _node(host, controllers[0]), "--feature-id=" + FEATURE], timeout_s=TIMEOUT_S
+        )
         match = re.search(r"value:\s*(0x)?([0-9a-fA-F]+)", result.stdout)
         return None if result.rc or match is None else STATES[not int(match.group(2), 16) & 1]
     words = _scsi_words(host, name)
@@ -64,7 +71,10 @@ def change(host: Host, name: str, wanted: str) -> str:
     controllers = nvme_controllers(host, name)
     if len(controllers) == 1:
         value = str(int(wanted == "on"))
-        result = host.run(["nvme", "set-feature", _node(host, controllers[0]), "--feature-id=" + FEATURE, "--value=" + value], timeout_s=TIMEOUT_S)
+        result = host.run(
+            ["nvme", "set-feature", _node(host, controllers[0]), "--feature-id=" + FEATURE, "--value=" + value],
+            timeout_s=TIMEOUT_S,
+        )
     else:
         words, file = _scsi_words(host, name), _scsi_file(host, name)
         if words is None or file is None:

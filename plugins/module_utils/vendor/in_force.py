@@ -6,6 +6,7 @@
 A setting of a P320h or P420m counts from the next power cycle on, ioMemory's write delay from the next load of its driver: until then what was
 set is `pending`, and what is measured is the old value.
 """
+
 from __future__ import annotations
 
 from typing import Any, Mapping
@@ -60,7 +61,9 @@ def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
         now = seen["settings"].get(name)
         if now is not None and now != value:
             text = "its {0} is {1}, the inventory wants {2}".format(name.replace("_", " "), now, value)
-            found.append(text + ("; that is set and waits to come into force" if seen["pending"].get(name) == value else ""))
+            found.append(
+                text + ("; that is set and waits to come into force" if seen["pending"].get(name) == value else "")
+            )
     return found
 
 
@@ -72,14 +75,20 @@ def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
         asked = _asked(seen["tool"], wanted)
     except (rssdm.RssdmError, iomemory.IomemoryError):
         return []
-    return ["its {0} is unknown, the inventory wants {1}".format(name.replace("_", " "), asked[name]) for name in sorted(asked)
-            if seen["settings"].get(name) is None]
+    return [
+        "its {0} is unknown, the inventory wants {1}".format(name.replace("_", " "), asked[name])
+        for name in sorted(asked)
+        if seen["settings"].get(name) is None
+    ]
 
 
 def waiting(seen: Mapping[str, Any]) -> list[str]:
     """What was set and is not in force, as sentences."""
     text = "its {0} was set to {1}, and {2} was measured: it waits for a power cycle, of ioMemory for its driver to be loaded anew"
-    return [text.format(name.replace("_", " "), value, seen["settings"].get(name)) for name, value in sorted(seen["pending"].items())]
+    return [
+        text.format(name.replace("_", " "), value, seen["settings"].get(name))
+        for name, value in sorted(seen["pending"].items())
+    ]
 
 
 def _asked(tool: str, wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 
 Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for Writes": 0 to 31, 16 is the default (5 µs), 31 adds 10 µs, 0 none.
 """
+
 from __future__ import annotations
 
 import os
@@ -39,7 +40,10 @@ def wanted_value(text: object) -> int | str | None:
         return "default" if text else None
     if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
         return int(str(text))
-    raise IomemoryError("dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), the word default gives %d (5 us)" % (text, LARGEST, DEFAULT))
+    raise IomemoryError(
+        "dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), the word default gives %d (5 us)"
+        % (text, LARGEST, DEFAULT)
+    )
 
 
 def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
@@ -52,8 +56,16 @@ def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
         return DmaDelay(False, before, before, effective, False)
     others = _elsewhere(host)
     if others:
-        raise IomemoryError("{} sets {} as well; remove it there first: which file counts is not sure".format(", ".join(others), PARAMETER))
-    line = None if wanted == "default" else "options %s %s=%d\n" % ((driver or _DRIVERS[0]).replace("_", "-"), PARAMETER, wanted)
+        raise IomemoryError(
+            "{} sets {} as well; remove it there first: which file counts is not sure".format(
+                ", ".join(others), PARAMETER
+            )
+        )
+    line = (
+        None
+        if wanted == "default"
+        else "options %s %s=%d\n" % ((driver or _DRIVERS[0]).replace("_", "-"), PARAMETER, wanted)
+    )
     changed = _text(host) != (_HEAD + line if line else None)
     if changed and not check:
         _write(host, _HEAD + line if line else None)

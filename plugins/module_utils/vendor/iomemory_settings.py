@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format goes through the guard, like every other purge."""
+
 from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple
@@ -37,7 +38,9 @@ def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check
     """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger). Raises IomemoryError."""
     card = iomemory.find(iomemory.cards(host), serial)
     if card.state == UNKNOWN:
-        raise IomemoryError(f"{card.serial} ({card.control}) is neither attached nor detached; fio-status says: {card.trouble}")
+        raise IomemoryError(
+            f"{card.serial} ({card.control}) is neither attached nor detached; fio-status says: {card.trouble}"
+        )
     if state == FORMATTED:
         return _format(host, card, options, check)
     if card.state == state:
@@ -66,20 +69,30 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
     sector_bytes = options.get("sector_bytes") or card.sector_bytes
     size_pct = options.get("size_pct") or card.size_pct
     if not sector_bytes or not size_pct:
-        raise IomemoryError(f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct")
+        raise IomemoryError(
+            f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct"
+        )
     formatting = iomemory.format_arguments(card.control, sector_bytes, size_pct)
     commands = [iomemory.detach_arguments(card.control), formatting, iomemory.attach_arguments(card.control)]
     if card.state != ATTACHED:
-        raise IomemoryError(f"{card.serial} ({card.control}) is not attached: the guard can't look at what is on it. Attach it first (state: attached)")
+        raise IomemoryError(
+            f"{card.serial} ({card.control}) is not attached: the guard can't look at what is on it. Attach it first (state: attached)"
+        )
     if card.size_pct is None and options.get("size_pct"):
-        raise IomemoryError(f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % is not known; purge it by playbooks/purge.yml")
+        raise IomemoryError(
+            f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % is not known; purge it by playbooks/purge.yml"
+        )
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return Outcome(False, card, card, [], "")
     state_dir = options.get("state_dir")
     identity = _eligible(host, card, state_dir)
     planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
     if check or options.get("mode") != "destructive":
-        asked = "" if check else f"{card.serial} would be ERASED and formatted anew; nothing was done, since mode is not destructive"
+        asked = (
+            ""
+            if check
+            else f"{card.serial} would be ERASED and formatted anew; nothing was done, since mode is not destructive"
+        )
         return Outcome(check, card, planned, commands, asked)
     return Outcome(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
 
@@ -89,12 +102,24 @@ def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, Any]:
     seen = inspection.inspect(host, [{"serial": card.serial}], None, state_dir)[0]
     if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
         reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
-        raise IomemoryError("{} may not be formatted. {}".format(card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."))
+        raise IomemoryError(
+            "{} may not be formatted. {}".format(
+                card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
+            )
+        )
     return seen["identity"]
 
 
-def _erase(host: Host, card: Card, identity: dict[str, Any], state_dir: str | None, sector_bytes: int, size_pct: int) -> Card:
-    held = HeldDrive(host, {"selector": {"serial": card.serial}, "expected": identity}, dict(_OWNER), same_boot=True, state_dir=state_dir)
+def _erase(
+    host: Host, card: Card, identity: dict[str, Any], state_dir: str | None, sector_bytes: int, size_pct: int
+) -> Card:
+    held = HeldDrive(
+        host,
+        {"selector": {"serial": card.serial}, "expected": identity},
+        dict(_OWNER),
+        same_boot=True,
+        state_dir=state_dir,
+    )
     try:
         held.take()
         with held.lend(MAY_CHANGE):
@@ -114,7 +139,9 @@ def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> b
     changed = (kept.get("beacon") is True and kept.get("boot_id") == boot) != lit
     if check:
         return changed
-    result = host.run(iomemory.beacon_arguments(card.control, lit), timeout_s=iomemory.TIMEOUT_S)  # sent in any case: somebody may have pressed it out
+    result = host.run(
+        iomemory.beacon_arguments(card.control, lit), timeout_s=iomemory.TIMEOUT_S
+    )  # sent in any case: somebody may have pressed it out
     if result.rc != 0:
         raise IomemoryError(iomemory.said(result))
     if changed:

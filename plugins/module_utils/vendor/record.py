@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a vendor's tool was told and a drive does not tell back: one small JSON file a drive, `<state_dir>/<tool>/<slug of serial>.json`."""
+
 from __future__ import annotations
 
 import glob
@@ -42,7 +43,9 @@ class Record:
     def write(self, **fields: Any) -> None:
         """Replace it. Raises OSError."""
         make_folders(os.path.dirname(self.path))
-        write_atomic(self.path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION), indent=1, sort_keys=True) + "\n")
+        write_atomic(
+            self.path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION), indent=1, sort_keys=True) + "\n"
+        )
 
     def remove(self) -> None:
         """Forget it; harmless when there is none."""

@@ -6,6 +6,7 @@
 So what was set is recorded with the boot id: a value is pending until another boot shows it, and a second run sends nothing again.
 What a drive had before the first change is recorded too, until `restore` has put it back and a power cycle has brought it.
 """
+
 from __future__ import annotations
 
 import re
@@ -21,7 +22,9 @@ SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
 # The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.
 _CACHE_FLAG = re.compile(r"-[a-z]|--[a-z][a-z-]+")
 _OTHER_FLAGS = ("-n", "-p", "-i")
-POWER_CYCLE = "Power-cycle the host (a reboot is not enough), then run this again: it checks the new values by rssdm -L -d."
+POWER_CYCLE = (
+    "Power-cycle the host (a reboot is not enough), then run this again: it checks the new values by rssdm -L -d."
+)
 
 
 class Outcome(NamedTuple):
@@ -53,8 +56,10 @@ def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if parameters.get("write_cache") is not None:
         flag = parameters.get("write_cache_flag") or ""
         if not _CACHE_FLAG.fullmatch(flag) or flag in _OTHER_FLAGS:
-            raise RssdmError(f"write_cache needs write_cache_flag, one lower-case option such as -w, and not {flag!r}: TN-FD-15 says that rssdm sets the P320h's "
-                             "write cache, but prints no option for it; take it from the help of the rssdm that is installed")
+            raise RssdmError(
+                f"write_cache needs write_cache_flag, one lower-case option such as -w, and not {flag!r}: TN-FD-15 says that rssdm sets the P320h's "
+                "write cache, but prints no option for it; take it from the help of the rssdm that is installed"
+            )
         asked[WRITE_CACHE] = bool(parameters["write_cache"])
     return asked
 
@@ -67,7 +72,9 @@ class Restored(NamedTuple):
     problem: str
 
 
-def apply(host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False) -> Outcome:
+def apply(
+    host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False
+) -> Outcome:
     """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing. Raises RssdmError."""
     drive, seen = rssdm.read(host, serial)
     _refuse(drive, asked)
@@ -86,12 +93,34 @@ def apply(host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, wri
         flag = write_cache_flag if WRITE_CACHE in commands else recorded.get("write_cache_flag", "")
         try:
             if new:
-                _remember(record, {"pending": kept, "boot_id": boot, "serial": serial.strip(), "originals": originals, "write_cache_flag": flag})
+                _remember(
+                    record,
+                    {
+                        "pending": kept,
+                        "boot_id": boot,
+                        "serial": serial.strip(),
+                        "originals": originals,
+                        "write_cache_flag": flag,
+                    },
+                )
                 drive, current = _send(host, drive, commands, sent)
         finally:  # also what was sent before one of them failed
             waiting = {**kept, **{setting: asked[setting] for setting in sent}}
-            changed = {setting: value for setting, value in originals.items() if setting in waiting or current.get(setting) != value}
-            _remember(record, {"pending": waiting, "boot_id": boot, "serial": serial.strip(), "originals": changed, "write_cache_flag": flag})
+            changed = {
+                setting: value
+                for setting, value in originals.items()
+                if setting in waiting or current.get(setting) != value
+            }
+            _remember(
+                record,
+                {
+                    "pending": waiting,
+                    "boot_id": boot,
+                    "serial": serial.strip(),
+                    "originals": changed,
+                    "write_cache_flag": flag,
+                },
+            )
     pending = {**kept, **new}
     message = _message(drive, pending, record.read(), boot)
     return Outcome(drive, bool(new), before, current, pending, list(commands.values()), message)
@@ -105,7 +134,13 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
         if not originals or not serial:
             continue
         try:
-            done.append(Restored(serial, apply(host, serial, originals, state_dir, str(recorded.get("write_cache_flag") or ""), check), ""))
+            done.append(
+                Restored(
+                    serial,
+                    apply(host, serial, originals, state_dir, str(recorded.get("write_cache_flag") or ""), check),
+                    "",
+                )
+            )
         except RssdmError as error:
             kept = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(originals.items()))
             advice = f"Put it right and restore again; for a drive that is gone for good, remove {Record(state_dir, rssdm.TOOL, serial).path}"
@@ -116,7 +151,9 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
 def _refuse(drive: Drive, asked: Mapping[str, Any]) -> None:
     problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in asked) if problem]
     if problems:
-        raise RssdmError("drive {} (rssdm id {}): {}".format(drive.serial, drive.drive_id, "; ".join(dict.fromkeys(problems))))
+        raise RssdmError(
+            "drive {} (rssdm id {}): {}".format(drive.serial, drive.drive_id, "; ".join(dict.fromkeys(problems)))
+        )
 
 
 def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> dict[str, Any]:
@@ -125,7 +162,11 @@ def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> dic
     if not isinstance(values, Mapping):
         return {}
     same_boot = bool(boot) and kept.get("boot_id") == boot
-    return {setting: value for setting, value in values.items() if setting in SETTINGS and (same_boot or seen.get(setting) != value)}
+    return {
+        setting: value
+        for setting, value in values.items()
+        if setting in SETTINGS and (same_boot or seen.get(setting) != value)
+    }
 
 
 def pending(host: Host, serial: str, seen: Mapping[str, Any], state_dir: str) -> dict[str, Any]:
@@ -136,14 +177,24 @@ def pending(host: Host, serial: str, seen: Mapping[str, Any], state_dir: str) ->
 def _originals(kept: Mapping[str, Any]) -> dict[str, Any]:
     """What the drive had before the first change of ours."""
     values = kept.get("originals")
-    return {setting: value for setting, value in values.items() if setting in SETTINGS} if isinstance(values, Mapping) else {}
+    return (
+        {setting: value for setting, value in values.items() if setting in SETTINGS}
+        if isinstance(values, Mapping)
+        else {}
+    )
 
 
-def _commands(drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str) -> dict[str, list[str]]:
+def _commands(
+    drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str
+) -> dict[str, list[str]]:
     commands = {}
     for setting, value in asked.items():
         if seen.get(setting) is None:
-            raise RssdmError("drive {}: rssdm -L -d does not show its {}, so it could not be verified; it shows: {}. Install the latest support pack".format(drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing"))
+            raise RssdmError(
+                "drive {}: rssdm -L -d does not show its {}, so it could not be verified; it shows: {}. Install the latest support pack".format(
+                    drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing"
+                )
+            )
         if kept.get(setting, seen[setting]) != value:
             commands[setting] = rssdm.set_arguments(setting, value, drive.drive_id, flag)
     return commands
@@ -157,7 +208,9 @@ def _send(host: Host, drive: Drive, commands: Mapping[str, list[str]], sent: lis
                 _same_id(rssdm.find(rssdm.drives(host), drive.serial), drive)
                 problem = rssdm.parse_status(host.run(argv, timeout_s=rssdm.TIMEOUT_S))
                 if problem:
-                    raise RssdmError("drive {}: {} was not set: {}".format(drive.serial, setting.replace("_", " "), problem))
+                    raise RssdmError(
+                        "drive {}: {} was not set: {}".format(drive.serial, setting.replace("_", " "), problem)
+                    )
                 sent.append(setting)
             return rssdm.read(host, drive.serial)
     except Locked as error:
@@ -166,7 +219,9 @@ def _send(host: Host, drive: Drive, commands: Mapping[str, list[str]], sent: lis
 
 def _same_id(now: Drive, then: Drive) -> None:
     if now.drive_id != then.drive_id:
-        raise RssdmError(f"drive {then.serial} had the rssdm id {then.drive_id} and has {now.drive_id} now; run this again")
+        raise RssdmError(
+            f"drive {then.serial} had the rssdm id {then.drive_id} and has {now.drive_id} now; run this again"
+        )
 
 
 def _remember(record: Record, fields: Mapping[str, Any]) -> None:
@@ -185,7 +240,11 @@ def _message(drive: Drive, pending: Mapping[str, Any], kept: Mapping[str, Any], 
     if not pending:
         return ""
     names = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(pending.items()))
-    booted = " The host has booted since without it taking effect: that was a reboot, not a power cycle." if kept and kept.get("boot_id") != boot else ""
+    booted = (
+        " The host has booted since without it taking effect: that was a reboot, not a power cycle."
+        if kept and kept.get("boot_id") != boot
+        else ""
+    )
     return f"drive {drive.serial}: {names} is set and waits for a power cycle.{booted} {POWER_CYCLE}"
 
 

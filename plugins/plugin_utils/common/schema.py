@@ -82,7 +82,11 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
         data = {} if data else None
     if isinstance(data, dict):
         properties = schema.get("properties", {})
-        missing = {key: copy.deepcopy(_resolved(part, root)["default"]) for key, part in properties.items() if "default" in _resolved(part, root)}
+        missing = {
+            key: copy.deepcopy(_resolved(part, root)["default"])
+            for key, part in properties.items()
+            if "default" in _resolved(part, root)
+        }
         filled = {**missing, **data}
         return {key: with_defaults(item, properties.get(key, {}), root) for key, item in filled.items()}
     if isinstance(data, list):
@@ -140,7 +144,11 @@ def _resolved(schema: Schema, root: Schema) -> Schema:
 
 def _without_required(schema: t.Any) -> t.Any:
     if isinstance(schema, dict):
-        return {key: _without_required(value) for key, value in schema.items() if not (key == "required" and isinstance(value, list))}
+        return {
+            key: _without_required(value)
+            for key, value in schema.items()
+            if not (key == "required" and isinstance(value, list))
+        }
     return [_without_required(item) for item in schema] if isinstance(schema, list) else schema
 
 
@@ -150,9 +158,15 @@ def _explain(error: t.Any) -> list[str]:
     if error.validator == "additionalProperties":
         known = sorted(schema.get("properties", {}))
         unknown = [key for key in value if key not in known]
-        return [_line(path + [key], f"unknown key{suggestion(key, known)} (known: {', '.join(known)})") for key in unknown]
+        return [
+            _line(path + [key], f"unknown key{suggestion(key, known)} (known: {', '.join(known)})") for key in unknown
+        ]
     if error.validator == "required":
-        return [_line(path + [key], "is missing") for key in limit if key not in value and f"{key!r} is a required" in error.message]
+        return [
+            _line(path + [key], "is missing")
+            for key in limit
+            if key not in value and f"{key!r} is a required" in error.message
+        ]
     if error.validator == "enum":
         allowed = ", ".join(str(item) for item in limit)
         return [_line(path, f"{value!r} must be one of: {allowed}{suggestion(value, map(str, limit))}")]
@@ -161,7 +175,12 @@ def _explain(error: t.Any) -> list[str]:
         return [_line(path, f"{_shown(value)} must be {wanted}")]
     if error.validator == "pattern":
         return [_line(path, f"{value!r} does not fit; {schema.get('description', limit)} (pattern {limit})")]
-    bounds = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than", "minItems": "a list of at least"}
+    bounds = {
+        "minimum": "at least",
+        "maximum": "at most",
+        "exclusiveMinimum": "more than",
+        "minItems": "a list of at least",
+    }
     if error.validator in bounds:
         return [_line(path, f"{_shown(value)} must be {bounds[error.validator]} {limit}")]
     return [_line(path, error.message)]

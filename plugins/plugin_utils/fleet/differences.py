@@ -30,8 +30,14 @@ def flat(snapshot: Mapping) -> dict[str, str]:
         if key == "tools" and isinstance(value, t.Mapping):
             flat.update({f"tool {name}": str(version) for name, version in value.items() if version})
         elif key == "command_line" and value:
-            words = [word for word in str(value).split() if not word.startswith(("root=", "BOOT_IMAGE=", "initrd=", "resume=")) and "UUID" not in word]
-            flat.update({f"kernel argument {word.partition('=')[0]}": word.partition("=")[2] or "set" for word in words})
+            words = [
+                word
+                for word in str(value).split()
+                if not word.startswith(("root=", "BOOT_IMAGE=", "initrd=", "resume=")) and "UUID" not in word
+            ]
+            flat.update(
+                {f"kernel argument {word.partition('=')[0]}": word.partition("=")[2] or "set" for word in words}
+            )
         elif key == "memory_bytes" and isinstance(value, (int, float)):
             # The kernel keeps a little of it, more or less.
             flat["memory"] = f"{float(f'{value / 2**30:.2g}'):g} GiB"

@@ -27,7 +27,9 @@ Key = t.Tuple[str, str, str]
 Row = t.Tuple[t.Any, ...]
 
 
-def of_run(run: Mapping, records: t.Iterable[Mapping], valid: t.Container[Key], cells: bool = False) -> pandas.DataFrame:
+def of_run(
+    run: Mapping, records: t.Iterable[Mapping], valid: t.Container[Key], cells: bool = False
+) -> pandas.DataFrame:
     """The figures of a run's valid tests.
 
     run: run.json. records: the newest of each key of results.jsonl. valid: (host, drive, test) whose figures count (judge.valid_tests).
@@ -36,7 +38,9 @@ def of_run(run: Mapping, records: t.Iterable[Mapping], valid: t.Container[Key], 
     given = list(records)
     run_id = str((run.get("run") or {}).get("id") or "")
     engines = {(entry["host"], entry["drive"]): entry.get("engine") or "" for entry in run.get("asked") or []}
-    identities = {(record["host"], record["drive"]): record.get("identity") or {} for record in given if record["kind"] == "drive"}
+    identities = {
+        (record["host"], record["drive"]): record.get("identity") or {} for record in given if record["kind"] == "drive"
+    }
     rows: list[Row] = []
     for record in given:
         if record["kind"] != "test" or (record["host"], record["drive"], record["test"]) not in valid:
@@ -56,7 +60,18 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
     run_id = summary["run"]["id"]
     rows: list[Row] = []
     for drive in summary.get("drives") or []:
-        about = (run_id, drive["host"], drive["drive"], drive.get("serial") or drive["drive"], _text(drive, "model"), _text(drive, "firmware"), 0, 0, "", "")
+        about = (
+            run_id,
+            drive["host"],
+            drive["drive"],
+            drive.get("serial") or drive["drive"],
+            _text(drive, "model"),
+            _text(drive, "firmware"),
+            0,
+            0,
+            "",
+            "",
+        )
         for test in drive["tests"]:
             if test["verdict"] in ("pass", "fail"):
                 rows += _rows(about, test["test"], [("", test["metrics"])])
@@ -68,7 +83,9 @@ def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
     whole = frame[pandas.to_numeric(frame["round"]).fillna(0) == 0] if "round" in frame else frame
     lacking = {name: whole["serial"] if name == "drive" else "" for name in COLUMNS if name not in whole}
     known = whole.assign(**lacking)
-    filled = {name: known[name].astype(object).where(known[name].notna(), "") for name in (*FIGURE, "host", "drive", "serial")}
+    filled = {
+        name: known[name].astype(object).where(known[name].notna(), "") for name in (*FIGURE, "host", "drive", "serial")
+    }
     return known.assign(**filled, value=known["value"].astype(float)).reset_index(drop=True)
 
 

@@ -40,7 +40,11 @@ def effects(judged: pandas.DataFrame) -> pandas.DataFrame:
         return pandas.DataFrame(columns=columns)
     comparisons = enough.groupby([*FIGURE, "host"], sort=False).ngroups
     # Whoever is not worse against all is not worse against the others either: most hosts need no closer look.
-    worse = (enough["by"] > robust.PRACTICAL / 2).groupby([enough[name] for name in (*FIGURE, "host")], sort=False).transform("mean")
+    worse = (
+        (enough["by"] > robust.PRACTICAL / 2)
+        .groupby([enough[name] for name in (*FIGURE, "host")], sort=False)
+        .transform("mean")
+    )
     suspects = enough[worse >= MOST_OF_THEM].groupby([*FIGURE, "host"], sort=False).groups
     groups = judged.groupby(list(FIGURE), sort=False).indices if suspects else {}
     found = [_effect(judged.iloc[groups[key[:-1]]], key) for key in suspects]
@@ -83,7 +87,9 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
         scaled = robust.on_scale(own["metric"], np.array([own["value"]]))
         middle = np.median(robust.on_scale(own["metric"], judged.loc[mates, "value"].to_numpy()))
         by = robust.worse_by(own["metric"], scaled, middle)[0]
-        result[place] = by <= robust.PRACTICAL or robust.modified_z(own["metric"], scaled, middle, own["mad"])[0] <= robust.Z_LIMIT
+        result[place] = (
+            by <= robust.PRACTICAL or robust.modified_z(own["metric"], scaled, middle, own["mad"])[0] <= robust.Z_LIMIT
+        )
     return result
 
 

@@ -14,8 +14,18 @@ from . import packages
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
 NOTHING: t.Mapping[str, t.Any] = {
-    "groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0, "flagged": 0, "expected_false": 0.0, "firmwares": [], "since": None,
-    "nights": None, "baseline": None, "repeatability": [],
+    "groups": [],
+    "outliers": [],
+    "low_hosts": [],
+    "too_few": [],
+    "comparisons": 0,
+    "flagged": 0,
+    "expected_false": 0.0,
+    "firmwares": [],
+    "since": None,
+    "nights": None,
+    "baseline": None,
+    "repeatability": [],
 }
 Mapping = t.Dict[str, t.Any]
 
@@ -55,4 +65,6 @@ def references(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> 
         return lambda *_of: held_to.Reference(None, lacking)
     from . import relative
 
-    return relative.references(run, records, judge.valid_tests(run, records), lambda run_id: summaries.read(results_dir, run_id))
+    return relative.references(
+        run, records, judge.valid_tests(run, records), lambda run_id: summaries.read(results_dir, run_id)
+    )

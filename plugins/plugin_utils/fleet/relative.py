@@ -18,7 +18,10 @@ TOO_FEW = "too few peers"
 
 
 def references(
-    run: Mapping, records: t.Sequence[Mapping], valid: t.Container[tuple[str, str, str]], baselines: t.Callable[[str], Mapping | None]
+    run: Mapping,
+    records: t.Sequence[Mapping],
+    valid: t.Container[tuple[str, str, str]],
+    baselines: t.Callable[[str], Mapping | None],
 ) -> References:
     """For judge.judge. valid: judge.valid_tests. baselines: the report/summary.json of a run by its id, None where there is none."""
     medians: dict[bool, Found] = {}
@@ -30,7 +33,9 @@ def references(
             whole = bool(cell)
             if whole not in medians:
                 medians[whole] = _medians(of_run(run, records, valid, cells=whole))
-            return medians[whole].get((host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count"))
+            return medians[whole].get(
+                (host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count")
+            )
         name = str(criterion["baseline"])
         if cell:
             return Reference(None, f"a baseline has no figures of single cells, and {cell} is asked for")
@@ -40,10 +45,16 @@ def references(
         known = of_baseline[name]
         if known is None:
             return Reference(None, f"there is no report of the baseline {name}: run report.yml with ssd_run_id={name}")
-        return known.get((serials.get((host, drive), drive), test, metric), Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"))
+        return known.get(
+            (serials.get((host, drive), drive), test, metric),
+            Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"),
+        )
 
     named = (record for record in records if record["kind"] == "drive")
-    serials = {(record["host"], record["drive"]): (record.get("identity") or {}).get("serial") or record["drive"] for record in named}
+    serials = {
+        (record["host"], record["drive"]): (record.get("identity") or {}).get("serial") or record["drive"]
+        for record in named
+    }
     return reference
 
 
@@ -53,7 +64,9 @@ def _medians(frame: pandas.DataFrame) -> Found:
     found: Found = {}
     for (*_peers, test, cell, metric), places in known.groupby(list(FIGURE), sort=False).indices.items():
         group = known.iloc[places]
-        medians = robust.without_each(group["value"].to_numpy()) if len(group) >= robust.FEWEST_PEERS else [None] * len(group)
+        medians = (
+            robust.without_each(group["value"].to_numpy()) if len(group) >= robust.FEWEST_PEERS else [None] * len(group)
+        )
         for host, drive, median in zip(group["host"], group["drive"], medians):
             if median is None:
                 told = Reference(None, f"{TOO_FEW}: {len(group)} like it, {robust.FEWEST_PEERS} are needed")
@@ -67,7 +80,11 @@ def _medians(frame: pandas.DataFrame) -> Found:
 def _baseline(summary: Mapping, name: str) -> Found:
     """By serial, test and metric: what each drive had. A serial that several drives have names none."""
     found: Found = {}
-    for serial, test, metric, value in of_summary(summary)[["serial", "test", "metric", "value"]].itertuples(index=False, name=None):
+    for serial, test, metric, value in of_summary(summary)[["serial", "test", "metric", "value"]].itertuples(
+        index=False, name=None
+    ):
         twice = Reference(None, f"run {name} has several drives with the serial {serial}")
-        found[(serial, test, metric)] = twice if (serial, test, metric) in found else Reference(float(value), f"in run {name}")
+        found[(serial, test, metric)] = (
+            twice if (serial, test, metric) in found else Reference(float(value), f"in run {name}")
+        )
     return found

@@ -137,7 +137,13 @@ def against(metric: str, values: Array, others: Array) -> Held:
     median = np.median(rest)
     mad = np.median(np.abs(rest - median))
     z = modified_z(metric, scaled, median, mad)
-    return Held(np.exp(median) if metrics.is_tail(metric) else median, mad, worse_by(metric, scaled, median), z, chance(z, len(rest)))
+    return Held(
+        np.exp(median) if metrics.is_tail(metric) else median,
+        mad,
+        worse_by(metric, scaled, median),
+        z,
+        chance(z, len(rest)),
+    )
 
 
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:

@@ -53,7 +53,10 @@ def make(
 
 def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
     """Rows as JSON has them."""
-    return [{key: value.item() if hasattr(value, "item") else value for key, value in row.items()} for row in table.to_dict("records")]
+    return [
+        {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
+        for row in table.to_dict("records")
+    ]
 
 
 def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
@@ -67,7 +70,9 @@ def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
     return [{**row, "worst": bad} for row, bad in zip(_plain(outliers.groups(judged)), _plain(worst))]
 
 
-def _outliers(own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mapping[str, list[str]]) -> list[dict[str, t.Any]]:
+def _outliers(
+    own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mapping[str, list[str]]
+) -> list[dict[str, t.Any]]:
     if own.empty:
         return []
     alike = judged.groupby([*FIGURE, "host"], sort=False)["value"].transform("size")
@@ -78,10 +83,27 @@ def _outliers(own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mappin
         if row["serial"] in swapped:
             cause, why = "drive", f"it was low on {' and on '.join(swapped[row['serial']])}"
         elif mates < hosts.FEWEST_DRIVES:
-            cause, why = "can't tell", f"{row['host']} has {mates} drive{'s' if mates > 1 else ''} like it; {hosts.FEWEST_DRIVES} tell a host from a drive"
+            cause, why = (
+                "can't tell",
+                f"{row['host']} has {mates} drive{'s' if mates > 1 else ''} like it; {hosts.FEWEST_DRIVES} tell a host from a drive",
+            )
         about = {name: row[name] for name in ("host", "drive", "serial", "model", "firmware", "test", "cell", "metric")}
-        numbers = {"value": float(row["value"]), "median": float(row["median"]), "by_pct": 100 * float(row["by"]), "z": float(row["z"]), "n": int(row["n"])}
-        told.append({**about, **numbers, "cause": cause, "why": why, "reason": reason(row["metric"], row["value"], row["median"], row["by"], row["n"] - 1)})
+        numbers = {
+            "value": float(row["value"]),
+            "median": float(row["median"]),
+            "by_pct": 100 * float(row["by"]),
+            "z": float(row["z"]),
+            "n": int(row["n"]),
+        }
+        told.append(
+            {
+                **about,
+                **numbers,
+                "cause": cause,
+                "why": why,
+                "reason": reason(row["metric"], row["value"], row["median"], row["by"], row["n"] - 1),
+            }
+        )
     return told
 
 
@@ -91,7 +113,9 @@ def reason(metric: str, value: float, median: float, by: float, peers: int) -> s
     return f"{metric} {shown} is {100 * by:.0f} % worse than the median of {peers:.0f} peers, {middle}"
 
 
-def _low_hosts(low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]) -> list[dict[str, t.Any]]:
+def _low_hosts(
+    low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]
+) -> list[dict[str, t.Any]]:
     """One entry a host, told by its rate that is lowest, else by the figure that is worst."""
     told = []
     for host, rows in low.groupby("host", sort=False):
@@ -101,7 +125,16 @@ def _low_hosts(low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Map
         drives = judged[(judged["host"] == host) & judged["serial"].isin(worst["serials"])]["drive"].unique().tolist()
         about = {name: worst[name] for name in ("model", "firmware", "test", "cell", "metric")}
         differs = hosts.differences(str(host), snapshots, others)
-        told.append({"host": host, "by_pct": 100 * float(worst["by"]), "drives": drives, "differs": differs, **about, "z": float(worst["z"])})
+        told.append(
+            {
+                "host": host,
+                "by_pct": 100 * float(worst["by"]),
+                "drives": drives,
+                "differs": differs,
+                **about,
+                "z": float(worst["z"]),
+            }
+        )
     return sorted(told, key=lambda entry: -entry["by_pct"])
 
 
@@ -111,7 +144,12 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
         return None
     before = {(drive["host"], drive["drive"]): drive["verdict"] for drive in earlier[0]["drives"]}
     verdicts = [
-        {"host": drive["host"], "drive": drive["drive"], "before": before.get((drive["host"], drive["drive"])), "now": drive["verdict"]}
+        {
+            "host": drive["host"],
+            "drive": drive["drive"],
+            "before": before.get((drive["host"], drive["drive"])),
+            "now": drive["verdict"],
+        }
         for drive in judgement["drives"]
         if before.get((drive["host"], drive["drive"])) != drive["verdict"]
     ]
@@ -119,16 +157,25 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
     return {"run": earlier[0]["run"]["id"], "verdicts": verdicts, "changes": _plain(changes)}
 
 
-def _nights(judged: pandas.DataFrame, earlier: t.Sequence[Mapping], nights: t.Sequence[pandas.DataFrame]) -> dict[str, t.Any] | None:
+def _nights(
+    judged: pandas.DataFrame, earlier: t.Sequence[Mapping], nights: t.Sequence[pandas.DataFrame]
+) -> dict[str, t.Any] | None:
     """Against all the runs before, each drive's median; None where there is but the last one, which `since` tells of."""
     if len(earlier) < 2:
         return None
-    return {"runs": [summary["run"]["id"] for summary in earlier], "changes": _plain(trends.regressions(judged, nights))}
+    return {
+        "runs": [summary["run"]["id"] for summary in earlier],
+        "changes": _plain(trends.regressions(judged, nights)),
+    }
 
 
 def _baseline(judged: pandas.DataFrame, run_id: str, summary: Mapping | None) -> dict[str, t.Any] | None:
     if not run_id:
         return None
     if summary is None:
-        return {"run": run_id, "problem": f"there is no report of the baseline {run_id}: run report.yml with ssd_run_id={run_id}", "changes": []}
+        return {
+            "run": run_id,
+            "problem": f"there is no report of the baseline {run_id}: run report.yml with ssd_run_id={run_id}",
+            "changes": [],
+        }
     return {"run": run_id, "changes": _plain(trends.regressions(judged, [of_summary(summary)]))}

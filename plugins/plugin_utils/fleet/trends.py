@@ -75,11 +75,17 @@ def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cel
     given = [frame for frame in before if len(frame)]
     if not given or now.empty:
         return pandas.DataFrame(columns=columns)
-    nights = _by_drive(given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells).rename(columns={"firmware": "against"})
+    nights = _by_drive(given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells).rename(
+        columns={"firmware": "against"}
+    )
     mine = _by_drive(now, cells, about=("model",))[["serial", "model", "firmware", *_FIGURE, "median"]]
-    both = mine.merge(nights[["serial", "against", *_FIGURE, "median", "nights"]], on=["serial", *_FIGURE], suffixes=("", "_before"))
+    both = mine.merge(
+        nights[["serial", "against", *_FIGURE, "median", "nights"]], on=["serial", *_FIGURE], suffixes=("", "_before")
+    )
     rows = []
-    for (model, firmware, against, test, cell, metric), group in both.groupby(["model", "firmware", "against", *_FIGURE], sort=False):
+    for (model, firmware, against, test, cell, metric), group in both.groupby(
+        ["model", "firmware", "against", *_FIGURE], sort=False
+    ):
         change = paired(metric, group["median"], group["median_before"])
         rows.append((model, test, metric, cell, firmware, against, *change, int(group["nights"].max())))
     return _corrected(pandas.DataFrame(rows, columns=columns))
@@ -105,7 +111,12 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
         key *= len(column.categories) + 1
         key += column.codes.to_numpy()
         key += 1
-    found = chosen["value"].groupby(key, sort=False).agg(["median", "mean", "var", "size"]).rename(columns={"size": "nights"})
+    found = (
+        chosen["value"]
+        .groupby(key, sort=False)
+        .agg(["median", "mean", "var", "size"])
+        .rename(columns={"size": "nights"})
+    )
     keys, texts = found.index.to_numpy(), {name: np.full(len(found), "", dtype=object) for name in wanted}
     for name, column in reversed(by.items()):
         keys, code = np.divmod(keys, len(column.categories) + 1)

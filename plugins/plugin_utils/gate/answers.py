@@ -30,7 +30,11 @@ def passed(module: str, result: t.Any) -> Result:
     try:
         return {**_passed(module, result), **_interpreter(result)}
     except shape.Refused as refused:
-        return {"failed": True, "changed": False, "msg": f"what this host answers to {module} cannot be believed: {refused} (docs/trust.md)"}
+        return {
+            "failed": True,
+            "changed": False,
+            "msg": f"what this host answers to {module} cannot be believed: {refused} (docs/trust.md)",
+        }
 
 
 def _passed(module: str, result: t.Any) -> Result:
@@ -38,7 +42,11 @@ def _passed(module: str, result: t.Any) -> Result:
         raise shape.Refused(["it is no mapping"])
     common = shape.of(SCHEMA, "common")
     if any(result.get(key) for key in ("failed", "unreachable", "skipped")):
-        told = {key: result[key] for key in _TOLD if isinstance(result.get(key), (str, int)) and not isinstance(result.get(key), bool)}
+        told = {
+            key: result[key]
+            for key in _TOLD
+            if isinstance(result.get(key), (str, int)) and not isinstance(result.get(key), bool)
+        }
         failure = common.passed({**told, "msg": _message(result)}).value
         state = next(key for key in ("unreachable", "failed", "skipped") if result.get(key))
         return {**failure, "changed": False, state: True}
@@ -61,8 +69,14 @@ def screened(module: str, stdout: str) -> str:
         answer, _end = json.JSONDecoder().raw_decode("\n".join(lines[start:]).lstrip())
     except (ValueError, RecursionError):
         return text.lines(stdout)
-    dropped = _ACTED_UPON if "warnings" in schemas.load(SCHEMA)["$defs"].get(module, {}).get("properties", {}) else (*_ACTED_UPON, "warnings")
-    return json.dumps({key: value for key, value in answer.items() if key not in dropped and not key.startswith("_ansible_")})
+    dropped = (
+        _ACTED_UPON
+        if "warnings" in schemas.load(SCHEMA)["$defs"].get(module, {}).get("properties", {})
+        else (*_ACTED_UPON, "warnings")
+    )
+    return json.dumps(
+        {key: value for key, value in answer.items() if key not in dropped and not key.startswith("_ansible_")}
+    )
 
 
 def _words(warnings: t.Any) -> t.Any:
@@ -86,7 +100,11 @@ def _message(result: t.Mapping[str, t.Any]) -> str:
 
 def _without_core(result: t.Mapping[str, t.Any]) -> Result:
     """Without what ansible-core itself adds to every answer: that is no unknown key of the host's."""
-    return {key: value for key, value in result.items() if not str(key).startswith("_ansible_") and key not in ("invocation", "failed")}
+    return {
+        key: value
+        for key, value in result.items()
+        if not str(key).startswith("_ansible_") and key not in ("invocation", "failed")
+    }
 
 
 def _interpreter(result: t.Any) -> Result:

@@ -19,7 +19,9 @@ _KINDS: dict[str, t.Callable[[t.Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
-    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer(),
+    "integer": lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer()
+    ),
     "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
@@ -54,12 +56,16 @@ def _type(wanted: str | list[str], _schema: Schema) -> Check:
 
 def _properties(wanted: Schema, _schema: Schema) -> Check:
     fields = {key: check(below) for key, below in wanted.items()}
-    return lambda value: not isinstance(value, dict) or all(fields[key](item) for key, item in value.items() if key in fields)
+    return lambda value: (
+        not isinstance(value, dict) or all(fields[key](item) for key, item in value.items() if key in fields)
+    )
 
 
 def _others(wanted: t.Any, schema: Schema) -> Check:
     known, each = frozenset(schema.get("properties", ())), check(wanted)
-    return lambda value: not isinstance(value, dict) or all(each(item) for key, item in value.items() if key not in known)
+    return lambda value: (
+        not isinstance(value, dict) or all(each(item) for key, item in value.items() if key not in known)
+    )
 
 
 def _names(wanted: Schema, _schema: Schema) -> Check:
@@ -106,7 +112,9 @@ _KEYWORDS: dict[str, t.Callable[[t.Any, Schema], Check]] = {
     "properties": _properties,
     "additionalProperties": _others,
     "propertyNames": _names,
-    "required": lambda wanted, _schema: lambda value: not isinstance(value, dict) or all(key in value for key in wanted),
+    "required": lambda wanted, _schema: (
+        lambda value: not isinstance(value, dict) or all(key in value for key in wanted)
+    ),
     "items": _items,
     "allOf": _all,
     "anyOf": _any,

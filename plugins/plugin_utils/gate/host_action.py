@@ -48,7 +48,9 @@ class HostAction(ActionBase):
 
     def _parse_returned_data(self, res: t.Any, *rest: t.Any) -> t.Any:
         # ansible-core itself prints what it finds there, or keeps it, before it gives us the answer.
-        return super()._parse_returned_data({**res, "stdout": answers.screened(self._asked, res.get("stdout") or "")}, *rest)
+        return super()._parse_returned_data(
+            {**res, "stdout": answers.screened(self._asked, res.get("stdout") or "")}, *rest
+        )
 
     def fetch(self, remote: str, local: str, most_bytes: int) -> None:
         """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a larger file."""

@@ -12,7 +12,18 @@ from ..common import schema as schemas
 from . import shape
 
 # What the report reads of a journal; all other events stay in the file.
-EVENTS = ("job_started", "snapshot", "tuned", "restored", "cell", "round", "sample", "fill_curve", "histogram", "test_finished")
+EVENTS = (
+    "job_started",
+    "snapshot",
+    "tuned",
+    "restored",
+    "cell",
+    "round",
+    "sample",
+    "fill_curve",
+    "histogram",
+    "test_finished",
+)
 # A cell's figures or a snapshot of a large host are some 100 KiB.
 MOST_LINE_BYTES = 16 << 20
 MOST_FILE_BYTES = 1 << 30
@@ -78,7 +89,11 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
 def _of_event(event: str) -> shape.Shape:
     """The schema of one event: asking them all for each line would take ten times as long."""
     schema = schemas.load("journal")
-    mine = [{"$ref": "#/$defs/of_test"}] if event in ("cell", "round", "sample", "fill_curve", "histogram", "test_finished") else []
+    mine = (
+        [{"$ref": "#/$defs/of_test"}]
+        if event in ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
+        else []
+    )
     for part in schema["allOf"]:
         condition = part["if"]["properties"]
         if condition["event"] == {"const": event}:

@@ -33,10 +33,16 @@ class Checked(t.NamedTuple):
 def asked_of(run: t.Mapping[str, t.Any], host: str) -> set[tuple[str, str]]:
     """(drive, test), and (drive, ""), of all that a run.json asked of a host."""
     mine = [entry for entry in run.get("asked") or [] if entry.get("host") == host]
-    return {(str(entry.get("drive")), str(name)) for entry in mine for name in ["", *(entry.get("tests") or run.get("tests") or [])]}
+    return {
+        (str(entry.get("drive")), str(name))
+        for entry in mine
+        for name in ["", *(entry.get("tests") or run.get("tests") or [])]
+    }
 
 
-def collected(given: t.Iterable[t.Any], run_id: str, host: str, time: str, asked: t.Collection[tuple[str, str]] | None = None) -> Checked:
+def collected(
+    given: t.Iterable[t.Any], run_id: str, host: str, time: str, asked: t.Collection[tuple[str, str]] | None = None
+) -> Checked:
     """The drive and test records that a host has for a run. Whose they are and of which run the controller knows, whatever they say.
 
     asked: see `asked_of`; None where nobody knows. Of other drives and tests only the first MOST_UNASKED are taken: each takes its place in the fleet's report.
@@ -61,7 +67,9 @@ def collected(given: t.Iterable[t.Any], run_id: str, host: str, time: str, asked
         records.append(clean)
         dropped += left_out
     if unasked > MOST_UNASKED:
-        problems.append(f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are left out")
+        problems.append(
+            f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are left out"
+        )
     return Checked(records, problems, dropped)
 
 
@@ -81,7 +89,11 @@ def stored(record: t.Any) -> Record | None:
 def _passed(record: t.Mapping[str, t.Any]) -> shape.Passed:
     version = record.get("schema_version")
     if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise shape.Refused([f"schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}: use the version that made the run"])
+        raise shape.Refused(
+            [
+                f"schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}: use the version that made the run"
+            ]
+        )
     return _of_kind(str(record["kind"])).passed(record)
 
 
@@ -114,12 +126,32 @@ def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why
         return None
     common["drive"] = drive
     if kind == "drive":
-        return {**common, "path": None, "identity": None, "outcome": "error", "message": said, "refusals": [], "overridden": []}
+        return {
+            **common,
+            "path": None,
+            "identity": None,
+            "outcome": "error",
+            "message": said,
+            "refusals": [],
+            "overridden": [],
+        }
     try:
         shape.of(SCHEMA, "test_name").passed(test)
     except shape.Refused:
         return None
     return {
-        **common, "test": test, "attempt": 1, "title": test, "started": started, "finished": None, "outcome": "error", "reasons": [said], "rounds": 0,
-        "steady_state": [], "metrics": {}, "purge": None, "precondition": None, "not_applicable": [],
+        **common,
+        "test": test,
+        "attempt": 1,
+        "title": test,
+        "started": started,
+        "finished": None,
+        "outcome": "error",
+        "reasons": [said],
+        "rounds": 0,
+        "steady_state": [],
+        "metrics": {},
+        "purge": None,
+        "precondition": None,
+        "not_applicable": [],
     }

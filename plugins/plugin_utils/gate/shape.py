@@ -119,14 +119,20 @@ def _tree(schema: t.Any) -> _Node:
     for part in parts:
         for key, below in part.get("properties", {}).items():
             fields.setdefault(key, []).append(below)
-    others = next((part["additionalProperties"] for part in parts if isinstance(part.get("additionalProperties"), dict)), None)
+    others = next(
+        (part["additionalProperties"] for part in parts if isinstance(part.get("additionalProperties"), dict)), None
+    )
     items = next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)
     kinds = {kind for part in parts for kind in schemas.kinds(part)}
     return _Node(
-        fields={key: _tree({"allOf": below}) for key, below in fields.items()} if fields or others is not None else None,
+        fields={key: _tree({"allOf": below}) for key, below in fields.items()}
+        if fields or others is not None
+        else None,
         others=_tree(others) if others is not None else None,
         items=_tree(items) if items is not None else None,
-        is_name=any(part.get("format") == "name" or "pattern" in part or "enum" in part or "const" in part for part in parts),
+        is_name=any(
+            part.get("format") == "name" or "pattern" in part or "enum" in part or "const" in part for part in parts
+        ),
         is_whole="integer" in kinds and "number" not in kinds,
         most=max([part["maxLength"] for part in parts if "maxLength" in part], default=text.MOST),
         most_items=max([part["maxItems"] for part in parts if part.get("maxItems")], default=MOST_ITEMS),
@@ -192,7 +198,12 @@ class _Walk:
 
     def _number(self, value: int | float, node: _Node, path: tuple[t.Any, ...]) -> int | float:
         if not -MOST_NUMBER <= value <= MOST_NUMBER:  # also what is no number
-            self._refuse(path, "a number that is not finite" if isinstance(value, float) and not math.isfinite(value) else "a number out of range")
+            self._refuse(
+                path,
+                "a number that is not finite"
+                if isinstance(value, float) and not math.isfinite(value)
+                else "a number out of range",
+            )
             return 0
         if isinstance(value, float):
             return int(value) if node.is_whole and value.is_integer() else float(value)

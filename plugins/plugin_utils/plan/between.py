@@ -26,9 +26,13 @@ def _repeat_problems(tests: t.Sequence[Test]) -> list[str]:
         other, name = before.get(test["repeats"] or ""), test["repeats"]
         before[test["name"]] = test
         if name and other is None:
-            found.append(f"{test['origin']}: repeats: {name!r} names no test before it{schemas.suggestion(name, list(before))}")
+            found.append(
+                f"{test['origin']}: repeats: {name!r} names no test before it{schemas.suggestion(name, list(before))}"
+            )
         elif other and _loads(other) != _loads(test):
-            found.append(f"{test['origin']}: repeats: {name!r} has other cells than {test['name']!r}, so nothing can be compared")
+            found.append(
+                f"{test['origin']}: repeats: {name!r} has other cells than {test['name']!r}, so nothing can be compared"
+            )
     return found
 
 
@@ -38,10 +42,15 @@ def _cache_problems(tests: t.Sequence[Test]) -> list[str]:
     if len(wanted) < 2:
         return []
     on, off = wanted["on"], wanted["off"]
-    return [f"{off['origin']}: write_cache: {off['name']} wants it off, {on['name']} on, and a run sets it once; make two runs of them"]
+    return [
+        f"{off['origin']}: write_cache: {off['name']} wants it off, {on['name']} on, and a run sets it once; make two runs of them"
+    ]
 
 
 def _loads(test: Test) -> list[str]:
     """What the cells of a test ask of the drive, whether all the time or in bursts."""
-    without = ({key: value for key, value in cell.items() if key not in ("burst_s", "idle_s", "ramp_s")} for cell in test["cells"])
+    without = (
+        {key: value for key, value in cell.items() if key not in ("burst_s", "idle_s", "ramp_s")}
+        for cell in test["cells"]
+    )
     return [celling.cell_id(cell) for cell in without]

@@ -45,7 +45,11 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
         cell["point"]["take"] if cell.get("point") else f"tc{cell['threads']}-qd{cell['queue_depth']}",
     ]
     ramp_s = 0 if cell.get("burst_s") else cell.get("ramp_s")
-    given = ((f"{cell.get('rate_iops')}iops", cell.get("rate_iops")), (f"batch{cell.get('batch')}", cell.get("batch")), (f"ramp{ramp_s}s", ramp_s))
+    given = (
+        (f"{cell.get('rate_iops')}iops", cell.get("rate_iops")),
+        (f"batch{cell.get('batch')}", cell.get("batch")),
+        (f"ramp{ramp_s}s", ramp_s),
+    )
     parts += [text for text, value in given if value]
     parts += [cell["ioengine"]] if cell.get("ioengine") else []
     return "-".join([*parts, *loads.id_parts(cell), *(["lead"] if cell.get("lead") else [])])
@@ -87,22 +91,36 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
     found = []
     for cell in cells:
         if cell["block_size_bytes"] % 512:
-            found.append(f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the smallest logical block")
+            found.append(
+                f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the smallest logical block"
+            )
         if cell["threads"] * cell["queue_depth"] > MAX_OUTSTANDING:
             outstanding = cell["threads"] * cell["queue_depth"]
-            found.append(f"cell {cell['id']}: threads x queue_depth = {outstanding} I/Os outstanding; at most {MAX_OUTSTANDING} are possible")
+            found.append(
+                f"cell {cell['id']}: threads x queue_depth = {outstanding} I/Os outstanding; at most {MAX_OUTSTANDING} are possible"
+            )
         if cell.get("batch", 0) > cell["queue_depth"]:
-            found.append(f"cell {cell['id']}: batch {cell['batch']} is more than its queue_depth of {cell['queue_depth']}")
+            found.append(
+                f"cell {cell['id']}: batch {cell['batch']} is more than its queue_depth of {cell['queue_depth']}"
+            )
         if cell.get("ramp_s", 0) >= cell["runtime_s"]:
             # fio then gives figures of a moment.
-            found.append(f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of {cell['runtime_s']}")
+            found.append(
+                f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of {cell['runtime_s']}"
+            )
         if cell.get("ioengine") == "sync" and cell["queue_depth"] > 1:
-            found.append(f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of {cell['queue_depth']}; use more threads")
+            found.append(
+                f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of {cell['queue_depth']}; use more threads"
+            )
         if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):
-            found.append(f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction")
+            found.append(
+                f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction"
+            )
         found += [f"cell {cell['id']}: {problem}" for problem in loads.problems(cell)]
     names = [cell["id"] for cell in cells]
-    found += [f"cell {name}: is in the test twice" for name in sorted({name for name in names if names.count(name) > 1})]
+    found += [
+        f"cell {name}: is in the test twice" for name in sorted({name for name in names if names.count(name) > 1})
+    ]
     return found
 
 
@@ -112,7 +130,9 @@ def rate_shares(cell: t.Mapping[str, t.Any]) -> int:
     return -(-cell["threads"] * 100 // smaller)
 
 
-def track(tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]) -> tuple[list[dict[str, str]], list[str]]:
+def track(
+    tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]
+) -> tuple[list[dict[str, str]], list[str]]:
     """The tracked cells by their names: ([{cell, metric}], problems). A cell is found by what it is, not by its position."""
     found, wrong = [], []
     for index, item in enumerate(tracked):
@@ -120,13 +140,17 @@ def track(tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]) -
         wanted = {key: value for key, value in item.items() if key not in ("metric", "block_size")}
         if "block_size" in item:
             wanted["block_size_bytes"] = size_bytes(item["block_size"])
-        matches = [cell for cell in cells if not cell.get("lead") and all(cell[key] == value for key, value in wanted.items())]
+        matches = [
+            cell for cell in cells if not cell.get("lead") and all(cell[key] == value for key, value in wanted.items())
+        ]
         described = ", ".join(f"{key} {item[key]}" for key in item if key != "metric") or "no key but the metric"
         if not matches:
             wrong.append(f"{where}: the test has no cell with {described}")
         elif len({cell["id"] for cell in matches}) > 1:
             apart = [key.replace("_bytes", "") for key in SELECTING_KEYS if len({cell[key] for cell in matches}) > 1]
-            wrong.append(f"{where}: {len(matches)} cells have {described}; name {' and '.join(apart) or 'another cell'} too")
+            wrong.append(
+                f"{where}: {len(matches)} cells have {described}; name {' and '.join(apart) or 'another cell'} too"
+            )
         else:
             found.append({"cell": matches[0]["id"], "metric": item["metric"]})
             wrong += [f"{where}.metric: {problem}" for problem in _direction_problem(item["metric"], matches[0])]
@@ -150,7 +174,9 @@ def fill_passes(passes: int, active_range_pct: int) -> int:
     return -(-passes * 100 // active_range_pct)
 
 
-def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[list[Cell], list[dict[str, str]], list[str]]:
+def fit(
+    test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]
+) -> tuple[list[Cell], list[dict[str, str]], list[str]]:
     """What of a test a drive can do: (cells, not_applicable: [{id, reason}], problems).
 
     A cell that the logical block size forbids is not applicable in a shipped test (the PTS matrix holds 512 B), and an
@@ -164,12 +190,16 @@ def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[l
         size, reason = cell["block_size_bytes"], _block_problem(cell["block_size_bytes"], block)
         fitted, sizes_left_out = loads.fitted(cell, block)
         if size * cell["threads"] > active:
-            wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(cell["id"])
+            wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(
+                cell["id"]
+            )
         elif not reason and (not sizes_left_out or (fitted is not cell and not test["own_cells"])):
             cells.append(fitted)
             left_out += [{"id": cell["id"], "reason": sizes_left_out}] if sizes_left_out else []
         elif sizes_left_out and not reason:
-            wrong.setdefault(f"{sizes_left_out.partition(': left out')[0]}; take them out of the mix", []).append(cell["id"])
+            wrong.setdefault(f"{sizes_left_out.partition(': left out')[0]}; take them out of the mix", []).append(
+                cell["id"]
+            )
         elif test["own_cells"]:
             wrong.setdefault(f"{reason}; take it out of the test", []).append(cell["id"])
         elif cell["id"] in tracked:
@@ -177,7 +207,9 @@ def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[l
             wrong.setdefault(message, []).append(cell["id"])
         else:
             left_out.append({"id": cell["id"], "reason": reason})
-    problems = [f"cell {', '.join(ids)}: {message}" for message, ids in wrong.items()] + _fill_problems(test["precondition"], block, active)
+    problems = [f"cell {', '.join(ids)}: {message}" for message, ids in wrong.items()] + _fill_problems(
+        test["precondition"], block, active
+    )
     if test["cells"] and not cells and not problems:
         problems.append("none of the test's cells can run on this drive")
     return cells, left_out, problems
@@ -186,12 +218,18 @@ def fit(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> tuple[l
 def _block_problem(size: int, logical: int) -> str:
     if size < logical:
         return f"block size {size} B is below the drive's logical block size of {logical} B"
-    return f"block size {size} B is not a multiple of the drive's logical block size of {logical} B" if size % logical else ""
+    return (
+        f"block size {size} B is not a multiple of the drive's logical block size of {logical} B"
+        if size % logical
+        else ""
+    )
 
 
 def _fill_problems(precondition: t.Mapping[str, t.Any] | None, logical: int, active: int) -> list[str]:
     if not precondition:
         return []
     size = precondition["block_size_bytes"]
-    problem = _block_problem(size, logical) or (f"{size} B is more than the ActiveRange of {active} B" if size > active else "")
+    problem = _block_problem(size, logical) or (
+        f"{size} B is more than the ActiveRange of {active} B" if size > active else ""
+    )
     return [f"precondition.block_size: {problem}"] if problem else []

@@ -83,15 +83,22 @@ def left_out(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, floa
     return _within(planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]), variables, drives)[1]
 
 
-def _within(asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
+def _within(
+    asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives
+) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
     most_s = times.budget_s(variables.get("ssd_time_budget"))
-    identities = [drive["identity"] for drive in drives if (drive.get("identity") or {}).get("logical_block_size_bytes")]
+    identities = [
+        drive["identity"] for drive in drives if (drive.get("identity") or {}).get("logical_block_size_bytes")
+    ]
     if most_s is None or not identities:
         return asked, {}
     rate = numbers.number(variables["ssd_assumed_write_mib_s"]) or 0
     # What purge_method says counts for the tests that leave the method open.
     method = variables["purge_method"]
-    timed = [{**test, "purge": {"method": method if test["purge"]["method"] == "auto" else test["purge"]["method"]}} for test in asked]
+    timed = [
+        {**test, "purge": {"method": method if test["purge"]["method"] == "auto" else test["purge"]["method"]}}
+        for test in asked
+    ]
     kept, rest = times.within(timed, identities, most_s, max(float(rate), 0.001) * times.MIB)
     names = {test["name"] for test in kept}
     return [test for test in asked if test["name"] in names], rest
@@ -107,7 +114,9 @@ def build(
     engine_version: str,
 ) -> dict[str, t.Any]:
     """plan.json of a host, from its VARIABLES and, where they are there, its TAGS. Raises PlanError."""
-    values = schemas.plain({name: variables[name] for name in (*VARIABLES, *TAGS) if name in VARIABLES or name in variables})
+    values = schemas.plain(
+        {name: variables[name] for name in (*VARIABLES, *TAGS) if name in VARIABLES or name in variables}
+    )
     values["ssd_criteria"] = criteria(values)
     return planning.render(
         tests(values, drives),

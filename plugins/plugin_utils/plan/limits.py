@@ -41,7 +41,9 @@ def merged(variables: t.Mapping[str, t.Any]) -> t.Any:
     if not isinstance(own, list):
         return own  # preflight tells of it
     replaced = [_about(criterion) for criterion in own if isinstance(criterion, dict)]
-    return [criterion for criterion in of_files(variables.get("ssd_tests_dirs") or []) if _about(criterion) not in replaced] + own
+    return [
+        criterion for criterion in of_files(variables.get("ssd_tests_dirs") or []) if _about(criterion) not in replaced
+    ] + own
 
 
 def _of_model(data: t.Any) -> str:

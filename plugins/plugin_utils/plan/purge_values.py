@@ -49,4 +49,7 @@ def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict
 def identity_after(identity: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The identity of a drive after this purge, for planning what comes next."""
     own = wanted.get("iomemory_sector_bytes") if wanted["method"] == "iomemory_format" else None
-    return {**identity, "logical_block_size_bytes": own or wanted.get("lba_size_bytes") or identity["logical_block_size_bytes"]}
+    return {
+        **identity,
+        "logical_block_size_bytes": own or wanted.get("lba_size_bytes") or identity["logical_block_size_bytes"],
+    }

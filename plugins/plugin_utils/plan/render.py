@@ -60,7 +60,9 @@ def render(
     measures = any(test["cells"] for test in tests)
     rendered, problems = [], []
     if settings["workload_ioengine"] not in IOENGINES:
-        problems.append(f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(IOENGINES)}")
+        problems.append(
+            f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(IOENGINES)}"
+        )
     for drive in drives:
         selector = schemas.plain(drive["selector"])
         label = selector_label(selector)
@@ -69,7 +71,11 @@ def render(
             continue
         fitted = _fit_tests(tests, drive["identity"], settings)
         problems += _cache_problems(tests, selector, f"{host}: drive {label}")
-        problems += [f"{host}: drive {label}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong]
+        problems += [
+            f"{host}: drive {label}: test {test['name']}: {line}"
+            for test, (_done, wrong) in zip(tests, fitted)
+            for line in wrong
+        ]
         rendered.append(
             {
                 "drive": label,
@@ -89,13 +95,21 @@ def render(
         "boot_id": boot_id,
         "parallel_drives": int(settings["ssd_parallel_drives"]),
         "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
-        "look": {"seconds": None if settings.get("ssd_look") == "full" else float(settings.get("ssd_look_s") or LOOK_S)},
+        "look": {
+            "seconds": None if settings.get("ssd_look") == "full" else float(settings.get("ssd_look_s") or LOOK_S)
+        },
         "validity": {
             "strict": settings.get("ssd_unknown_causes") == "spoil",
-            "limits": {name: float(limit) for name, limit in (schemas.plain(settings.get("ssd_validity_limits")) or {}).items()},
+            "limits": {
+                name: float(limit) for name, limit in (schemas.plain(settings.get("ssd_validity_limits")) or {}).items()
+            },
         },
         "leave": settings["ssd_leave"] if measures else "as_is",
-        "criteria": [criterion for criterion in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(criterion, dict)] if measures else [],
+        "criteria": [
+            criterion for criterion in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(criterion, dict)
+        ]
+        if measures
+        else [],
         "fio": {"path": fio_path},
         "tune": schemas.plain(tune or {}),
         "drives": rendered,
@@ -115,7 +129,11 @@ def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], wh
 def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm, vendor_iomemory_dma_delay)."""
     lines = schemas.plain(settings.get("vendor_rssdm")) or []
-    own = [line for line in lines if isinstance(line, dict) and identity.get("serial") and str(line.get("serial")).strip() == identity["serial"]]
+    own = [
+        line
+        for line in lines
+        if isinstance(line, dict) and identity.get("serial") and str(line.get("serial")).strip() == identity["serial"]
+    ]
     delay = schemas.plain(settings.get("vendor_iomemory_dma_delay"))
     wanted = {key: value for line in own for key, value in line.items() if key != "serial"}
     return {**wanted, **({"dma_delay": delay} if delay not in (None, "") else {})}
@@ -158,7 +176,9 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
     return [{**empty, **steps[step]}]
 
 
-def _fit_tests(tests: t.Sequence[Test], identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> list[tuple[Test, list[str]]]:
+def _fit_tests(
+    tests: t.Sequence[Test], identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]
+) -> list[tuple[Test, list[str]]]:
     """Each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
     for test in tests:
@@ -168,7 +188,9 @@ def _fit_tests(tests: t.Sequence[Test], identity: t.Mapping[str, t.Any], setting
     return fitted
 
 
-def _fit_test(test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]) -> tuple[Test, list[str]]:
+def _fit_test(
+    test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
+) -> tuple[Test, list[str]]:
     """A test for one drive in its rendered form, and what the drive can't do."""
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test, identity)
@@ -190,7 +212,12 @@ def _fill(name: str, passes: int, block_size_bytes: int, engine: str, data: str 
     The remainder starts where the whole blocks end, so its offset is the first job's size. data: random or zeros.
     """
     whole = {"bs": block_size_bytes, "iodepth": "@ssd_max_queue_depth@", "size": "@ssd_remainder_offset@"}
-    rest = {"bs": "@ssd_remainder_bytes@", "iodepth": 1, "offset": "@ssd_remainder_offset@", "size": "@ssd_remainder_bytes@"}
+    rest = {
+        "bs": "@ssd_remainder_bytes@",
+        "iodepth": 1,
+        "offset": "@ssd_remainder_offset@",
+        "size": "@ssd_remainder_bytes@",
+    }
     common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes, "zeros": data == "zeros"}
     return {
         "passes": passes,
@@ -237,5 +264,7 @@ def _job(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
     return environment.from_string((WORKLOAD_ROLE / "templates" / "job.fio.j2").read_text(encoding="utf-8"))

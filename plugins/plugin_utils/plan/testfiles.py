@@ -44,7 +44,9 @@ class Library:
         if isinstance(dirs, (str, t.Mapping)) or not isinstance(dirs, t.Sequence):
             raise PlanError([f"ssd_tests_dirs: {dirs!r} is not a list of folders"])
         self.dirs = [Path(str(folder)).expanduser() for folder in dirs] + [SHIPPED_DIR]
-        missing = [f"ssd_tests_dirs: there is no folder {folder.absolute()}" for folder in self.dirs if not folder.is_dir()]
+        missing = [
+            f"ssd_tests_dirs: there is no folder {folder.absolute()}" for folder in self.dirs if not folder.is_dir()
+        ]
         if missing:
             raise PlanError(missing)
 
@@ -63,7 +65,9 @@ class Library:
         found = []
         for folder in self.dirs:
             places = [folder / kind] + ([folder] if kind == "tests" else [])
-            found += [path for place in places for ending in ("yml", "yaml") for path in sorted(place.glob(f"*.{ending}"))]
+            found += [
+                path for place in places for ending in ("yml", "yaml") for path in sorted(place.glob(f"*.{ending}"))
+            ]
         return found
 
 
@@ -123,7 +127,11 @@ def _plan_sources(ssd_plan: t.Any, library: Library) -> list[Source]:
         origin, shipped, entries = found.origin, found.shipped, found.data
     if not isinstance(entries, list) or not entries:
         what = "has to be a list of tests (names or mappings), or the name of a plan file"
-        raise PlanError([f"{origin}: {what}; known tests: {', '.join(library.names('tests'))}; known plans: {', '.join(library.names('plans'))}"])
+        raise PlanError(
+            [
+                f"{origin}: {what}; known tests: {', '.join(library.names('tests'))}; known plans: {', '.join(library.names('plans'))}"
+            ]
+        )
     return [Source(f"{origin}[{index}]", shipped, entry) for index, entry in enumerate(entries)]
 
 
@@ -139,9 +147,14 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
     data, own_cells = _flatten(source, library, ())
     schema = schemas.load("test")
-    _raise_for(source.origin, schemas.problems(_spelt_out(data, schema), schema) + ([] if "name" in data else ["name: is missing"]))
+    _raise_for(
+        source.origin,
+        schemas.problems(_spelt_out(data, schema), schema) + ([] if "name" in data else ["name: is missing"]),
+    )
     if data.get("phases") and data.get("each_cell"):
-        raise PlanError([f"{source.origin}: phases: can't be had with each_cell, which makes several tests of this one"])
+        raise PlanError(
+            [f"{source.origin}: phases: can't be had with each_cell, which makes several tests of this one"]
+        )
     tests = []
     for one in phases.split(data):
         tests += _completed(one, schema, source.origin)
@@ -164,7 +177,10 @@ def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
 
 def _spelt_out(data: Test, schema: schemas.Schema) -> Test:
     """A test with what `true` stands for, which may lack a key that has no default."""
-    return {key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value for key, value in data.items()}
+    return {
+        key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value
+        for key, value in data.items()
+    }
 
 
 def _split(test: Test) -> list[Test]:
@@ -173,7 +189,15 @@ def _split(test: Test) -> list[Test]:
     names = celling.short_names([celling.rendered(source) for source in sources])
     tests = []
     for source, name in zip(sources, names):
-        made = copy.deepcopy({**test, "name": f"{test['name']}-{name}", "title": f"{test['title']}: {name}", "matrix": None, "cells": [source]})
+        made = copy.deepcopy(
+            {
+                **test,
+                "name": f"{test['name']}-{name}",
+                "title": f"{test['title']}: {name}",
+                "matrix": None,
+                "cells": [source],
+            }
+        )
         tests.append(made)
     return tests
 
@@ -185,9 +209,13 @@ def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) 
         return found
     if name in library.names("tests"):
         chain = " -> ".join(str(path) for path in visited)
-        raise PlanError([f"{origin}: base: {name!r} leads back to itself ({chain}); one of these has to stand without it"])
+        raise PlanError(
+            [f"{origin}: base: {name!r} leads back to itself ({chain}); one of these has to stand without it"]
+        )
     known = library.names("tests")
-    raise PlanError([f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"])
+    raise PlanError(
+        [f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"]
+    )
 
 
 def _flatten(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
@@ -276,7 +304,9 @@ def _limit_problems(test: Test) -> list[str]:
         return [f"rounds.capacity_multiple: {limit} (steady_state.min_capacity_multiple {multiple:g}); give more"]
     least = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) if steady else 0
     if rounds["max"] and rounds["max"] < least:
-        return [f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every {steady['sample_every']}); at least {least}"]
+        return [
+            f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every {steady['sample_every']}); at least {least}"
+        ]
     return []
 
 

@@ -15,7 +15,13 @@ MIB = 1 << 20
 # Starting fio, its result and the journal, for each cell.
 CELL_OVERHEAD_S = 0.4
 # Methods that write or erase block by block: as slow as a full overwrite, as far as anybody can tell before.
-SLOW_PURGES = ("overwrite", "nvme_sanitize_overwrite", "scsi_sanitize_overwrite", "scsi_format_unit", "ata_security_erase")
+SLOW_PURGES = (
+    "overwrite",
+    "nvme_sanitize_overwrite",
+    "scsi_sanitize_overwrite",
+    "scsi_format_unit",
+    "ata_security_erase",
+)
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
 SHARE_OF_FILL = 0.1
 BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")
@@ -67,7 +73,9 @@ def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
     return before_s + rounds * round_s
 
 
-def within(tests: t.Sequence[Mapping], identities: t.Sequence[Mapping], most_s: float, bytes_per_s: float) -> tuple[list[Mapping], dict[str, float]]:
+def within(
+    tests: t.Sequence[Mapping], identities: t.Sequence[Mapping], most_s: float, bytes_per_s: float
+) -> tuple[list[Mapping], dict[str, float]]:
     """The tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its longest time}).
 
     The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it fits into what those before

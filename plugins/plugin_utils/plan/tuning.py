@@ -31,7 +31,10 @@ def _cpu(given: Variables) -> Spec:
     files = []
     if given["tune_turbo"] in ("on", "off"):
         on = given["tune_turbo"] == "on"
-        files += [file("turbo", CPU + "intel_pstate/no_turbo", int(not on)), file("turbo", CPU + "cpufreq/boost", int(on))]
+        files += [
+            file("turbo", CPU + "intel_pstate/no_turbo", int(not on)),
+            file("turbo", CPU + "cpufreq/boost", int(on)),
+        ]
     if given["tune_governor"]:
         files.append(file("governor", FREQUENCY + "scaling_governor", given["tune_governor"]))
     if given["tune_energy_performance_preference"]:

@@ -21,13 +21,24 @@ UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 # What a boot loader's configuration takes without quoting.
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 VM_NAMES = (
-    "swappiness", "dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes", "dirty_expire_centisecs",
+    "swappiness",
+    "dirty_ratio",
+    "dirty_bytes",
+    "dirty_background_ratio",
+    "dirty_background_bytes",
+    "dirty_expire_centisecs",
     "dirty_writeback_centisecs",
 )
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
 WORDS = (
-    "tune_aspm_policy", "tune_energy_performance_preference", "tune_frequency", "tune_governor", "tune_runtime_power", "tune_turbo", "tune_write_cache",
+    "tune_aspm_policy",
+    "tune_energy_performance_preference",
+    "tune_frequency",
+    "tune_governor",
+    "tune_runtime_power",
+    "tune_turbo",
+    "tune_write_cache",
 )
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
@@ -81,7 +92,10 @@ def _one_of(*words: str) -> tuple[t.Callable[[t.Any], bool], str]:
 
 
 def _word() -> tuple[t.Callable[[t.Any], bool], str]:
-    return lambda value: isinstance(word(value), (str, int)) and WORD.fullmatch(str(word(value))) is not None, "a word of a-z, 0-9, _ and -, or '' to leave it"
+    return (
+        lambda value: isinstance(word(value), (str, int)) and WORD.fullmatch(str(word(value))) is not None,
+        "a word of a-z, 0-9, _ and -, or '' to leave it",
+    )
 
 
 def _units() -> tuple[t.Callable[[t.Any], bool], str]:
@@ -95,7 +109,12 @@ def _texts(value: t.Any, pattern: t.Pattern[str]) -> bool:
 def _limit(value: t.Any) -> bool:
     """Whether this is one entry of tune_cpu_limits."""
     keys = set(value) - {"cpus"} if isinstance(value, dict) else set()
-    return bool(keys) and keys <= {"model", "driver"} and all(isinstance(value[key], str) for key in keys) and bool(whole(value.get("cpus")))
+    return (
+        bool(keys)
+        and keys <= {"model", "driver"}
+        and all(isinstance(value[key], str) for key in keys)
+        and bool(whole(value.get("cpus")))
+    )
 
 
 # {variable: (whether a value is right, what it has to be)}
@@ -108,33 +127,59 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
         lambda value: _is_unset(value) or (whole(value) is not None and whole(value) <= MOST_LATENCY_US),
         f"a whole number of microseconds up to {MOST_LATENCY_US}, or null to leave it",
     ),
-    "tune_idle_states_above_us": (lambda value: _is_unset(value) or whole(value) is not None, "a whole number of microseconds, or null to leave them"),
+    "tune_idle_states_above_us": (
+        lambda value: _is_unset(value) or whole(value) is not None,
+        "a whole number of microseconds, or null to leave them",
+    ),
     "tune_aspm_policy": _one_of("performance", "default", "powersave", "powersupersave", ""),
     "tune_runtime_power": _one_of("on", "auto", ""),
     "tune_services_stopped": _units(),
     "tune_updates_stopped": _units(),
-    "tune_interrupt_cores": (lambda value: value == "auto" or whole(value) is not None, "auto, or a whole number of cores"),
+    "tune_interrupt_cores": (
+        lambda value: value == "auto" or whole(value) is not None,
+        "auto, or a whole number of cores",
+    ),
     "tune_cpu_limits": (
         lambda value: isinstance(value, list) and all(_limit(item) for item in value),
         "a list of mappings with cpus (at least 1) and model or driver (shell patterns)",
     ),
     "tune_write_cache": _one_of("leave", "on", "off", "off_without_plp"),
-    "tune_plp_models": (lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value), "a list of shell patterns for models"),
-    "tune_boot_arguments": (lambda value: _texts(value, ARGUMENT), "a list of kernel arguments, each without blanks and quotes, such as idle=poll"),
-    "tune_reboot_timeout_s": (lambda value: (whole(value) or 0) >= LEAST_REBOOT_S, f"a whole number of at least {LEAST_REBOOT_S}: servers take long to boot"),
+    "tune_plp_models": (
+        lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+        "a list of shell patterns for models",
+    ),
+    "tune_boot_arguments": (
+        lambda value: _texts(value, ARGUMENT),
+        "a list of kernel arguments, each without blanks and quotes, such as idle=poll",
+    ),
+    "tune_reboot_timeout_s": (
+        lambda value: (whole(value) or 0) >= LEAST_REBOOT_S,
+        f"a whole number of at least {LEAST_REBOOT_S}: servers take long to boot",
+    ),
 }
-RULES.update({name: (lambda value: switch(value) is not None, "true or false") for name in (*tuning.SWITCHES, "tune_boot_enabled")})
+RULES.update(
+    {
+        name: (lambda value: switch(value) is not None, "true or false")
+        for name in (*tuning.SWITCHES, "tune_boot_enabled")
+    }
+)
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
-    found = [f"{name}: {shown(given[name])} must be {RULES[name][1]}" for name in RULES if name in given and not RULES[name][0](given[name])]
+    found = [
+        f"{name}: {shown(given[name])} must be {RULES[name][1]}"
+        for name in RULES
+        if name in given and not RULES[name][0](given[name])
+    ]
     names = ("tune_governor", "tune_energy_performance_preference")
     governor, preference = (word(given[name] if given.get(name) is not None else role_default(name)) for name in names)
     if governor == "performance" and preference not in ("", "performance", "0"):
         advice = "leave it at performance, or take the governor powersave"
-        found.append(f"tune_energy_performance_preference: {shown(preference)} cannot be had with the governor performance; {advice}")
+        found.append(
+            f"tune_energy_performance_preference: {shown(preference)} cannot be had with the governor performance; {advice}"
+        )
     return found + _queue_problems(given.get("tune_queue")) + _vm_problems(given.get("tune_vm"))
 
 
@@ -142,13 +187,19 @@ def _queue_problems(given: t.Any) -> list[str]:
     if given is None:
         return []
     if not isinstance(given, dict):
-        return [f"tune_queue: {shown(given)} is not a mapping of attributes below /sys/block/<name>/queue to their values"]
+        return [
+            f"tune_queue: {shown(given)} is not a mapping of attributes below /sys/block/<name>/queue to their values"
+        ]
     found = []
     for key, value in given.items():
         if not isinstance(key, str) or not ATTRIBUTE.fullmatch(key):
-            found.append(f"tune_queue: {shown(key)} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _")
+            found.append(
+                f"tune_queue: {shown(key)} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _"
+            )
         elif isinstance(value, bool) or not isinstance(value, (str, int)) or not VALUE.fullmatch(str(value)):
-            found.append(f"tune_queue.{key}: {shown(value)} must be a word or a whole number (in quotes where YAML reads another thing)")
+            found.append(
+                f"tune_queue.{key}: {shown(value)} must be a word or a whole number (in quotes where YAML reads another thing)"
+            )
     return found
 
 
@@ -157,19 +208,31 @@ def _vm_problems(given: t.Any) -> list[str]:
         return []
     if not isinstance(given, dict):
         return [f"tune_vm: {shown(given)} is not a mapping of names below /proc/sys/vm to their values"]
-    found = [f"tune_vm: {shown(name)} is not one of: {', '.join(VM_NAMES)}{suggestion(name, VM_NAMES)}" for name in given if name not in VM_NAMES]
-    found += [f"tune_vm.{name}: {shown(value)} must be a whole number" for name, value in given.items() if name in VM_NAMES and whole(value) is None]
+    found = [
+        f"tune_vm: {shown(name)} is not one of: {', '.join(VM_NAMES)}{suggestion(name, VM_NAMES)}"
+        for name in given
+        if name not in VM_NAMES
+    ]
+    found += [
+        f"tune_vm.{name}: {shown(value)} must be a whole number"
+        for name, value in given.items()
+        if name in VM_NAMES and whole(value) is None
+    ]
     both = [pair for pair in VM_PAIRS if all(name in given for name in pair)]
     return found + [f"tune_vm: {' and '.join(pair)} exclude each other; give one" for pair in both]
 
 
-def host_problems(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, drives: t.Any) -> list[tuple[str, str]]:
+def host_problems(
+    asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, drives: t.Any
+) -> list[tuple[str, str]]:
     """What a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; drives: its ssd_drives."""
     if not snapshot:
         return []
     entries = [entry for entry in drives or [] if selector_problem(entry) is None] if isinstance(drives, list) else []
-    return [("", text) for text in _governor_problem(asked, snapshot)] + [found for entry in entries for found in _place_problems(entry, snapshot)] + _overlaps(
-        asked, entries
+    return (
+        [("", text) for text in _governor_problem(asked, snapshot)]
+        + [found for entry in entries for found in _place_problems(entry, snapshot)]
+        + _overlaps(asked, entries)
     )
 
 
@@ -177,7 +240,9 @@ def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.A
     governor, known = plain(asked.get("tune_governor")), snapshot["tunables"].get("governors") or []
     if not governor or not known or governor in known or not switch(asked.get("tune_cpu_enabled", True)):
         return []
-    return [f"tune_governor: this host has no governor {shown(governor)} (it has: {', '.join(known)}){suggestion(str(governor), known)}"]
+    return [
+        f"tune_governor: this host has no governor {shown(governor)} (it has: {', '.join(known)}){suggestion(str(governor), known)}"
+    ]
 
 
 def _place_problems(entry: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
@@ -190,7 +255,12 @@ def _place_problems(entry: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any
     if absent:
         found.append((label(entry), f"cpus: CPU {absent} is not there, or not on; this host has the CPUs {online}"))
     if given["numa_node"] is not None and nodes and str(given["numa_node"]) not in nodes:
-        found.append((label(entry), f"numa_node: there is no node {given['numa_node']}; this host has {', '.join(sorted(nodes))}"))
+        found.append(
+            (
+                label(entry),
+                f"numa_node: there is no node {given['numa_node']}; this host has {', '.join(sorted(nodes))}",
+            )
+        )
     return found
 
 

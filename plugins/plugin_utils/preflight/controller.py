@@ -21,7 +21,9 @@ def missing_packages(packages: t.Iterable[tuple[str, str]] = PACKAGES) -> list[s
     missing = [name for module, name in packages if importlib.util.find_spec(module) is None]
     if not missing:
         return []
-    return [f"the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} -m pip install {' '.join(missing)}"]
+    return [
+        f"the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} -m pip install {' '.join(missing)}"
+    ]
 
 
 def callback_findings(enabled: t.Sequence[str] | None, config_file: str | None) -> list[str]:
@@ -31,8 +33,14 @@ def callback_findings(enabled: t.Sequence[str] | None, config_file: str | None) 
         return []
     place = config_file or os.path.join(os.getcwd(), "ansible.cfg")
     wanted = ", ".join([*names, CALLBACK])
-    overruled = " (the environment variable ANSIBLE_CALLBACKS_ENABLED overrules that file)" if "ANSIBLE_CALLBACKS_ENABLED" in os.environ else ""
-    return [f"the callback {CALLBACK} is not enabled, so no result would be kept. In {place}{overruled} set:\n    [defaults]\n    callbacks_enabled = {wanted}"]
+    overruled = (
+        " (the environment variable ANSIBLE_CALLBACKS_ENABLED overrules that file)"
+        if "ANSIBLE_CALLBACKS_ENABLED" in os.environ
+        else ""
+    )
+    return [
+        f"the callback {CALLBACK} is not enabled, so no result would be kept. In {place}{overruled} set:\n    [defaults]\n    callbacks_enabled = {wanted}"
+    ]
 
 
 def folder_problem(path: str, keep: bool) -> str:

@@ -23,7 +23,9 @@ OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 OF_ONE = (*OF_BOTH, "ios", *(f"{percentile}_latency_us" for percentile in PERCENTILES))
 MEASURED = (*(f"{direction}_{name}" for direction in ("read", "write") for name in OF_ONE), *OF_BOTH)
 # What a test may track (test.schema.json): of that also where the window's fitted line ends.
-TRACKABLE = tuple(f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us"))
+TRACKABLE = tuple(
+    f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us")
+)
 METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
 SHOWN_METRICS = (
     "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us, ios; "
@@ -46,14 +48,18 @@ def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Ma
     found = _lacking(criteria)
     for criterion in usable(criteria):
         wrong = _metric(criterion) or _names(criterion, tests) or _model(criterion, usable(criteria), views)
-        found += wrong or [finding for host, plan in plans.items() for finding in _on_host(criterion, host, plan["drives"])]
+        found += wrong or [
+            finding for host, plan in plans.items() for finding in _on_host(criterion, host, plan["drives"])
+        ]
     return found
 
 
 def _lacking(criteria: t.Any) -> list[Finding]:
     """A relative criterion is judged with packages that the controller may lack: better told before hours are spent."""
     problem = packages.problem()
-    return [_finding(criterion, problem) for criterion in usable(criteria) if problem and held_to.is_relative(criterion)][:1]
+    return [
+        _finding(criterion, problem) for criterion in usable(criteria) if problem and held_to.is_relative(criterion)
+    ][:1]
 
 
 def _metric(criterion: Criterion) -> list[Finding]:
@@ -68,7 +74,11 @@ def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
     if not known or any(is_for(criterion, name) for name in known):
         return []
     test = criterion["test"]
-    return [_finding(criterion, f"test {test!r} names no test of any plan{suggestion(test, known)} (tests: {', '.join(known)})")]
+    return [
+        _finding(
+            criterion, f"test {test!r} names no test of any plan{suggestion(test, known)} (tests: {', '.join(known)})"
+        )
+    ]
 
 
 def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[View]) -> list[Finding]:
@@ -76,14 +86,21 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
 
     Told only where something is known of every host: the model may be that of a drive that was not seen.
     """
-    seen = [[entry["identity"].get("model") or "" for entry in view.drives or () if entry.get("identity")] for view in views]
+    seen = [
+        [entry["identity"].get("model") or "" for entry in view.drives or () if entry.get("identity")] for view in views
+    ]
     models = sorted({model for models in seen for model in models})
     if not models or not all(seen) or any(is_of_model(criterion, model) for model in models):
         return []
     if all(any(is_of_model(other, model) for other in criteria) for model in models):
         return []
     named = host_list([model.strip() or "(none told)" for model in models])
-    return [_finding(criterion, f"model {criterion['model']!r} fits no drive (models: {named}); it is a shell pattern, such as MTFD*")]
+    return [
+        _finding(
+            criterion,
+            f"model {criterion['model']!r} fits no drive (models: {named}); it is a shell pattern, such as MTFD*",
+        )
+    ]
 
 
 def _on_host(criterion: Criterion, host: str, drives: t.Sequence[Mapping]) -> list[Finding]:
@@ -104,7 +121,9 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
         return ""
     figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
-    advice = "a test tells the figures of its (first) tracked cell, and those of another one by the criterion's key cell"
+    advice = (
+        "a test tells the figures of its (first) tracked cell, and those of another one by the criterion's key cell"
+    )
     if WITHIN.fullmatch(criterion["metric"]):
         advice += "; shares are of the times in its latency_targets_us"
     return f"{', '.join(lacking)} will give no {figure}; {advice}"
@@ -113,15 +132,23 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
 def _yields(test: Mapping, criterion: Criterion) -> bool:
     """Whether the test has the figure: of the cell named, else of the first tracked one, else of the first (job/campaign.py)."""
     tracked = [item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])]
-    name = criterion.get("cell") or next(iter(tracked), None) or next((cell["id"] for cell in test["cells"] if not cell.get("lead")), None)
+    name = (
+        criterion.get("cell")
+        or next(iter(tracked), None)
+        or next((cell["id"] for cell in test["cells"] if not cell.get("lead")), None)
+    )
     cell = next((cell for cell in test["cells"] if cell["id"] == name), None)
     if cell is None:
         return False
     if criterion["metric"].endswith(FITTED_END):
         tracks = (test["steady_state"] or {}).get("tracked", [])
-        return not criterion.get("cell") and any(item["cell"] == name and item["metric"] + FITTED_END == criterion["metric"] for item in tracks)
+        return not criterion.get("cell") and any(
+            item["cell"] == name and item["metric"] + FITTED_END == criterion["metric"] for item in tracks
+        )
     share = WITHIN.fullmatch(criterion["metric"])
-    if share and share[1] not in [histogram.within_metric(limit_us) for limit_us in test.get("latency_targets_us") or ()]:
+    if share and share[1] not in [
+        histogram.within_metric(limit_us) for limit_us in test.get("latency_targets_us") or ()
+    ]:
         return False
     absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
     return not absent.get(criterion["metric"].split("_")[0], False)
@@ -130,7 +157,11 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
 def applying(criteria: t.Any, drive: Mapping) -> list[str]:
     """The criteria that a drive of a plan.json will be held to, each as one line."""
     own = [item for item in usable(criteria) if is_of_model(item, drive["expected"].get("model") or "")]
-    return [held_to.describe(item) for item in own if any(is_for(item, test["name"]) and _yields(test, item) for test in drive["tests"])]
+    return [
+        held_to.describe(item)
+        for item in own
+        if any(is_for(item, test["name"]) and _yields(test, item) for test in drive["tests"])
+    ]
 
 
 def _finding(criterion: Criterion, message: str, host: str = "", drive: str = "") -> Finding:

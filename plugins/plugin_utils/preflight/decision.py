@@ -48,8 +48,18 @@ class Decision(t.NamedTuple):
         """What the action returns."""
         run: dict[str, t.Any] = {}
         if self.run:
-            run = {"id": self.run.id, "name": self.run.name, "results_dir": self.results_dir, "destructive": self.destructive}
-        return {"ssd_run": run, "attach": dict(self.run.attach) if self.run else {}, "plan_text": self.plan_text, "changed": False}
+            run = {
+                "id": self.run.id,
+                "name": self.run.name,
+                "results_dir": self.results_dir,
+                "destructive": self.destructive,
+            }
+        return {
+            "ssd_run": run,
+            "attach": dict(self.run.attach) if self.run else {},
+            "plan_text": self.plan_text,
+            "changed": False,
+        }
 
 
 def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) -> Decision:
@@ -63,7 +73,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         run, wrong = findings.choose_run(views, now, runs.on_controller(results_dir))
         found += wrong
     for view in views:
-        found += [Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})] + host_checks.blocking(view, run)
+        found += [
+            Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})
+        ] + host_checks.blocking(view, run)
         found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
         found += (
             findings.named_drives(view)
@@ -89,7 +101,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known)
     problem = controller.folder_problem(results_dir, keep=destructive)
-    found += [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
+    found += (
+        [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
+    )
     return Decision(
         findings=_lines(found),
         run=run,
@@ -126,7 +140,11 @@ def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str
     for view in views:
         if view.asked is None:
             continue
-        drives = [entry for entry in view.drives or () if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")]
+        drives = [
+            entry
+            for entry in view.drives or ()
+            if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")
+        ]
         try:
             plans[view.name] = hostplan.build(
                 host_variables(view.asked),
@@ -161,30 +179,42 @@ def _definition_findings(
 ) -> list[Finding]:
     """One name for two tests, within this play or against what the run was started with."""
     # The name of a single step says what it is, not how: hosts may do it with different settings.
-    named = {view.name: tests[view.name] for view in views if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"}
+    named = {
+        view.name: tests[view.name]
+        for view in views
+        if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"
+    }
     if run is None:
         return definitions.clashes(named, {})
     try:
         before = run_record.read_run(run_folder) or {}
     except ValueError as error:
-        return [Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); put it right, or use another ssd_run_id")]
+        return [
+            Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); put it right, or use another ssd_run_id")
+        ]
     return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
 
 
 def _plan_finding(problem: str, host: str) -> Finding:
     own, prefix = problem.startswith(f"{host}: "), f"{host}: "
-    return Finding(problem[len(prefix):] if own else problem, host)
+    return Finding(problem[len(prefix) :] if own else problem, host)
 
 
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for wrong ones (findings)."""
     wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
-    given = {name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name] for name in hostplan.VARIABLES}
+    given = {
+        name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name]
+        for name in hostplan.VARIABLES
+    }
     return {**given, **{name: asked[name] for name in hostplan.TAGS if name in asked}}
 
 
 def _plan_text(
-    views: t.Sequence[View], run: Run | None, plans: t.Mapping[str, t.Mapping[str, t.Any]], chosen: t.Mapping[str, purges.Chosen]
+    views: t.Sequence[View],
+    run: Run | None,
+    plans: t.Mapping[str, t.Mapping[str, t.Any]],
+    chosen: t.Mapping[str, purges.Chosen],
 ) -> list[str]:
     if run is None:
         return []
@@ -197,11 +227,18 @@ def _plan_text(
         elif state in findings.DRIVES_SETTLED:
             lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
         elif view.name in plans and view.asked:
-            eligible = {entry["drive"]: entry.get("path") for entry in view.drives or () if entry.get("identity") and not findings.standing(entry, run)}
+            eligible = {
+                entry["drive"]: entry.get("path")
+                for entry in view.drives or ()
+                if entry.get("identity") and not findings.standing(entry, run)
+            }
             looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
             rate, ratings = assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
             worn = {
-                drive["drive"]: wear.text(*wear.of_drive(drive, rate, chosen[view.name]), wear.rated_bytes(drive["expected"].get("model"), ratings))
+                drive["drive"]: wear.text(
+                    *wear.of_drive(drive, rate, chosen[view.name]),
+                    wear.rated_bytes(drive["expected"].get("model"), ratings),
+                )
                 for drive in plans[view.name]["drives"]
             }
             lines += describe.describe(plans[view.name], eligible, rate, held_to, chosen[view.name], looks, worn)
@@ -233,7 +270,11 @@ def _criteria(views: t.Sequence[View]) -> t.Any:
     found: list[t.Any] = []
     for dirs in {repr(each): each for each in folders}.values() if isinstance(own, list) else ():
         with contextlib.suppress(PlanError):  # _plans says what is wrong with a file
-            found += [criterion for criterion in limits.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs}) if criterion not in found]
+            found += [
+                criterion
+                for criterion in limits.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs})
+                if criterion not in found
+            ]
     return found or own
 
 
@@ -248,7 +289,14 @@ def _record(
 ) -> dict[str, t.Any]:
     """run.json (docs/internals.md)."""
     asked = [
-        {"host": view.name, "drive": label(selector), "tests": list(tests[view.name]), "engine": engine, "validity_limits": limits, **rack}
+        {
+            "host": view.name,
+            "drive": label(selector),
+            "tests": list(tests[view.name]),
+            "engine": engine,
+            "validity_limits": limits,
+            **rack,
+        }
         for view in views
         if view.asked is not None
         for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
@@ -264,5 +312,9 @@ def _record(
         "criteria": _criteria(views) or [],
         "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or "warn",
         "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
-        "versions": {"collection": collection_version(), "ansible_core": ansible_version, "python": platform.python_version()},
+        "versions": {
+            "collection": collection_version(),
+            "ansible_core": ansible_version,
+            "python": platform.python_version(),
+        },
     }

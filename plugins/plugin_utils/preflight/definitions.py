@@ -13,8 +13,17 @@ from .findings import Finding, Run, View
 
 # What makes two tests of one name different ones; title, source and origin do not.
 COMPARED = (
-    "purge", "precondition", "active_range_pct", "rounds", "steady_state", "tracked", "after_steady_rounds", "latency_targets_us",
-    "last_rounds", "write_cache", "cells",
+    "purge",
+    "precondition",
+    "active_range_pct",
+    "rounds",
+    "steady_state",
+    "tracked",
+    "after_steady_rounds",
+    "latency_targets_us",
+    "last_rounds",
+    "write_cache",
+    "cells",
     "runtimes_s",
 )
 About = t.Mapping[str, t.Any]
@@ -25,8 +34,21 @@ Tests = t.Mapping[str, t.Mapping[str, About]]
 def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it."""
     keys = (
-        "title", "description", "source", "origin", "repeats", "purge", "precondition", "active_range_pct", "rounds", "steady_state", "after_steady_rounds",
-        "latency_targets_us", "last_rounds", "follows", "write_cache",
+        "title",
+        "description",
+        "source",
+        "origin",
+        "repeats",
+        "purge",
+        "precondition",
+        "active_range_pct",
+        "rounds",
+        "steady_state",
+        "after_steady_rounds",
+        "latency_targets_us",
+        "last_rounds",
+        "follows",
+        "write_cache",
     )
     return {
         **{key: test[key] for key in keys if key in test},
@@ -45,14 +67,19 @@ def _text(value: t.Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def changed(run: Run, views: t.Sequence[View], tests: Tests, before: About, plans: t.Mapping[str, About]) -> list[Finding]:
+def changed(
+    run: Run, views: t.Sequence[View], tests: Tests, before: About, plans: t.Mapping[str, About]
+) -> list[Finding]:
     """Tests that a host was asked for in this run already, and that are now defined in another way.
 
     before: run.json or {}. plans: plan.json of each host as it would be now; compared with what run_info tells of the host's own.
     """
     found = {}
     for view in views:
-        for name, keys in {**_on_host(run, view, plans.get(view.name)), **_in_record(view.name, tests.get(view.name, {}), before)}.items():
+        for name, keys in {
+            **_on_host(run, view, plans.get(view.name)),
+            **_in_record(view.name, tests.get(view.name, {}), before),
+        }.items():
             found[view.name, name] = Finding(
                 f"run {run.id} was started with another definition of test {name} (differs in: {', '.join(keys)}); use another ssd_run_id",
                 view.name,

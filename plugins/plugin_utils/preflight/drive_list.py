@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The drives of a fleet as an inventory to copy from: those that may be erased as entries, all others as comments."""
+
 from __future__ import annotations
 
 import re
@@ -41,7 +42,9 @@ def _host(host: str, answer: t.Any) -> list[str]:
     lines = [f"    {_name(host)}:"]
     if drives is None:
         return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
-    chosen = [drive for drive in drives if drive.get("eligible") is True and _has_name(drive) and not _is_template(drive)]
+    chosen = [
+        drive for drive in drives if drive.get("eligible") is True and _has_name(drive) and not _is_template(drive)
+    ]
     rest = [drive for drive in drives if drive not in chosen]
     lines.append("      ssd_drives:" if chosen else "      ssd_drives: []")
     for drive in chosen:
@@ -86,13 +89,22 @@ def _entry(drive: t.Mapping[str, t.Any]) -> str:
 def _about(drive: t.Mapping[str, t.Any]) -> str:
     identity = drive.get("identity") or {}
     size = identity.get("size_bytes")
-    parts = [identity.get("model"), units.data_size(size) if size else None, identity.get("transport"), drive.get("path")]
+    parts = [
+        identity.get("model"),
+        units.data_size(size) if size else None,
+        identity.get("transport"),
+        drive.get("path"),
+    ]
     return _one_line(", ".join(str(part) for part in parts if part))
 
 
 def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
     named = [_entry(drive)] if _has_name(drive) else []
-    named += ["  its name holds a template of Ansible's ({{, {% or {#): look at the drive, and at who runs this host"] if named and _is_template(drive) else []
+    named += (
+        ["  its name holds a template of Ansible's ({{, {% or {#): look at the drive, and at who runs this host"]
+        if named and _is_template(drive)
+        else []
+    )
     return named + [f"  {refusal['code']}: {refusal['message']}" for refusal in drive.get("refusals", [])]
 
 
@@ -102,7 +114,14 @@ def _comments(indent: str, texts: t.Iterable[str]) -> list[str]:
         body = _one_line(text)
         lead = body[: len(body) - len(body.lstrip())]
         first, next_ones = f"{indent}# ", f"{indent}# {lead}  "
-        lines += textwrap.wrap(body, _WIDTH, initial_indent=first, subsequent_indent=next_ones, break_long_words=False, break_on_hyphens=False)
+        lines += textwrap.wrap(
+            body,
+            _WIDTH,
+            initial_indent=first,
+            subsequent_indent=next_ones,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
     return lines
 
 

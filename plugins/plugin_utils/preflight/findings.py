@@ -38,7 +38,9 @@ class Finding(t.NamedTuple):
 
     def text(self) -> str:
         """One line for people: host: drive X: message."""
-        return "".join([f"{self.host}: " if self.host else "", f"drive {self.drive}: " if self.drive else "", self.message])
+        return "".join(
+            [f"{self.host}: " if self.host else "", f"drive {self.drive}: " if self.drive else "", self.message]
+        )
 
 
 class View(t.NamedTuple):
@@ -81,14 +83,26 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     name, run_id = (shared_value(views, key) for key in ("ssd_run_name", "ssd_run_id"))
     found += [finding for view in views for finding in _mode(view)]
     if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
-        found.append(Finding(f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"))
+        found.append(
+            Finding(
+                f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
+            )
+        )
     if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
-        found.append(Finding(f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"))
+        found.append(
+            Finding(
+                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
+            )
+        )
     criteria = shared_value(views, "ssd_criteria") or []
     if not isinstance(criteria, list):
         found.append(Finding(f"ssd_criteria: {criteria!r} is not a list of mappings with metric and min or max"))
     else:
-        found += [Finding(f"ssd_criteria: {problem}") for criterion in criteria for problem in held_to.criterion_problems(criterion)]
+        found += [
+            Finding(f"ssd_criteria: {problem}")
+            for criterion in criteria
+            for problem in held_to.criterion_problems(criterion)
+        ]
     found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]
 
@@ -108,7 +122,9 @@ def _mode(view: View) -> list[Finding]:
     mode = plain((view.asked or {}).get("ssd_mode", "plan"))
     if mode in MODES:
         return []
-    return [Finding(f"ssd_mode: {mode!r} must be one of the words: {', '.join(MODES)}{suggestion(mode, MODES)}", view.name)]
+    return [
+        Finding(f"ssd_mode: {mode!r} must be one of the words: {', '.join(MODES)}{suggestion(mode, MODES)}", view.name)
+    ]
 
 
 def _host_settings(view: View) -> list[Finding]:
@@ -116,8 +132,16 @@ def _host_settings(view: View) -> list[Finding]:
         if view.unreachable:
             return []
         message = "could not even be checked, see its error above: a variable of its is wrong or undefined"
-        return [Finding(f"{message} (without an error: the play has serial, but all hosts of a run are decided on together)", view.name)]
-    return [Finding(problem, view.name) for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]]
+        return [
+            Finding(
+                f"{message} (without an error: the play has serial, but all hosts of a run are decided on together)",
+                view.name,
+            )
+        ]
+    return [
+        Finding(problem, view.name)
+        for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]
+    ]
 
 
 def answered_drives(view: View) -> list[Finding]:
@@ -126,9 +150,16 @@ def answered_drives(view: View) -> list[Finding]:
     if view.drives is None or not isinstance(asked, list):
         return []
     # A host gives malformed entries back as null; named_drives tells what is wrong with them.
-    if [plain(entry.get("selector")) for entry in view.drives] == [None if rules.entry_problem(entry) else entry for entry in asked]:
+    if [plain(entry.get("selector")) for entry in view.drives] == [
+        None if rules.entry_problem(entry) else entry for entry in asked
+    ]:
         return []
-    return [Finding("ssd_drives: the host looked at other drives than those asked for; nothing it said of them counts", view.name)]
+    return [
+        Finding(
+            "ssd_drives: the host looked at other drives than those asked for; nothing it said of them counts",
+            view.name,
+        )
+    ]
 
 
 def named_drives(view: View) -> list[Finding]:
@@ -138,11 +169,18 @@ def named_drives(view: View) -> list[Finding]:
     given = plain(view.asked.get("ssd_drives"))
     if given is None or given == []:
         hint = f" ({view.similar[0]} is set; did you mean ssd_drives?)" if view.similar else ""
-        return [Finding(f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out of the group", view.name)]
+        return [
+            Finding(
+                f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out of the group",
+                view.name,
+            )
+        ]
     if not isinstance(given, list):
-        return [Finding(f"ssd_drives: {given!r} is not a list; write - serial: \"…\" for each drive", view.name)]
+        return [Finding(f'ssd_drives: {given!r} is not a list; write - serial: "…" for each drive', view.name)]
     problems = [(index, rules.entry_problem(selector)) for index, selector in enumerate(given)]
-    return [Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem]
+    return [
+        Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem
+    ]
 
 
 def tools(view: View) -> list[Finding]:
@@ -150,12 +188,21 @@ def tools(view: View) -> list[Finding]:
     if view.facts is None or view.asked is None:
         return []
     present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
-    found = [Finding(f"{name} is missing; install it with the system's packages", view.name) for name in sorted(present) if not present[name]]
+    found = [
+        Finding(f"{name} is missing; install it with the system's packages", view.name)
+        for name in sorted(present)
+        if not present[name]
+    ]
     fio = present.get("fio")
     if fio and not fio.get("version"):
         found.append(Finding(f"{fio['path']} does not tell its version; ssd_fio_min_version is {least}", view.name))
     elif fio and version_key(str(fio["version"])) < version_key(least):
-        found.append(Finding(f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a newer one", view.name))
+        found.append(
+            Finding(
+                f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a newer one",
+                view.name,
+            )
+        )
     return found
 
 
@@ -195,17 +242,27 @@ def tuning(view: View, run: Run | None) -> list[Finding]:
     """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not asked again."""
     if view.asked is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
         return []
-    return [Finding(message, view.name, drive) for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.asked.get("ssd_drives"))]
+    return [
+        Finding(message, view.name, drive)
+        for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.asked.get("ssd_drives"))
+    ]
 
 
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:
     """Another run that works on the host now."""
-    others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and not (run and entry["run_id"] == run.id)]
+    others = [
+        entry for entry in view.runs or () if entry["state"] in LIVE_STATES and not (run and entry["run_id"] == run.id)
+    ]
     advice = "wait for it (watch.yml) or end it (stop.yml), each with -e ssd_run_id="
-    return [Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name) for entry in others]
+    return [
+        Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name)
+        for entry in others
+    ]
 
 
-def choose_run(views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()) -> tuple[Run | None, list[Finding]]:
+def choose_run(
+    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()
+) -> tuple[Run | None, list[Finding]]:
     """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has passed.
 
     own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be named.
@@ -232,7 +289,9 @@ def _claimed(claim: runs.Claim) -> str:
 
 
 def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
-    where = [f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids]
+    where = [
+        f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids
+    ]
     listed = ", ".join(where)
     return f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end those you do not want (stop.yml)"
 

@@ -22,7 +22,17 @@ ALIKE: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("nvme-cli", ("tools", "nvme", "version"), False),
 )
 # A command line names the root file system of its own host.
-OWN_WORDS = ("root=", "BOOT_IMAGE=", "initrd=", "resume=", "rd.lvm.lv=", "rd.luks.uuid=", "rd.md.uuid=", "ip=", "BOOTIF=")
+OWN_WORDS = (
+    "root=",
+    "BOOT_IMAGE=",
+    "initrd=",
+    "resume=",
+    "rd.lvm.lv=",
+    "rd.luks.uuid=",
+    "rd.md.uuid=",
+    "ip=",
+    "BOOTIF=",
+)
 MEMORY_STEP = 1 << 30
 REMEDIES = {
     FLEET_FIRMWARE: "bring the drives to one firmware (preflight_firmware holds them to it), or compare only within one",
@@ -37,8 +47,15 @@ def added(views: t.Sequence[View]) -> list[View]:
     found: dict[str, list[dict[str, t.Any]]] = {}
     for check, message, hosts in [*_firmware(views), *_hosts(views)]:
         for host in hosts:
-            found.setdefault(host, []).append({"check": check, "drive": None, "message": message, "remedy": REMEDIES[check]})
-    return [view if view.checks is None else view._replace(checks=[*view.checks, *_levelled(view, found.get(view.name, []))]) for view in views]
+            found.setdefault(host, []).append(
+                {"check": check, "drive": None, "message": message, "remedy": REMEDIES[check]}
+            )
+    return [
+        view
+        if view.checks is None
+        else view._replace(checks=[*view.checks, *_levelled(view, found.get(view.name, []))])
+        for view in views
+    ]
 
 
 def _levelled(view: View, found: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
@@ -54,7 +71,9 @@ def _firmware(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
         for entry in view.drives or ():
             identity = entry.get("identity") or {}
             if identity.get("model") and identity.get("firmware"):
-                models.setdefault(identity["model"], {}).setdefault(identity["firmware"], []).append((view.name, str(entry["drive"])))
+                models.setdefault(identity["model"], {}).setdefault(identity["firmware"], []).append(
+                    (view.name, str(entry["drive"]))
+                )
     found = []
     for model, versions in models.items():
         if len(versions) > 1:
@@ -80,7 +99,13 @@ def _hosts(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
         for values in makes.values():
             if len(values) > 1:
                 shown = "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in sorted(values.items()))
-                found.append((FLEET_HOSTS, f"the hosts differ in {name}: {shown}", [host for hosts in values.values() for host in hosts]))
+                found.append(
+                    (
+                        FLEET_HOSTS,
+                        f"the hosts differ in {name}: {shown}",
+                        [host for hosts in values.values() for host in hosts],
+                    )
+                )
     return found
 
 

@@ -37,7 +37,11 @@ def _found(view: View, run: Run | None) -> list[t.Mapping[str, t.Any]]:
 def blocking(view: View, run: Run | None) -> list[Finding]:
     """What stops the run on this host."""
     return [
-        Finding(f"{item['check']}: {item['message']}. To put it right: {item['remedy']}", view.name, str(item["drive"] or ""))
+        Finding(
+            f"{item['check']}: {item['message']}. To put it right: {item['remedy']}",
+            view.name,
+            str(item["drive"] or ""),
+        )
         for item in _found(view, run)
         if item["level"] == BLOCKS
     ]
@@ -59,7 +63,10 @@ def lines(warned: t.Sequence[Warned]) -> list[str]:
         remedy = " or ".join(dict.fromkeys(item["remedy"] for item in items))
         text = f"{', '.join(item['check'] for item in items)}: {message}. To put it right: {remedy}"
         places.setdefault(text, {}).setdefault(host, []).extend([drive] if drive else [])
-    return [f"{findings.host_list([_place(host, drives) for host, drives in where.items()])}: {text}" for text, where in places.items()]
+    return [
+        f"{findings.host_list([_place(host, drives) for host, drives in where.items()])}: {text}"
+        for text, where in places.items()
+    ]
 
 
 def _place(host: str, drives: t.Sequence[str]) -> str:
@@ -69,9 +76,13 @@ def _place(host: str, drives: t.Sequence[str]) -> str:
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of the checks, as "variable: message"."""
-    return _level_problems(plain(asked.get("preflight_levels"))) + [
-        problem for name, keys in RULES for problem in _rule_problems(name, keys, plain(asked.get(name)))
-    ] + _tool_problems(plain(asked.get("preflight_versions"))) + _link_problems(plain(asked.get("preflight_link"))) + _typed_problems(asked)
+    return (
+        _level_problems(plain(asked.get("preflight_levels")))
+        + [problem for name, keys in RULES for problem in _rule_problems(name, keys, plain(asked.get(name)))]
+        + _tool_problems(plain(asked.get("preflight_versions")))
+        + _link_problems(plain(asked.get("preflight_link")))
+        + _typed_problems(asked)
+    )
 
 
 def _typed_problems(asked: t.Mapping[str, t.Any]) -> list[str]:
@@ -105,24 +116,39 @@ def _level_problems(given: t.Any) -> list[str]:
         return []
     if not isinstance(given, dict):
         return [f"preflight_levels: {given!r} is not a mapping of checks to one of the words {', '.join(LEVELS)}"]
-    found = [f"preflight_levels: there is no check {name!r}{suggestion(name, CODES)} (docs/checks.md lists them)" for name in given if name not in CODES]
+    found = [
+        f"preflight_levels: there is no check {name!r}{suggestion(name, CODES)} (docs/checks.md lists them)"
+        for name in given
+        if name not in CODES
+    ]
     wrong = [(name, level) for name, level in given.items() if level not in LEVELS]
-    return found + [f"preflight_levels.{name}: {level!r} must be one of the words: {', '.join(LEVELS)}{suggestion(level, LEVELS)}" for name, level in wrong]
+    return found + [
+        f"preflight_levels.{name}: {level!r} must be one of the words: {', '.join(LEVELS)}{suggestion(level, LEVELS)}"
+        for name, level in wrong
+    ]
 
 
 def _rule_problems(name: str, keys: str, given: t.Any) -> list[str]:
     if given is None:
         return []
     if not isinstance(given, dict):
-        return [f"{name}: {given!r} is not a mapping; its keys are each {keys}, its values a version or a list of versions"]
+        return [
+            f"{name}: {given!r} is not a mapping; its keys are each {keys}, its values a version or a list of versions"
+        ]
     wrong = [(key, value) for key, value in given.items() if not _is_rule(value)]
-    return [f"{name}.{key}: {value!r} must be a text, or a list of texts, in quotes: YAML reads 3.30 as 3.3" for key, value in wrong]
+    return [
+        f"{name}.{key}: {value!r} must be a text, or a list of texts, in quotes: YAML reads 3.30 as 3.3"
+        for key, value in wrong
+    ]
 
 
 def _tool_problems(given: t.Any) -> list[str]:
     """A tool of another name would never be compared."""
     wrong = [name for name in given if name not in VERSIONED] if isinstance(given, dict) else []
-    return [f"preflight_versions: the version of {name!r} is not looked at{suggestion(name, VERSIONED)} (known: {', '.join(VERSIONED)})" for name in wrong]
+    return [
+        f"preflight_versions: the version of {name!r} is not looked at{suggestion(name, VERSIONED)} (known: {', '.join(VERSIONED)})"
+        for name in wrong
+    ]
 
 
 def _is_rule(value: t.Any) -> bool:
@@ -138,8 +164,14 @@ def _link_problems(given: t.Any) -> list[str]:
     found = []
     for model, link in given.items():
         if not isinstance(link, dict) or not link or set(link) - set(LINK_KEYS):
-            found.append(f"preflight_link.{model}: {link!r} must be a mapping with {' and '.join(LINK_KEYS)}, such as speed_gts: 16, width: 4")
+            found.append(
+                f"preflight_link.{model}: {link!r} must be a mapping with {' and '.join(LINK_KEYS)}, such as speed_gts: 16, width: 4"
+            )
         else:
             numbers = [(key, values.number(value), value) for key, value in link.items()]
-            found += [f"preflight_link.{model}.{key}: {value!r} must be a number above 0" for key, number, value in numbers if not number or number <= 0]
+            found += [
+                f"preflight_link.{model}.{key}: {value!r} must be a number above 0"
+                for key, number, value in numbers
+                if not number or number <= 0
+            ]
     return found

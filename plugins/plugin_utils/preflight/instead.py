@@ -14,7 +14,12 @@ NAME = "steady-writes"
 
 def offer(test: t.Mapping[str, t.Any]) -> str:
     """An entry of ssd_plan."""
-    entry = {"base": test["name"], "name": NAME, "title": "Random writes after preconditioning, until steady", "precondition": {"passes": 2}}
+    entry = {
+        "base": test["name"],
+        "name": NAME,
+        "title": "Random writes after preconditioning, until steady",
+        "precondition": {"passes": 2},
+    }
     return yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=1000).strip()
 
 

@@ -18,7 +18,9 @@ CELL_OVERHEAD_S = times.CELL_OVERHEAD_S
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
-def estimate(plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Chosen | None = None) -> list[dict[str, t.Any]]:
+def estimate(
+    plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Chosen | None = None
+) -> list[dict[str, t.Any]]:
     """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
     write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s: every
@@ -27,7 +29,10 @@ def estimate(plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Cho
     estimates = []
     for drive in plan["drives"]:
         offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
-        tests = [_estimate_test(test, drive["expected"], write_mib_s * MIB, offer) for test, offer in zip(drive["tests"], offers)]
+        tests = [
+            _estimate_test(test, drive["expected"], write_mib_s * MIB, offer)
+            for test, offer in zip(drive["tests"], offers)
+        ]
         totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
         estimates.append({"drive": drive["drive"], **totals, "tests": tests})
     return estimates
@@ -53,7 +58,10 @@ def time_for_writing_s(test: t.Mapping[str, t.Any]) -> float | None:
     limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
     if not steady.get("min_capacity_multiple") or not any(limits):
         return None
-    return min(filter(None, limits)) - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
+    return (
+        min(filter(None, limits))
+        - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
+    )
 
 
 def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
@@ -81,7 +89,9 @@ def describe(
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
     for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
-        lines.append(f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})")
+        lines.append(
+            f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})"
+        )
         if (looks or {}).get(drive["drive"]):
             lines.append(f"    {look.text(looks[drive['drive']], capacity)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
@@ -89,12 +99,17 @@ def describe(
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
             lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
-            lines += [f"       not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test["not_applicable"]).items()]
+            lines += [
+                f"       not applicable: {reason}: {', '.join(ids)}"
+                for reason, ids in _by_reason(test["not_applicable"]).items()
+            ]
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
             lines.append(f"    {(wear or {})[drive['drive']]}, if it writes {write_mib_s:g} MiB/s at most")
-        lines.append(f"    in all {span(took_all['min_s'], took_all['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)")
+        lines.append(
+            f"    in all {span(took_all['min_s'], took_all['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)"
+        )
     return lines
 
 
@@ -106,7 +121,9 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     multiple = test["steady_state"]["min_capacity_multiple"]
     asked = f"no window begins before {multiple:g} x {capacity(size_bytes)} is written"
     if rate == float("inf"):
-        return [f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or {instead.advice(test)}"]
+        return [
+            f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or {instead.advice(test)}"
+        ]
     blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0}
     iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
     return [
@@ -124,13 +141,19 @@ def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, lis
 
 def identity_text(identity: t.Mapping[str, t.Any]) -> str:
     """Who a drive is, in one line: model, serial, wwn, firmware, size, logical block size."""
-    named = [str(identity[key]) if key == "model" else f"{key} {identity[key]}" for key in IDENTITY_SHOWN if identity.get(key)]
+    named = [
+        str(identity[key]) if key == "model" else f"{key} {identity[key]}"
+        for key in IDENTITY_SHOWN
+        if identity.get(key)
+    ]
     return ", ".join([*named, capacity(identity["size_bytes"]), f"{identity['logical_block_size_bytes']} B blocks"])
 
 
 def _verb(drive: t.Mapping[str, t.Any]) -> str:
     erases = any(
-        test["purge"]["method"] != "none" or test["precondition"] or any(cell["read_pct"] < 100 for cell in test["cells"])
+        test["purge"]["method"] != "none"
+        or test["precondition"]
+        or any(cell["read_pct"] < 100 for cell in test["cells"])
         for test in drive["tests"]
     )
     return "would erase" if erases else "would use"
@@ -142,8 +165,14 @@ def _steps(test: t.Mapping[str, t.Any]) -> str:
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
     if fill:
         with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
-        written = "" if test["active_range_pct"] == 100 else f" ({fill['passes'] * test['active_range_pct'] / 100:g} x the user capacity)"
-        steps.append(f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{written}{with_zeros}")
+        written = (
+            ""
+            if test["active_range_pct"] == 100
+            else f" ({fill['passes'] * test['active_range_pct'] / 100:g} x the user capacity)"
+        )
+        steps.append(
+            f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{written}{with_zeros}"
+        )
     if cells:
         shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
         steps.append(f"rounds of {shown} ({duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")

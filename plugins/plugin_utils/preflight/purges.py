@@ -40,7 +40,10 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
                 found[Finding(f"{refusal['code']}: {refusal['message']}", view.name, drive["drive"])] = None
             if test["purge"].get("lba_size_bytes"):
                 # What was read of the drive has the LBA size of before.
-                identity, changed = identity_after(identity, test["purge"]), {"lba_size_bytes": test["purge"]["lba_size_bytes"]}
+                identity, changed = (
+                    identity_after(identity, test["purge"]),
+                    {"lba_size_bytes": test["purge"]["lba_size_bytes"]},
+                )
     return chosen, list(found)
 
 

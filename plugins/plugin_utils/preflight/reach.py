@@ -45,13 +45,24 @@ def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
 def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[Finding]:
     """Tests that no drive of the model could finish, by LEAST_DRIVES or more of them. plans: plan.json by host; known: of results.history."""
     slow = _slow(plans, known)
-    return [Finding(f"test {test['name']}: {proof}; {_advice(test)}", host, drive) for host, drive, test, proof, sure in slow if sure]
+    return [
+        Finding(f"test {test['name']}: {proof}; {_advice(test)}", host, drive)
+        for host, drive, test, proof, sure in slow
+        if sure
+    ]
 
 
 def warnings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[dict[str, t.Any]]:
     """Those that fewer drives speak against, as warnings of run.json: {host, check, drive, level, message, remedy}."""
     return [
-        {"host": host, "check": CHECK, "drive": drive, "level": "warning", "message": f"test {test['name']}: {proof}", "remedy": _advice(test)}
+        {
+            "host": host,
+            "check": CHECK,
+            "drive": drive,
+            "level": "warning",
+            "message": f"test {test['name']}: {proof}",
+            "remedy": _advice(test),
+        }
         for host, drive, test, proof, sure in _slow(plans, known)
         if not sure
     ]
@@ -66,7 +77,13 @@ def _slow(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list
     bound = [(host, drive, test) for host, plan in plans.items() for drive, test in _bound([plan])]
     said = [(host, drive, test, too_slow(test, drive["expected"], known)) for host, drive, test in bound]
     return [
-        (host, drive["drive"], test, proof, len({item.drive for item in _alike(test, drive["expected"], known)}) >= LEAST_DRIVES)
+        (
+            host,
+            drive["drive"],
+            test,
+            proof,
+            len({item.drive for item in _alike(test, drive["expected"], known)}) >= LEAST_DRIVES,
+        )
         for host, drive, test, proof in said
         if proof
     ]
@@ -76,7 +93,9 @@ def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> l
     """What was measured of drives of this model and size by the same cell."""
     size, cell = identity["size_bytes"], test["cells"][0]["id"]
     return [
-        item for item in known if item.model == identity["model"] and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size
+        item
+        for item in known
+        if item.model == identity["model"] and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size
     ]
 
 

@@ -20,7 +20,10 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
             if key:
                 seen.setdefault(key, []).append((view.name, str(entry["drive"])))
     return [
-        Finding(f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; keep it under one host", *first)
+        Finding(
+            f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; keep it under one host",
+            *first,
+        )
         for first, *rest in seen.values()
         if len({host for host, _drive in [first, *rest]}) > 1
     ]
@@ -39,7 +42,9 @@ def side_by_side(view: View, run: Run | None) -> list[Finding]:
             seen.setdefault(serial, []).append(str(entry["drive"]))
     why = "and would disturb each other; set it to 1"
     return [
-        Finding(f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) {why}", view.name)
+        Finding(
+            f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) {why}", view.name
+        )
         for serial, names in seen.items()
         if len(names) > 1
     ]
@@ -56,7 +61,10 @@ def same_machines(views: t.Sequence[View]) -> list[Finding]:
         if facts.get("boot_id") and facts.get("hostname"):
             seen.setdefault((facts["boot_id"], facts.get("machine_id"), facts["hostname"]), []).append(view.name)
     return [
-        Finding(f"same_machine: is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them", first)
+        Finding(
+            f"same_machine: is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them",
+            first,
+        )
         for key, (first, *others) in seen.items()
         if others
     ]

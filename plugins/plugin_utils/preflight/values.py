@@ -37,9 +37,17 @@ def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
     ("ssd_parallel_drives", lambda value: (whole(value) or 0) >= 1, "a whole number of at least 1"),
     ("ssd_look_s", _number(lambda number: 0.1 <= number <= 3600), "a number of seconds from 0.1 to 3600"),
-    ("ssd_sample_interval_s", _number(lambda number: number == 0 or number >= 1), "0 (no samples) or a number of at least 1"),
+    (
+        "ssd_sample_interval_s",
+        _number(lambda number: number == 0 or number >= 1),
+        "0 (no samples) or a number of at least 1",
+    ),
     ("ssd_assumed_write_mib_s", _number(lambda number: number >= 0.001), "a number of at least 0.001"),
-    ("ssd_watch_interval_s", _number(lambda number: number == 0 or number >= 0.5), "0 (automatic) or a number of at least 0.5"),
+    (
+        "ssd_watch_interval_s",
+        _number(lambda number: number == 0 or number >= 0.5),
+        "0 (automatic) or a number of at least 0.5",
+    ),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
     ("ssd_keep_failed_days", _number(lambda number: 0 <= number <= 36500), "a number of days from 0 to 36500"),
     ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
@@ -86,9 +94,15 @@ WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is"), "ssd_u
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """Wrong numbers, tuning and purge among a host's variables."""
     wrong = [(name, wanted) for name, right, wanted in NUMBERS if name in asked and not right(plain(asked[name]))]
-    wrong += [(name, f"one of: {', '.join(words)}") for name, words in WORDS.items() if name in asked and plain(asked[name]) not in words]
+    wrong += [
+        (name, f"one of: {', '.join(words)}")
+        for name, words in WORDS.items()
+        if name in asked and plain(asked[name]) not in words
+    ]
     told = [f"{name}: {plain(asked[name])!r} must be {wanted}" for name, wanted in wrong]
-    return told + _limits(asked) + _budget_problems(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
+    return (
+        told + _limits(asked) + _budget_problems(asked) + tuning_values.problems(asked) + purge_values.problems(asked)
+    )
 
 
 def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
@@ -99,9 +113,17 @@ def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
     if not isinstance(given, dict):
         return [f"ssd_validity_limits: {given!r} must be a mapping of names to numbers"]
     known = ", ".join(causes.Limits._fields)
-    found = [f"ssd_validity_limits: unknown name {name!r}; known are {known}" for name in given if name not in causes.Limits._fields]
+    found = [
+        f"ssd_validity_limits: unknown name {name!r}; known are {known}"
+        for name in given
+        if name not in causes.Limits._fields
+    ]
     right = _number(lambda number: number >= 0)
-    return found + [f"ssd_validity_limits: {name}: {value!r} must be a number of at least 0" for name, value in given.items() if not right(value)]
+    return found + [
+        f"ssd_validity_limits: {name}: {value!r} must be a number of at least 0"
+        for name, value in given.items()
+        if not right(value)
+    ]
 
 
 def name_problems(name: str) -> list[str]:
@@ -110,4 +132,6 @@ def name_problems(name: str) -> list[str]:
     if "/" not in name and name not in (".", "..") and name.isprintable() and size <= LONGEST_NAME_BYTES:
         return []
     limits = f"a name without / and control characters, not . or .., of at most {LONGEST_NAME_BYTES} bytes"
-    return [f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address into ansible_host"]
+    return [
+        f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address into ansible_host"
+    ]

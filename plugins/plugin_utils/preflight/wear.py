@@ -26,7 +26,10 @@ Mapping = t.Mapping[str, t.Any]
 def of_drive(drive: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> tuple[float, float]:
     """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in plan_text.estimate."""
     offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
-    parts = [_of_test(test, drive["expected"], write_mib_s * plan_text.MIB, offer) for test, offer in zip(drive["tests"], offers)]
+    parts = [
+        _of_test(test, drive["expected"], write_mib_s * plan_text.MIB, offer)
+        for test, offer in zip(drive["tests"], offers)
+    ]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 
 
@@ -69,7 +72,11 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
 
 def text(least: float, most: float, rated: float | None) -> str:
     """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB."""
-    span = plan_text.capacity(int(least)) if least == most else f"{plan_text.capacity(int(least))} to {plan_text.capacity(int(most))}"
+    span = (
+        plan_text.capacity(int(least))
+        if least == most
+        else f"{plan_text.capacity(int(least))} to {plan_text.capacity(int(most))}"
+    )
     if not most:
         return "writes nothing"
     if rated is None:
@@ -78,7 +85,9 @@ def text(least: float, most: float, rated: float | None) -> str:
     return f"writes {span}, {shares} % of its rated {plan_text.capacity(int(rated))}"
 
 
-def findings(host: str, plan: Mapping, asked: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> list[Finding]:
+def findings(
+    host: str, plan: Mapping, asked: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None
+) -> list[Finding]:
     """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their rated life is not known."""
     budget = values.wear_budget(asked.get("ssd_wear_budget"))
     if budget is None:

@@ -46,7 +46,13 @@ class Report(t.NamedTuple):
     judgement: Mapping
 
 
-def make(results_dir: str, run_id: str, write: bool = True, against: judging.Against = judging.Against(), asked: Asked = Asked()) -> Report:
+def make(
+    results_dir: str,
+    run_id: str,
+    write: bool = True,
+    against: judging.Against = judging.Against(),
+    asked: Asked = Asked(),
+) -> Report:
     """Judge <results_dir>/<run_id> and bring its report/ up to date; with `write` false only say whether it is.
     against: what the fleet is compared with.
 
@@ -91,7 +97,9 @@ def _load_run(results_dir: str, run_id: str) -> Mapping:
             " Give ssd_results_dir and ssd_run_id of the run, or run the playbook qualify to start one"
         )
     if run.get("schema_version") != SCHEMA_VERSION:
-        raise ReportError(f"{path}: schema_version {run.get('schema_version')!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}")
+        raise ReportError(
+            f"{path}: schema_version {run.get('schema_version')!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}"
+        )
     return run
 
 
@@ -102,7 +110,9 @@ def hosts(results_dir: str, run_id: str) -> list[str]:
 
 def _known(results_dir: str) -> str:
     try:
-        names = sorted(name for name in os.listdir(results_dir) if os.path.exists(os.path.join(results_dir, name, "run.json")))
+        names = sorted(
+            name for name in os.listdir(results_dir) if os.path.exists(os.path.join(results_dir, name, "run.json"))
+        )
     except OSError:
         names = []
     return ", ".join(names[-10:]) or "none"
@@ -127,14 +137,22 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
     earlier = {own.id for own in runs.on_controller(os.path.dirname(run_dir))}
     # The page of a run of one drive shows it in full.
     only = pages.drive(sources, rows[0], sources.judgement["drives"][0], run_dir, {}) if len(rows) == 1 else None
-    yield "index.html", render.html("index.html.j2", {**page.view(sources, rows, made, earlier), "up": "", "only": only, "drive": only})
+    yield (
+        "index.html",
+        render.html(
+            "index.html.j2", {**page.view(sources, rows, made, earlier), "up": "", "only": only, "drive": only}
+        ),
+    )
 
 
 def outcome(made: Report) -> Mapping:
     """What the task returns: {report, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed, failures: [lines]}."""
     judged = made.judgement["drives"]
     drives = [
-        {**{name: drive[name] for name in ("host", "drive", "model", "verdict")}, "reason": next(iter(drive["reasons"]), "")}
+        {
+            **{name: drive[name] for name in ("host", "drive", "model", "verdict")},
+            "reason": next(iter(drive["reasons"]), ""),
+        }
         for drive in judged
     ]
     failures = [
@@ -147,5 +165,6 @@ def outcome(made: Report) -> Mapping:
         "verdicts": made.judgement["verdicts"],
         "drives": drives,
         "all_passed": made.judgement["all_passed"],
-        "failures": failures or ([] if judged else ["no drive was asked for: name some in ssd_drives of the inventory"]),
+        "failures": failures
+        or ([] if judged else ["no drive was asked for: name some in ssd_drives of the inventory"]),
     }

@@ -22,7 +22,10 @@ def warnings(run: Mapping, host: str, drive: str | None) -> list[Mapping]:
             entry = found.setdefault(item["message"], {"checks": [], "message": item["message"], "remedies": {}})
             entry["checks"].append(item["check"])
             entry["remedies"][item.get("remedy") or ""] = True
-    return [{"checks": entry["checks"], "message": entry["message"], "remedy": " or ".join(entry["remedies"])} for entry in found.values()]
+    return [
+        {"checks": entry["checks"], "message": entry["message"], "remedy": " or ".join(entry["remedies"])}
+        for entry in found.values()
+    ]
 
 
 def samples(taken: t.Sequence[Mapping]) -> Mapping | None:
@@ -31,12 +34,16 @@ def samples(taken: t.Sequence[Mapping]) -> Mapping | None:
         return None
     warm = [sample.get("temperature_c") for sample in taken]
     known = [value for value in warm if value is not None]
-    links = dict.fromkeys(link_text(item["link_speed_gts"], item["link_width"]) for item in taken if item.get("link_width"))
+    links = dict.fromkeys(
+        link_text(item["link_speed_gts"], item["link_width"]) for item in taken if item.get("link_width")
+    )
     unread = dict.fromkeys(item["error"] for item in taken if item.get("error"))
     seconds = _seconds(taken)
     return {
         "count": len(taken),
-        "temperature": (f"{min(known)} to {max(known)} °C" if min(known) < max(known) else f"{known[0]} °C") if known else None,
+        "temperature": (f"{min(known)} to {max(known)} °C" if min(known) < max(known) else f"{known[0]} °C")
+        if known
+        else None,
         "polyline": curves.sparkline(seconds, warm, seconds[-1], max(known)) if known and seconds else "",
         "link": ", then ".join(links) or None,
         "throttled": _throttled(taken),
@@ -59,7 +66,11 @@ def _throttled(taken: t.Sequence[Mapping]) -> str | None:
     counts = [sample["throttle_counts"] for sample in taken if sample.get("throttle_counts")]
     if not counts:
         return None
-    more = [f"{counts[-1][level] - counts[0][level]} × thermal management {level[1:]}" for level in ("t1", "t2") if counts[-1][level] > counts[0][level]]
+    more = [
+        f"{counts[-1][level] - counts[0][level]} × thermal management {level[1:]}"
+        for level in ("t1", "t2")
+        if counts[-1][level] > counts[0][level]
+    ]
     return ", ".join(more) or "never"
 
 

@@ -57,10 +57,17 @@ def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
     level_start = window[0]
     while level_start > fresh_end and abs((values[level_start - 1] or 0.0) - steady) <= 0.1 * steady:
         level_start -= 1
-    return {"fresh_end": min(fresh_end, window[0]), "level_start": level_start, "window_start": window[0], "window_end": window[-1]}
+    return {
+        "fresh_end": min(fresh_end, window[0]),
+        "level_start": level_start,
+        "window_start": window[0],
+        "window_end": window[-1],
+    }
 
 
-def medians_without(curves: t.Sequence[tuple[Values, Values, Values]], most: int) -> list[tuple[list[int], list[list[float | None]]]]:
+def medians_without(
+    curves: t.Sequence[tuple[Values, Values, Values]], most: int
+) -> list[tuple[list[int], list[list[float | None]]]]:
     """For each of several curves the median of the others, as long as at least half of all go on, at most about `most` points.
 
     A curve: three series of one length. Returns for each (indexes, [the median of each of the three series there]).

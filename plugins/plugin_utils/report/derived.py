@@ -17,7 +17,18 @@ SWEET_SHARE = 0.95
 FEWEST_DEPTHS = 3
 # A figure that cannot be trusted leads to none.
 TRUSTED = ("pass", "fail")
-_SAME = ("access", "block_size_bytes", "read_pct", "threads", "rate_iops", "batch", "ramp_s", "ioengine", "burst_s", "mix")
+_SAME = (
+    "access",
+    "block_size_bytes",
+    "read_pct",
+    "threads",
+    "rate_iops",
+    "batch",
+    "ramp_s",
+    "ioengine",
+    "burst_s",
+    "mix",
+)
 Mapping = t.Mapping[str, t.Any]
 
 
@@ -31,12 +42,18 @@ def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[di
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
     groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
     for cell in cells:
-        if cell.get("lead") or cell.get("point") or not all(cell.get(key) for key in ("access", "threads", "queue_depth")):
+        if (
+            cell.get("lead")
+            or cell.get("point")
+            or not all(cell.get(key) for key in ("access", "threads", "queue_depth"))
+        ):
             continue  # a plan that came back from a host may lack them
         groups.setdefault(tuple(str(cell.get(key)) for key in _SAME), []).append(cell)
     found = []
     for group in groups.values():
-        points = [_point(cell, figures.get(cell["id"], {})) for cell in sorted(group, key=lambda cell: cell["queue_depth"])]
+        points = [
+            _point(cell, figures.get(cell["id"], {})) for cell in sorted(group, key=lambda cell: cell["queue_depth"])
+        ]
         if len(points) >= FEWEST_DEPTHS and all(points):
             first = group[0]
             about = {key: first[key] for key in ("access", "block_size_bytes", "read_pct", "threads")}
@@ -83,7 +100,13 @@ def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str
     if not first or not test or first["metric"] != test["metric"] or not first["value"] or test["value"] is None:
         return None
     change_pct = 100.0 * (test["value"] - first["value"]) / first["value"]
-    return {"first_test": name, "metric": test["metric"], "first": first["value"], "value": test["value"], "change_pct": round(change_pct, 2)}
+    return {
+        "first_test": name,
+        "metric": test["metric"],
+        "first": first["value"],
+        "value": test["value"],
+        "change_pct": round(change_pct, 2),
+    }
 
 
 def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[str, t.Any] | None:
@@ -117,17 +140,26 @@ def lines(found: Mapping) -> Mapping:
         spot = sweep["sweet_spot"]["queue_depth"]
         rows = [
             {
-                "texts": [units.rounded(point[key]) for key in ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")],
+                "texts": [
+                    units.rounded(point[key])
+                    for key in ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")
+                ],
                 "spot": point["queue_depth"] == spot,
             }
             for point in sweep["points"]
         ]
         shown.append({"title": title, "spot": sweep_text(sweep), "rows": rows})
     points = [demand.point_text(point) for point in found.get("points") or []]
-    return {"sweeps": shown, "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None, "points": points}
+    return {
+        "sweeps": shown,
+        "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None,
+        "points": points,
+    }
 
 
-def _points(cells: t.Sequence[Mapping], specs: t.Mapping[str, Mapping], averages: t.Mapping[str, t.Sequence[Mapping]]) -> list[dict[str, t.Any]]:
+def _points(
+    cells: t.Sequence[Mapping], specs: t.Mapping[str, Mapping], averages: t.Mapping[str, t.Sequence[Mapping]]
+) -> list[dict[str, t.Any]]:
     """Which cell of its sweep each point of a test was: [{cell, sweep, of, threads, queue_depth}]."""
     found = []
     for cell in cells:
@@ -135,13 +167,30 @@ def _points(cells: t.Sequence[Mapping], specs: t.Mapping[str, Mapping], averages
         sweep = asked.get("test") if isinstance(asked, dict) else None
         if sweep in specs and asked.get("take") in demand.TAKES:
             # A plan that came back from a host may lack them.
-            known = [item for item in (specs[sweep] or {}).get("cells") or [] if item.get("threads") and item.get("queue_depth")]
+            known = [
+                item
+                for item in (specs[sweep] or {}).get("cells") or []
+                if item.get("threads") and item.get("queue_depth")
+            ]
             one = load.chosen(asked, known, averages.get(sweep) or [])
-            found += [{"cell": cell["id"], "sweep": sweep, "of": one["cell"], **{key: one[key] for key in ("threads", "queue_depth")}}] if one else []
+            found += (
+                [
+                    {
+                        "cell": cell["id"],
+                        "sweep": sweep,
+                        "of": one["cell"],
+                        **{key: one[key] for key in ("threads", "queue_depth")},
+                    }
+                ]
+                if one
+                else []
+            )
     return found
 
 
-def of_drive(judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]) -> dict[str, dict[str, t.Any]]:
+def of_drive(
+    judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]
+) -> dict[str, dict[str, t.Any]]:
     """{test: {sweeps: […], demand: …, points: […], repeated: …}} of one drive, each only where there is something; no test without either.
 
     judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts: run.json's tests, all by name.
@@ -158,7 +207,9 @@ def of_drive(judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping
         points = _points(cells, specs, averages)
         before = (abouts.get(name) or {}).get("repeats")
         one = figure(tests[before], records.get(before) or {}) if before in tests else None
-        change = repeated(before, one, figure(test, records.get(name) or {}, (one or {}).get("metric"))) if before else None
+        change = (
+            repeated(before, one, figure(test, records.get(name) or {}, (one or {}).get("metric"))) if before else None
+        )
         every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change}
         parts = {key: value for key, value in every.items() if value}
         if parts:

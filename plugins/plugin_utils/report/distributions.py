@@ -44,7 +44,9 @@ def groups(fleet: Mapping, frame: libraries.pandas.DataFrame | None) -> list[Map
         return []
     named: dict[tuple[t.Any, ...], list[Mapping]] = {}
     for found in fleet.get("outliers") or []:
-        named.setdefault(tuple(found[name] for name in ("model", "firmware", "test", "cell", "metric")), []).append(found)
+        named.setdefault(tuple(found[name] for name in ("model", "firmware", "test", "cell", "metric")), []).append(
+            found
+        )
     by = frame.groupby(list(FIGURE), sort=False, dropna=False)["value"]
     values = {key: group.to_numpy() for key, group in by}
 
@@ -53,7 +55,11 @@ def groups(fleet: Mapping, frame: libraries.pandas.DataFrame | None) -> list[Map
 
     ordered = sorted(fleet.get("groups") or [], key=lambda group: -len(outliers_of(group)))
     return [
-        {**group, "outliers": outliers_of(group), "strip": _strip(group, values.get(tuple(group[name] for name in FIGURE)), outliers_of(group))}
+        {
+            **group,
+            "outliers": outliers_of(group),
+            "strip": _strip(group, values.get(tuple(group[name] for name in FIGURE)), outliers_of(group)),
+        }
         for group in ordered[:MOST_GROUPS]
     ]
 
@@ -64,12 +70,19 @@ def _strip(group: Mapping, values: t.Any, outliers: list[Mapping]) -> str:
     scaled = _on_scale(group["metric"], values)
     low, high = float(scaled.min()), float(scaled.max())
     span = (high - low) or 1.0
-    counts, _edges = libraries.numpy.histogram(scaled, bins=svg.STRIP_BINS, range=(low - 0.02 * span, high + 0.02 * span))
+    counts, _edges = libraries.numpy.histogram(
+        scaled, bins=svg.STRIP_BINS, range=(low - 0.02 * span, high + 0.02 * span)
+    )
 
     def place(value: float) -> float:
-        return (float(_on_scale(group["metric"], libraries.numpy.array([value]))[0]) - low + 0.02 * span) / (1.04 * span)
+        return (float(_on_scale(group["metric"], libraries.numpy.array([value]))[0]) - low + 0.02 * span) / (
+            1.04 * span
+        )
 
-    marks = [(place(found["value"]), f"{found['host']} {found['drive']}: {units.show(found['metric'], found['value'])}") for found in outliers]
+    marks = [
+        (place(found["value"]), f"{found['host']} {found['drive']}: {units.show(found['metric'], found['value'])}")
+        for found in outliers
+    ]
     ends = " to ".join(units.show(group["metric"], float(end)) for end in (values.min(), values.max()))
     about = f"{group['metric']} of {len(values)} drives, {ends}; {len(outliers) or 'no'} outlier{'' if len(outliers) == 1 else 's'}"
     return svg.strip(counts.tolist(), place(group["median"]), marks, about)
@@ -79,13 +92,20 @@ def _on_scale(metric: str, values: t.Any) -> t.Any:
     return libraries.numpy.log(libraries.numpy.maximum(values, 1e-12)) if metrics.is_tail(metric) else values
 
 
-def heat(fleet: Mapping, frame: libraries.pandas.DataFrame | None, keys: t.Sequence[tuple[str, str]], first: t.Sequence[Figure]) -> list[Mapping]:
+def heat(
+    fleet: Mapping,
+    frame: libraries.pandas.DataFrame | None,
+    keys: t.Sequence[tuple[str, str]],
+    first: t.Sequence[Figure],
+) -> list[Mapping]:
     """[{test, cell, metric, levels}], levels a character for each drive of `keys`; rates in which drives stand out lead, then
     figures with most outliers, then those of `first`."""
     if frame is None or frame.empty:
         return []
     several = [group for group in fleet.get("groups") or [] if group["n"] > 1]
-    told = libraries.pandas.DataFrame([{**{name: group[name] for name in FIGURE}, "middle": group["median"]} for group in several])
+    told = libraries.pandas.DataFrame(
+        [{**{name: group[name] for name in FIGURE}, "middle": group["median"]} for group in several]
+    )
     if told.empty:
         return []
     away = frame.merge(told, on=list(FIGURE), how="left")
@@ -97,10 +117,14 @@ def heat(fleet: Mapping, frame: libraries.pandas.DataFrame | None, keys: t.Seque
     at = libraries.numpy.array([places.get(key, -1) for key in zip(away["host"], away["drive"])])
     count = {name: 0 for name in away.groupby(["test", "cell", "metric"], sort=False).groups}
     for found in fleet.get("outliers") or []:
-        count[found["test"], found["cell"], found["metric"]] = count.get((found["test"], found["cell"], found["metric"]), 0) + 1
+        count[found["test"], found["cell"], found["metric"]] = (
+            count.get((found["test"], found["cell"], found["metric"]), 0) + 1
+        )
     drawn = []
     indices = away.groupby(["test", "cell", "metric"], sort=False).indices
-    for name in sorted(indices, key=lambda name: (not (count[name] and metrics.is_rate(name[2])), -count[name], name not in first))[:MOST_HEAT]:
+    for name in sorted(
+        indices, key=lambda name: (not (count[name] and metrics.is_rate(name[2])), -count[name], name not in first)
+    )[:MOST_HEAT]:
         levels = libraries.numpy.full(len(keys), ord(UNKNOWN), dtype=libraries.numpy.uint8)
         chosen = indices[name]
         known = chosen[(at[chosen] >= 0) & steps.notna().to_numpy()[chosen]]

@@ -24,7 +24,10 @@ def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
     identity = record.get("identity") or {}
     raw = sources.raw(judged["host"])
     found = sources.derived.get(key, {})
-    tests = [{**_test(sources, raw, judged, test, identity), **derived.lines(found.get(test["test"], {}))} for test in judged["tests"]]
+    tests = [
+        {**_test(sources, raw, judged, test, identity), **derived.lines(found.get(test["test"], {}))}
+        for test in judged["tests"]
+    ]
     for test in tests:
         if test["series"]:
             test["series"]["median"] = sources.outlines.get(key, {}).get(test["test"], {}).get("median")
@@ -32,7 +35,11 @@ def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
         **row,
         "path": record.get("path"),
         "size_bytes": identity.get("size_bytes"),
-        "identity": [(name, value) for name, value in sorted(identity.items()) if isinstance(value, (str, int, float)) and value != ""],
+        "identity": [
+            (name, value)
+            for name, value in sorted(identity.items())
+            if isinstance(value, (str, int, float)) and value != ""
+        ],
         "warnings": conditions.warnings(sources.run, *key),
         "tests": tests,
     }
@@ -42,7 +49,13 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
     record = sources.tests.get((judged["host"], judged["drive"]), {}).get(test["test"])
     spec = raw.tests.get(judged["drive"], {}).get(test["test"], {})
     about = (sources.run.get("tests") or {}).get(test["test"]) or {}
-    result = {**test, "series": None, "windows": [], "record": record or {}, "source": spec.get("source") or about.get("source")}
+    result = {
+        **test,
+        "series": None,
+        "windows": [],
+        "record": record or {},
+        "source": spec.get("source") or about.get("source"),
+    }
     result["description"] = about.get("description")
     result["limits"] = [_limit(check) for check in test["criteria"]]
     if record is None:

@@ -39,14 +39,24 @@ Mapping = t.Dict[str, t.Any]
 Records = t.Mapping[t.Tuple[str, str], t.Mapping[str, Mapping]]
 
 
-def summary(run: Mapping, judgement: Mapping, fleet: Mapping, derived: t.Mapping[tuple[str, str], Mapping] | None = None) -> str:
+def summary(
+    run: Mapping, judgement: Mapping, fleet: Mapping, derived: t.Mapping[tuple[str, str], Mapping] | None = None
+) -> str:
     """summary.json (plugin_utils/common/schemas/summary.schema.json).
 
     fleet: of fleet/judging.py. derived: {(host, drive): {test: what derived.of_drive found}}.
     """
-    drives = [_with_derived(drive, (derived or {}).get((drive["host"], drive["drive"]), {})) for drive in judgement["drives"]]
+    drives = [
+        _with_derived(drive, (derived or {}).get((drive["host"], drive["drive"]), {})) for drive in judgement["drives"]
+    ]
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
-    content = {"schema_version": SCHEMA_VERSION, "run": about, "verdicts": judgement["verdicts"], "fleet": fleet, "drives": drives}
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "run": about,
+        "verdicts": judgement["verdicts"],
+        "fleet": fleet,
+        "drives": drives,
+    }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -60,7 +70,13 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
     A column's name says its unit, or a column beside it does. `records`: each drive's test records by name, by (host, drive).
     """
     # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is there already.
-    counts = collections.Counter(name for drive in judgement["drives"] for test in drive["tests"] for name in test["metrics"] if METRIC.fullmatch(name))
+    counts = collections.Counter(
+        name
+        for drive in judgement["drives"]
+        for test in drive["tests"]
+        for name in test["metrics"]
+        if METRIC.fullmatch(name)
+    )
     metrics = sorted(name for name, _count in counts.most_common(MOST_METRICS))
     out = io.StringIO()
     most = max([len(test["windows"]) for drive in judgement["drives"] for test in drive["tests"]], default=0)
@@ -69,16 +85,25 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
     writer = csv.DictWriter(out, columns, lineterminator="\n", quoting=csv.QUOTE_ALL, extrasaction="ignore")
     writer.writeheader()
     for drive in judgement["drives"]:
-        for test in drive["tests"] or [{"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}, "windows": []}]:
+        for test in drive["tests"] or [
+            {"test": "", "verdict": drive["verdict"], "reasons": drive["reasons"], "metrics": {}, "windows": []}
+        ]:
             record = records.get((drive["host"], drive["drive"]), {}).get(test["test"], {})
-            row = {**{units.column(name): value for name, value in test["metrics"].items()}, **_row(run, drive, test, record)}
+            row = {
+                **{units.column(name): value for name, value in test["metrics"].items()},
+                **_row(run, drive, test, record),
+            }
             writer.writerow({name: spreadsheet_cell(value) for name, value in row.items()})
     return out.getvalue()
 
 
 def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mapping:
     purge, done = record.get("purge") or {}, test.get("precondition") or {}
-    windows = {f"tracked_{place}_{name}": window[name] for place, window in enumerate(test["windows"], start=1) for name in TRACKED_COLUMNS}
+    windows = {
+        f"tracked_{place}_{name}": window[name]
+        for place, window in enumerate(test["windows"], start=1)
+        for name in TRACKED_COLUMNS
+    }
     return {
         "run_id": run["run"]["id"],
         **{name: drive[name] for name in ("host", "drive", "serial", "model", "firmware")},
@@ -88,7 +113,10 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
         "reasons": "; ".join(test["reasons"]),
         "remarks": "; ".join(test.get("remarks") or []),
         **{name: record.get(name) for name in ("outcome", "attempt", "rounds", "started", "finished")},
-        **{f"purge_{name}": purge.get(key) for name, key in (("method", "method"), ("class", "purge_class"), ("verified", "verified"))},
+        **{
+            f"purge_{name}": purge.get(key)
+            for name, key in (("method", "method"), ("class", "purge_class"), ("verified", "verified"))
+        },
         "from_fresh": test.get("from_fresh"),
         "active_range_pct": (run.get("tests", {}).get(test["test"]) or {}).get("active_range_pct"),
         **{f"precondition_{name}": value for name, value in done.items()},
@@ -101,14 +129,25 @@ def spreadsheet_cell(value: t.Any) -> t.Any:
     if not isinstance(value, str):
         return value
     # Also the wide forms, which some spreadsheets take for the same.
-    return texts.line("'" + value if value.lstrip()[:1] in _FORMULA or value[:1] in "\t\r\n" else value) if value else value
+    return (
+        texts.line("'" + value if value.lstrip()[:1] in _FORMULA or value[:1] in "\t\r\n" else value)
+        if value
+        else value
+    )
 
 
 def junit(run: Mapping, judgement: Mapping) -> str:
     """junit.xml: a testcase for each drive and test, and one named "drive" where no test explains the drive's verdict."""
     cases = [case for drive in judgement["drives"] for case in _cases(drive)]
-    counts = {element: sum(case.find(element) is not None for case in cases) for element in ("failure", "error", "skipped")}
-    totals = {"tests": len(cases), "failures": counts["failure"], "errors": counts["error"], "skipped": counts["skipped"]}
+    counts = {
+        element: sum(case.find(element) is not None for case in cases) for element in ("failure", "error", "skipped")
+    }
+    totals = {
+        "tests": len(cases),
+        "failures": counts["failure"],
+        "errors": counts["error"],
+        "skipped": counts["skipped"],
+    }
     attributes = {"name": _xml(run["run"]["id"]), **{name: str(value) for name, value in totals.items()}}
     root = ElementTree.Element("testsuites", attributes)
     suite = ElementTree.SubElement(root, "testsuite", dict(attributes, timestamp=_xml(run.get("started") or "")))

@@ -42,15 +42,27 @@ def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.A
     judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records, against)
     abouts = run.get("tests") or {}
     keyed = {(drive["host"], drive["drive"]): drive for drive in judged.judgement["drives"]}
-    found = {key: derived.of_drive(drive, tests.get(key, {}), specs.get(key, {}), abouts) for key, drive in keyed.items()}
+    found = {
+        key: derived.of_drive(drive, tests.get(key, {}), specs.get(key, {}), abouts) for key, drive in keyed.items()
+    }
     if whole:
         models = {key: drive["model"] or "" for key, drive in keyed.items()}
-        report_series.medians([{"model": models.get(key, ""), "series": each} for key, of_tests in outlines.items() for each in of_tests.values()])
+        report_series.medians(
+            [
+                {"model": models.get(key, ""), "series": each}
+                for key, of_tests in outlines.items()
+                for each in of_tests.values()
+            ]
+        )
     hosts = {record["host"]: record for record in of_kind["host"]}
-    return Sources(run, judged.judgement, judged.fleet, tests, drives, hosts, read, outlines, found, loaded.damaged_lines)
+    return Sources(
+        run, judged.judgement, judged.fleet, tests, drives, hosts, read, outlines, found, loaded.damaged_lines
+    )
 
 
-def _measured(run: Mapping, tests: Mapping, drives: Mapping, read: t.Callable[[str], raw.HostRaw], whole: bool) -> tuple[Mapping, Mapping]:
+def _measured(
+    run: Mapping, tests: Mapping, drives: Mapping, read: t.Callable[[str], raw.HostRaw], whole: bool
+) -> tuple[Mapping, Mapping]:
     """Give each test record its cells, and return the rendered tests and the outlines of each drive, host by host."""
     alike: dict[str, Mapping] = {}
     specs: dict[tuple[str, str], Mapping] = {}
@@ -76,5 +88,9 @@ def _thinned(outline: Mapping) -> Mapping:
         return outline
     first = outline["curves"][0]
     indexes, values = curves.thin(list(range(len(first["values"]))), first["values"], THIN_POINTS)
-    along = {name: [outline[name][int(i or 0)] for i in indexes] for name in ("rounds", "elapsed_s", "multiples") if outline[name]}
+    along = {
+        name: [outline[name][int(i or 0)] for i in indexes]
+        for name in ("rounds", "elapsed_s", "multiples")
+        if outline[name]
+    }
     return {**outline, **along, "curves": [{**first, "values": values}]}

@@ -25,13 +25,17 @@ class Peers:
         self._models: dict[str, set[str]] = {}
         for row in rows:
             self._models.setdefault(row["host"], set()).add(row["model"] or "")
-        self._snapshots = {name: differences.flat(record.get("snapshot") or {}) for name, record in sources.hosts.items()}
+        self._snapshots = {
+            name: differences.flat(record.get("snapshot") or {}) for name, record in sources.hosts.items()
+        }
 
     def differs(self, host: str) -> list[str]:
         """As fleet/differences.py says it; nothing where the host has no snapshot, or no peer."""
         mine = self._models.get(host, set())
         others = [name for name, models in self._models.items() if name != host and models & mine]
-        return differences.told(self._snapshots.get(host, {}), [self._snapshots[name] for name in others if self._snapshots.get(name)])
+        return differences.told(
+            self._snapshots.get(host, {}), [self._snapshots[name] for name in others if self._snapshots.get(name)]
+        )
 
 
 def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t.Container[str]) -> Mapping:
@@ -53,6 +57,8 @@ def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t
         "journal": f"../../raw/{quote(name, safe='')}/journal.jsonl" if raw.facts else None,
         "differs": peers.differs(name),
         "low": next((entry for entry in sources.fleet.get("low_hosts") or [] if entry["host"] == name), None),
-        "drives": [{**row, "href": f"../{row['page']}" if row["page"] in made else ""} for row in rows if row["host"] == name],
+        "drives": [
+            {**row, "href": f"../{row['page']}" if row["page"] in made else ""} for row in rows if row["host"] == name
+        ],
         "page": names.host_page(name),
     }

@@ -35,7 +35,9 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
         "headline": headline(rows, fleet),
         "attention": attention[:MOST_TOLD],
         "attention_more": max(0, len(attention) - MOST_TOLD),
-        "low_hosts": [{**entry, "page": _made(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []][:MOST_TOLD],
+        "low_hosts": [
+            {**entry, "page": _made(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []
+        ][:MOST_TOLD],
         "fleet": fleet,
         "groups": distributions.groups(fleet, frame),
         "since": _since(fleet.get("since"), earlier),
@@ -70,17 +72,31 @@ def headline(rows: list[Mapping], fleet: Mapping) -> str:
     if all(row["verdict"] == "pass" for row in rows):
         said = "The drive passed." if len(rows) == 1 else f"All {len(rows):,} drives passed."
     else:
-        words = {"fail": "failed", "error": "ended in error", "invalid": "not validly measured", "not_tested": "not tested", "pass": "passed"}
+        words = {
+            "fail": "failed",
+            "error": "ended in error",
+            "invalid": "not validly measured",
+            "not_tested": "not tested",
+            "pass": "passed",
+        }
         counts = [(sum(row["verdict"] == verdict for row in rows), words[verdict]) for verdict in VERDICTS]
-        said = f"Of {len(rows):,} drive{'s' if len(rows) > 1 else ''}, " + ", ".join(f"{count:,} {word}" for count, word in counts if count) + "."
+        said = (
+            f"Of {len(rows):,} drive{'s' if len(rows) > 1 else ''}, "
+            + ", ".join(f"{count:,} {word}" for count, word in counts if count)
+            + "."
+        )
     low = [entry["host"] for entry in fleet.get("low_hosts") or []]
     apart = len({(found["host"], found["drive"]) for found in fleet.get("outliers") or []})
     more = []
     if low:
         more.append(f"host {low[0]} is slow as a whole" if len(low) == 1 else f"{len(low)} hosts are slow as a whole")
     if apart:
-        more.append(f"{apart} drive{' stands' if apart == 1 else 's stand'} out from {'its' if apart == 1 else 'their'} peers")
-    return said + (f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else "")
+        more.append(
+            f"{apart} drive{' stands' if apart == 1 else 's stand'} out from {'its' if apart == 1 else 'their'} peers"
+        )
+    return said + (
+        f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else ""
+    )
 
 
 def _made(page: str, made: t.Container[str]) -> str:
@@ -97,7 +113,11 @@ def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
             rest[change["verdict"]] = rest.get(change["verdict"], 0) + 1
     href = f"../../{since['run']}/report/index.html" if since["run"] in earlier else ""
     verdicts = sorted(since.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
-    told = {"verdicts": verdicts[:MOST_CHANGES], "verdicts_more": max(0, len(verdicts) - MOST_CHANGES), "changes": shown[:MOST_CHANGES]}
+    told = {
+        "verdicts": verdicts[:MOST_CHANGES],
+        "verdicts_more": max(0, len(verdicts) - MOST_CHANGES),
+        "changes": shown[:MOST_CHANGES],
+    }
     return {**since, **told, "href": href, "rest": rest}
 
 
@@ -106,7 +126,11 @@ def _overlays(sources: Sources, rows: list[Mapping], made: t.Container[str]) -> 
     charts: dict[str, list[tuple[Mapping, Mapping]]] = {}
     for row in rows:
         for outline in row["outlines"]:
-            if outline["curves"] and len(outline["rounds"]) > 1 and len(charts.setdefault(outline["test"], [])) < MOST_CURVES:
+            if (
+                outline["curves"]
+                and len(outline["rounds"]) > 1
+                and len(charts.setdefault(outline["test"], [])) < MOST_CURVES
+            ):
                 charts[outline["test"]].append((row, outline))
     titles = {test["test"]: test["title"] for drive in sources.judgement["drives"] for test in drive["tests"]}
     counts = collections.Counter(outline["test"] for row in rows for outline in row["outlines"])
@@ -124,7 +148,14 @@ def _overlay(title: str, drawn: list[tuple[Mapping, Mapping]], of: int, made: t.
             xs, ys = curves.thin(outline[along], outline["curves"][0]["values"], 120)
             points = [(float(x), float(y)) for x, y in zip(xs, ys) if x is not None and y is not None]
             css = f"{row['verdict']}{' apart' if row['outliers'] or row['low'] else ''}"
-            lines.append(svg.Line(points, f"{row['host']} {row['short']}: {row['verdict'].replace('_', ' ')}", css, _made(row["page"], made)))
+            lines.append(
+                svg.Line(
+                    points,
+                    f"{row['host']} {row['short']}: {row['verdict'].replace('_', ' ')}",
+                    css,
+                    _made(row["page"], made),
+                )
+            )
     x_title = "Written, multiples of the capacity" if by_capacity else "Round"
     y_title = metric.replace("_", " ").replace("iops", "IOPS") + (f" ({unit})" if unit not in ("", "IOPS") else "")
     about_it = f"{metric} of {len(lines)} drives over {'the capacity written' if by_capacity else 'the rounds'}; the figures are in the table of drives"
@@ -167,21 +198,34 @@ def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: 
                 places["model"][row["model"] or ""],
                 places["firmware"][row["firmware"] or ""],
                 row["serial"] if row["serial"] != row["drive"] else "",
-                [units.show(figure["metric"], figure["value"]), figure["value"], figure["share_pct"], figure["limit_pct"], _met(figure), _off(figure)]
-                + [texts.setdefault(_said(figure), len(texts))] if figure else 0,
+                [
+                    units.show(figure["metric"], figure["value"]),
+                    figure["value"],
+                    figure["share_pct"],
+                    figure["limit_pct"],
+                    _met(figure),
+                    _off(figure),
+                ]
+                + [texts.setdefault(_said(figure), len(texts))]
+                if figure
+                else 0,
                 texts.setdefault(why, len(texts)),
                 _spark(row, most) if number < MOST_SPARKS else "",
                 1 if row["outliers"] else 2 if row["low"] else 0,
             ]
         )
     keys = [(row["host"], row["drive"]) for row in rows]
-    tracked = [(g["test"], g["cell"], g["metric"]) for g in sources.fleet.get("groups") or [] if _is_tracked(g, sources.run)]
+    tracked = [
+        (g["test"], g["cell"], g["metric"]) for g in sources.fleet.get("groups") or [] if _is_tracked(g, sources.run)
+    ]
     return {
         "verdicts": list(VERDICTS),
         "models": lists["model"],
         "firmwares": lists["firmware"],
         "racks": lists["rack"],
-        "hosts": [[name, _made(names.host_page(name), made), places["rack"].get(of_host.get(name, ""), 0)] for name in hosts],
+        "hosts": [
+            [name, _made(names.host_page(name), made), places["rack"].get(of_host.get(name, ""), 0)] for name in hosts
+        ],
         "texts": list(texts),
         "drives": found,
         "heat": distributions.heat(sources.fleet, frame, keys, tracked),
@@ -209,7 +253,11 @@ def _off(figure: Mapping) -> float | None:
 
 
 def _said(figure: Mapping) -> str:
-    ends = [f"{word} {units.show(figure['metric'], figure[end])}" for end, word in (("min", "at least"), ("max", "at most")) if figure[end] is not None]
+    ends = [
+        f"{word} {units.show(figure['metric'], figure[end])}"
+        for end, word in (("min", "at least"), ("max", "at most"))
+        if figure[end] is not None
+    ]
     return ", ".join([f"{'' if figure['valid'] else 'not valid · '}{figure['test']} {figure['metric']}", *ends])
 
 
@@ -221,7 +269,9 @@ def _most(rows: list[Mapping]) -> dict[str, float]:
     """The highest value of the small curves of each test: all are drawn to one scale, so that a low one shows."""
     most: dict[str, float] = {}
     for outline in filter(None, map(_first, rows)):
-        most[outline["test"]] = max([most.get(outline["test"], 0.0), *(value for value in outline["curves"][0]["values"] if value is not None)])
+        most[outline["test"]] = max(
+            [most.get(outline["test"], 0.0), *(value for value in outline["curves"][0]["values"] if value is not None)]
+        )
     return most
 
 
@@ -232,7 +282,9 @@ def _spark(row: Mapping, most: t.Mapping[str, float]) -> str:
     points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
     if outline is None or len(points) < 2 or most[outline["test"]] <= 0:
         return ""
-    return " ".join(f"{x / (len(values) - 1) * 96:.0f},{2 + 24 * (1 - y / most[outline['test']]):.0f}" for x, y in points)
+    return " ".join(
+        f"{x / (len(values) - 1) * 96:.0f},{2 + 24 * (1 - y / most[outline['test']]):.0f}" for x, y in points
+    )
 
 
 def _is_tracked(group: Mapping, run: Mapping) -> bool:

@@ -39,11 +39,17 @@ def chosen(rows: list[Mapping], asked: t.Sequence[str], folder: str) -> list[Map
     before = _listed(os.path.join(folder, "drives"))
     wanted = [row for row in rows if drive_rows.needs_attention(row)][:MOST_PAGES]
     known = {row["page"] for row in wanted}
-    return wanted + [row for row in rows if row["page"] not in known and (os.path.basename(row["page"]) in before or _is_asked(row, asked))]
+    return wanted + [
+        row
+        for row in rows
+        if row["page"] not in known and (os.path.basename(row["page"]) in before or _is_asked(row, asked))
+    ]
 
 
 def _is_asked(row: Mapping, asked: t.Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(str(row[name] or ""), pattern) for pattern in asked for name in ("host", "drive", "serial"))
+    return any(
+        fnmatch.fnmatchcase(str(row[name] or ""), pattern) for pattern in asked for name in ("host", "drive", "serial")
+    )
 
 
 def _listed(folder: str) -> set[str]:
@@ -58,7 +64,9 @@ def of(rows: list[Mapping]) -> set[str]:
     return {row["page"] for row in rows} | {names.host_page(row["host"]) for row in rows}
 
 
-def texts(sources: Sources, rows: list[Mapping], shown: list[Mapping], run_dir: str, history: History | None) -> t.Iterator[tuple[str, str]]:
+def texts(
+    sources: Sources, rows: list[Mapping], shown: list[Mapping], run_dir: str, history: History | None
+) -> t.Iterator[tuple[str, str]]:
     """(name from the report's folder, text) of each page. rows: all drives, in the order of the fleet's page; shown: those with pages."""
     made = of(shown)
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
@@ -102,8 +110,14 @@ def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past
             points = past.get((row["serial"] or row["drive"], test["test"], window["metric"]), [])
             value = test["metrics"].get(window["metric"])
             if points:
-                own = [(sources.run["run"]["id"], sources.run.get("started") or "", value)] if value is not None and test["verdict"] in ("pass", "fail") else []
-                found.append({"test": test["test"], "metric": window["metric"], **_past(points + own, window["metric"], run_dir)})
+                own = (
+                    [(sources.run["run"]["id"], sources.run.get("started") or "", value)]
+                    if value is not None and test["verdict"] in ("pass", "fail")
+                    else []
+                )
+                found.append(
+                    {"test": test["test"], "metric": window["metric"], **_past(points + own, window["metric"], run_dir)}
+                )
     return found
 
 
@@ -114,7 +128,15 @@ def _past(points: Points, metric: str, run_dir: str) -> Mapping:
         before = points[place - 1][2] if place else None
         there = os.path.exists(os.path.join(os.path.dirname(run_dir), run_id, "report", "index.html"))
         href = f"../../../{quote(run_id, safe='')}/report/index.html" if there else ""
-        rows.append({"run": run_id, "started": started, "value": value, "change": value / before - 1 if before else None, "href": href})
+        rows.append(
+            {
+                "run": run_id,
+                "started": started,
+                "value": value,
+                "change": value / before - 1 if before else None,
+                "href": href,
+            }
+        )
     line = svg.Line([(number, value / divisor) for number, (_run, _at, value) in enumerate(points, 1)], metric, "free")
     title = metric.replace("_", " ") + (f" ({unit})" if unit else "")
     about = f"{metric} over {len(points)} runs; the figures are in the table below"

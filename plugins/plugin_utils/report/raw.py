@@ -54,13 +54,17 @@ class Measurement:
                 }
             )
         elif event["event"] == "cell" and event.get("accepted"):
-            self.cells.setdefault(event["cell"], {})[event["round"]] = cell_figures(event.get("read"), event.get("write"))
+            self.cells.setdefault(event["cell"], {})[event["round"]] = cell_figures(
+                event.get("read"), event.get("write")
+            )
             if event.get("gap_s") is not None:
                 self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
         elif event["event"] == "sample":
             self.samples.append(event)
         elif event["event"] == "histogram":
-            self.histograms.setdefault(event["cell"], {})[event["direction"]] = {int(value): count for value, count in event["bins"].items()}
+            self.histograms.setdefault(event["cell"], {})[event["direction"]] = {
+                int(value): count for value, count in event["bins"].items()
+            }
         elif event["event"] == "fill_curve":
             self.fill = event
         elif event["event"] == "test_finished":
@@ -106,7 +110,9 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
         else:
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements:
-                measurements[place].proof = proof.begin(run or {}, host, *place[:2], tests.get(place[0], {}).get(place[1]) or {})
+                measurements[place].proof = proof.begin(
+                    run or {}, host, *place[:2], tests.get(place[0], {}).get(place[1]) or {}
+                )
             measurements[place].take(event)
     return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
 
@@ -115,7 +121,11 @@ def _host_facts(short: Mapping) -> Mapping:
     """What the host was, as texts by name."""
     tools = ", ".join(f"{name} {version}" for name, version in short["tools"].items() if version and name != "fio")
     memory = units.rounded(short["memory_bytes"] / 2**30) + " GiB" if short["memory_bytes"] else None
-    return {**{name: value for name, value in short.items() if name not in ("tools", "memory_bytes")}, "memory": memory, "tools": tools}
+    return {
+        **{name: value for name, value in short.items() if name not in ("tools", "memory_bytes")},
+        "memory": memory,
+        "tools": tools,
+    }
 
 
 def _grouped(settings: list[Mapping]) -> list[Mapping]:
@@ -124,17 +134,25 @@ def _grouped(settings: list[Mapping]) -> list[Mapping]:
     for item in settings:
         value = None if item.get("outcome") == "managed" else item.get("effective")
         after = (item.get("restored") or {}).get("outcome")
-        groups.setdefault((item.get("name"), item.get("before"), item.get("wanted"), value, item.get("outcome"), after), []).append(item)
+        groups.setdefault(
+            (item.get("name"), item.get("before"), item.get("wanted"), value, item.get("outcome"), after), []
+        ).append(item)
     return [
         shown
         for alike in groups.values()
-        for shown in (alike if len(alike) < MANY_ALIKE else [{**alike[0], "path": f"{alike[0].get('path')} and {len(alike) - 1} more"}])
+        for shown in (
+            alike
+            if len(alike) < MANY_ALIKE
+            else [{**alike[0], "path": f"{alike[0].get('path')} and {len(alike) - 1} more"}]
+        )
     ]
 
 
 def tests_of(plan: Mapping) -> dict[str, dict[str, Mapping]]:
     """The rendered tests of a plan.json, by drive and name."""
-    return {entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []}
+    return {
+        entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []
+    }
 
 
 def _take_settings(settings: dict[tuple[t.Any, t.Any], Mapping], kind: str, items: list[Mapping]) -> None:

@@ -29,14 +29,20 @@ def rows(sources: Sources) -> list[Mapping]:
     for found in sources.fleet.get("outliers") or []:
         outliers.setdefault((found["host"], found["drive"]), []).append(found)
     # Rates first: what people know a drive by.
-    outliers = {key: sorted(found, key=lambda one: (not metrics.is_rate(one["metric"]), -one["by_pct"])) for key, found in outliers.items()}
+    outliers = {
+        key: sorted(found, key=lambda one: (not metrics.is_rate(one["metric"]), -one["by_pct"]))
+        for key, found in outliers.items()
+    }
     low = {(entry["host"], drive): entry for entry in sources.fleet.get("low_hosts") or [] for drive in entry["drives"]}
     made = []
     for judged in sources.judgement["drives"]:
         key = (judged["host"], judged["drive"])
         made.append(
             {
-                **{name: judged[name] for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")},
+                **{
+                    name: judged[name]
+                    for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")
+                },
                 "own_reasons": own_reasons(judged),
                 "rack": of_host.get(judged["host"], ""),
                 "figure": figure(judged),
@@ -64,15 +70,31 @@ def own_reasons(judged: Mapping) -> list[str]:
 
 def figure(judged: Mapping) -> Mapping | None:
     """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was tracked."""
-    checks = [(check["met"], test, check) for test in judged["tests"] for check in test["criteria"] if check["value"] is not None]
+    checks = [
+        (check["met"], test, check)
+        for test in judged["tests"]
+        for check in test["criteria"]
+        if check["value"] is not None
+    ]
     for met, test, check in sorted(checks, key=lambda item: (item[0] is None, item[0] or False)):
         valid = test["verdict"] in TRUSTED
-        return {**{key: check[key] for key in ("metric", "value", "min", "max")}, "test": test["test"], "met": met if valid else None, "valid": valid}
+        return {
+            **{key: check[key] for key in ("metric", "value", "min", "max")},
+            "test": test["test"],
+            "met": met if valid else None,
+            "valid": valid,
+        }
     for test in judged["tests"]:
         for window in test["windows"]:
             if window.get("average") is not None:
                 free = dict.fromkeys(("min", "max", "met"))
-                return {**free, "test": test["test"], "metric": window["metric"], "value": window["average"], "valid": test["verdict"] in TRUSTED}
+                return {
+                    **free,
+                    "test": test["test"],
+                    "metric": window["metric"],
+                    "value": window["average"],
+                    "valid": test["verdict"] in TRUSTED,
+                }
     return None
 
 

@@ -29,7 +29,9 @@ def active_bytes(spec: Mapping, size_bytes: int | None) -> int | None:
     return (size_bytes or 0) * (spec.get("active_range_pct") or 100) // 100 or None
 
 
-def outline(record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None) -> Mapping:
+def outline(
+    record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None
+) -> Mapping:
     """What every drive of a fleet keeps of a test: the tracked curves.
 
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json; `size_bytes`: of the
@@ -41,12 +43,17 @@ def outline(record: Mapping, spec: Mapping, about: Mapping, measured: Measuremen
     return {
         "test": record["test"],
         "from_fresh": not spec.get("precondition") and not freshness.why_not(record),
-        "saturating": bool(spec or "precondition" in record) and not (spec.get("precondition") or record.get("precondition")),
+        "saturating": bool(spec or "precondition" in record)
+        and not (spec.get("precondition") or record.get("precondition")),
         "median": None,
         "rounds": [entry["round"] for entry in rounds],
         "elapsed_s": [significant(entry["elapsed_s"]) for entry in rounds],
-        "multiples": [significant((entry["bytes_written"] or 0) / size_bytes) for entry in rounds] if size_bytes else [],
-        "curves": [_curve(cell, metric, rounds, len({cell for cell, _metric in tracked}) > 1) for cell, metric in tracked],
+        "multiples": [significant((entry["bytes_written"] or 0) / size_bytes) for entry in rounds]
+        if size_bytes
+        else [],
+        "curves": [
+            _curve(cell, metric, rounds, len({cell for cell, _metric in tracked}) > 1) for cell, metric in tracked
+        ],
     }
 
 
@@ -57,7 +64,9 @@ def _tracked(record: Mapping, measured: Measurement | None) -> list[tuple[str, s
     return list(rounds[0]["tracked"]) if rounds and not tracked else tracked
 
 
-def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None) -> Mapping:
+def test_series(
+    record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None
+) -> Mapping:
     """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows, percentiles, histogram, fill, convergence."""
     drawn = outline(record, spec, about, measured, size_bytes)
     tracked, numbers = _tracked(record, measured), drawn["rounds"]
@@ -81,7 +90,13 @@ def test_series(record: Mapping, spec: Mapping, about: Mapping, measured: Measur
 def _curve(cell: str, metric: str, rounds: list[Mapping], with_cell: bool) -> Mapping:
     unit, divisor = units.unit(metric)
     values = [_scaled(entry["tracked"].get((cell, metric)), divisor) for entry in rounds]
-    return {"label": f"{cell} {metric}" if with_cell else metric, "cell": cell, "metric": metric, "unit": unit, "values": values}
+    return {
+        "label": f"{cell} {metric}" if with_cell else metric,
+        "cell": cell,
+        "metric": metric,
+        "unit": unit,
+        "values": values,
+    }
 
 
 def _scaled(value: t.Any, divisor: float) -> float | int | None:
@@ -120,7 +135,12 @@ def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
 def percentile_names(metrics: Mapping) -> list[str]:
     """p50, p99, p99_9 … of either direction, in order."""
     matches = [_PERCENTILE.fullmatch(name) for name in metrics]
-    return ["p" + name for name in sorted({match.group(2) for match in matches if match}, key=lambda name: float(name.replace("_", ".")))]
+    return [
+        "p" + name
+        for name in sorted(
+            {match.group(2) for match in matches if match}, key=lambda name: float(name.replace("_", "."))
+        )
+    ]
 
 
 def share_names(metrics: Mapping) -> list[str]:
@@ -194,7 +214,9 @@ def _fill(curve: Mapping | None) -> Mapping | None:
     }
 
 
-def _convergence(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], spec: Mapping, rounds: list[int]) -> Mapping | None:
+def _convergence(
+    cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], spec: Mapping, rounds: list[int]
+) -> Mapping | None:
     """IOPS over the rounds for every block size at the tracked cell's R/W mix (PTS: steady-state convergence plot)."""
     specs = {cell["id"]: cell for cell in spec.get("cells") or []}
     if len(cells) < 2 or not tracked or tracked[0][0] not in specs:
@@ -235,5 +257,7 @@ def medians(entries: list[Mapping]) -> None:
         for series, (indexes, columns) in zip(members, medians_without(curves, MEDIAN_POINTS)):
             short = [[significant(value) for value in column] for column in columns]
             series["median"] = {
-                "count": len(members) - 1, "rounds": [index + 1 for index in indexes], **dict(zip(("elapsed_s", "multiples", "values"), short))
+                "count": len(members) - 1,
+                "rounds": [index + 1 for index in indexes],
+                **dict(zip(("elapsed_s", "multiples", "values"), short)),
             }

@@ -21,7 +21,9 @@ def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
     mine = [row for row in rows if row["model"] and fnmatch.fnmatchcase(row["model"], pattern)]
     if not mine:
         known = sorted({row["model"] for row in rows if row["model"]})
-        raise LookupError(f"no drive of the run is of a model like {pattern!r}; there are: {', '.join(known) or 'none that is known'}")
+        raise LookupError(
+            f"no drive of the run is of a model like {pattern!r}; there are: {', '.join(known) or 'none that is known'}"
+        )
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
     models = sorted({row["model"] for row in mine})
     about = page.about(sources, mine)
@@ -32,40 +34,75 @@ def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
     tested = {test["test"] for drive in drives for test in drive["tests"]}
     finished = [record.get("finished") or "" for key in own for record in sources.tests.get(key, {}).values()]
     view = {
-        **about, "criteria": criteria, "verdicts": counted, "models": models, "drives": drives, "headline": page.headline(mine, {}), "up": "",
-        "finished": max(finished, default="") or None, "static": True, "tests": sorted(tested),
-        "hosts": [{"name": name, "facts": sources.raw(name).facts} for name in dict.fromkeys(row["host"] for row in mine)],
+        **about,
+        "criteria": criteria,
+        "verdicts": counted,
+        "models": models,
+        "drives": drives,
+        "headline": page.headline(mine, {}),
+        "up": "",
+        "finished": max(finished, default="") or None,
+        "static": True,
+        "tests": sorted(tested),
+        "hosts": [
+            {"name": name, "facts": sources.raw(name).facts} for name in dict.fromkeys(row["host"] for row in mine)
+        ],
     }
     return render.html("supplier.html.j2", view)
 
 
 def _static(drive: Mapping) -> Mapping:
     """The drive with its charts as pictures: {kind: SVG} in `plots` of each test."""
-    return {**drive, "tests": [{**test, "plots": _plots(test["series"], test["limits"]) if test["series"] else {}} for test in drive["tests"]]}
+    return {
+        **drive,
+        "tests": [
+            {**test, "plots": _plots(test["series"], test["limits"]) if test["series"] else {}}
+            for test in drive["tests"]
+        ],
+    }
 
 
 def _plots(series: Mapping, limits: list[Mapping]) -> Mapping:
-    along, x_title = ("multiples", "Written, multiples of the capacity") if series["saturating"] and series["multiples"] else ("rounds", "Round")
+    along, x_title = (
+        ("multiples", "Written, multiples of the capacity")
+        if series["saturating"] and series["multiples"]
+        else ("rounds", "Round")
+    )
     plots: dict[str, str] = {}
     if series["curves"]:
         first = series["curves"][0]
-        drawn = [svg.Line(_points(series[along], curve["values"]), curve["label"], f"c{number % 4}") for number, curve in enumerate(series["curves"])]
+        drawn = [
+            svg.Line(_points(series[along], curve["values"]), curve["label"], f"c{number % 4}")
+            for number, curve in enumerate(series["curves"])
+        ]
         held = [
             (limit[end], f"{word} {limit[end]:,.6g}")
-            for limit in limits for end, word in (("min", "at least"), ("max", "at most")) if limit[end] is not None and limit["metric"] == first["metric"]
+            for limit in limits
+            for end, word in (("min", "at least"), ("max", "at most"))
+            if limit[end] is not None and limit["metric"] == first["metric"]
         ]
         title = first["metric"].replace("_", " ") + (f" ({first['unit']})" if first["unit"] else "")
         plots["curve"] = svg.lines(drawn, x_title, title, held, f"{first['metric']} over the test")
     if series["latency"]:
         named = [("mean_latency_us", "mean"), ("p99_9_latency_us", "99.9 %"), ("max_latency_us", "maximum")]
-        drawn = [svg.Line(_points(series[along], series["latency"][name]), label, f"c{number}") for number, (name, label) in enumerate(named)]
-        plots["latency"] = svg.lines(drawn, x_title, "Latency (µs)", about="mean, 99.9 % and maximum latency over the test")
+        drawn = [
+            svg.Line(_points(series[along], series["latency"][name]), label, f"c{number}")
+            for number, (name, label) in enumerate(named)
+        ]
+        plots["latency"] = svg.lines(
+            drawn, x_title, "Latency (µs)", about="mean, 99.9 % and maximum latency over the test"
+        )
     if series["fill"]:
         line = svg.Line(_points(series["fill"]["written_gb"], series["fill"]["values"]), "bandwidth", "c0")
-        plots["fill"] = svg.lines([line], "Written (GB)", "Bandwidth (MB/s)", about="bandwidth of the fill over what was written")
+        plots["fill"] = svg.lines(
+            [line], "Written (GB)", "Bandwidth (MB/s)", about="bandwidth of the fill over what was written"
+        )
     if series["convergence"]:
         sizes = enumerate(series["convergence"]["lines"])
-        drawn = [svg.Line(_points(series["rounds"], line["values"]), line["label"], f"c{number % 4}") for number, line in sizes]
+        drawn = [
+            svg.Line(_points(series["rounds"], line["values"]), line["label"], f"c{number % 4}")
+            for number, line in sizes
+        ]
         plots["convergence"] = svg.lines(drawn, "Round", "IOPS", about="IOPS of every block size over the rounds")
     return plots
 

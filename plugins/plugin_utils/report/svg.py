@@ -29,7 +29,9 @@ class Line(t.NamedTuple):
     href: str = ""
 
 
-def lines(drawn: t.Sequence[Line], x_title: str, y_title: str, limits: t.Sequence[tuple[float, str]] = (), about: str = "") -> Markup:
+def lines(
+    drawn: t.Sequence[Line], x_title: str, y_title: str, limits: t.Sequence[tuple[float, str]] = (), about: str = ""
+) -> Markup:
     """Curves over one pair of axes, from 0; "" where there is nothing to draw. limits: (y, text) of horizontal lines. about: for who cannot see it."""
     given = [line for line in drawn if line.points]
     if not given:
@@ -51,25 +53,58 @@ def lines(drawn: t.Sequence[Line], x_title: str, y_title: str, limits: t.Sequenc
     parts = [_axes(across, up, [x for x in x_ticks if x_low <= x <= x_high], y_ticks, x_title, y_title)]
     for line in given:
         path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in line.points)
-        shape = Markup('<polyline class="{}" points="{}"><title>{}</title></polyline>').format(line.css, path, line.label)
+        shape = Markup('<polyline class="{}" points="{}"><title>{}</title></polyline>').format(
+            line.css, path, line.label
+        )
         parts.append(Markup('<a href="{}">{}</a>').format(line.href, shape) if line.href else shape)
     for limit, text in limits:
         at = f"{up(limit):.1f}"
-        parts.append(Markup('<line class="limit" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(_LEFT, WIDTH - _RIGHT, at, at))
-        parts.append(Markup('<text class="limit" x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(WIDTH - _RIGHT, up(limit) - 4, text))
+        parts.append(
+            Markup('<line class="limit" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(_LEFT, WIDTH - _RIGHT, at, at)
+        )
+        parts.append(
+            Markup('<text class="limit" x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(
+                WIDTH - _RIGHT, up(limit) - 4, text
+            )
+        )
     return _svg("lines", WIDTH, HEIGHT, about, Markup("").join(parts))
 
 
-def _axes(across: t.Callable[[float], float], up: t.Callable[[float], float], xs: list[float], ys: list[float], x_title: str, y_title: str) -> Markup:
+def _axes(
+    across: t.Callable[[float], float],
+    up: t.Callable[[float], float],
+    xs: list[float],
+    ys: list[float],
+    x_title: str,
+    y_title: str,
+) -> Markup:
     parts = []
     for y in ys:
-        parts.append(Markup('<line class="grid" x1="{}" x2="{}" y1="{y}" y2="{y}"/>').format(_LEFT, WIDTH - _RIGHT, y=f"{up(y):.1f}"))
-        parts.append(Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, up(y) + 4, units.rounded(y)))
+        parts.append(
+            Markup('<line class="grid" x1="{}" x2="{}" y1="{y}" y2="{y}"/>').format(
+                _LEFT, WIDTH - _RIGHT, y=f"{up(y):.1f}"
+            )
+        )
+        parts.append(
+            Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, up(y) + 4, units.rounded(y))
+        )
     for x in xs:
-        parts.append(Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(across(x), HEIGHT - _BOTTOM + 16, units.rounded(x)))
-    parts.append(Markup('<text class="title" x="{}" y="{}" text-anchor="middle">{}</text>').format((_LEFT + WIDTH - _RIGHT) // 2, HEIGHT - 6, x_title))
+        parts.append(
+            Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
+                across(x), HEIGHT - _BOTTOM + 16, units.rounded(x)
+            )
+        )
+    parts.append(
+        Markup('<text class="title" x="{}" y="{}" text-anchor="middle">{}</text>').format(
+            (_LEFT + WIDTH - _RIGHT) // 2, HEIGHT - 6, x_title
+        )
+    )
     middle = (HEIGHT - _BOTTOM + _TOP) // 2
-    parts.append(Markup('<text class="title" transform="translate(12 {}) rotate(-90)" text-anchor="middle">{}</text>').format(middle, y_title))
+    parts.append(
+        Markup('<text class="title" transform="translate(12 {}) rotate(-90)" text-anchor="middle">{}</text>').format(
+            middle, y_title
+        )
+    )
     return Markup("").join(parts)
 
 
@@ -79,14 +114,26 @@ def strip(counts: t.Sequence[int], middle: float | None, marks: t.Sequence[tuple
     floor, wide = _STRIP_HEIGHT - 8, _STRIP_WIDTH / max(len(counts), 1)
     # Roots: one drive apart from ten thousand is still seen.
     bars = "".join(
-        f"M{index * wide:.1f} {floor}v-{math.sqrt(count / most) * (floor - 1):.1f}h{wide - 0.6:.1f}V{floor}z" for index, count in enumerate(counts) if count
+        f"M{index * wide:.1f} {floor}v-{math.sqrt(count / most) * (floor - 1):.1f}h{wide - 0.6:.1f}V{floor}z"
+        for index, count in enumerate(counts)
+        if count
     )
-    parts = [Markup('<path class="bars" d="{}"/><line class="grid" x1="0" x2="{}" y1="{y}" y2="{y}"/>').format(bars, _STRIP_WIDTH, y=floor)]
+    parts = [
+        Markup('<path class="bars" d="{}"/><line class="grid" x1="0" x2="{}" y1="{y}" y2="{y}"/>').format(
+            bars, _STRIP_WIDTH, y=floor
+        )
+    ]
     if middle is not None:
-        parts.append(Markup('<line class="median" x1="{x}" x2="{x}" y1="0" y2="{}"/>').format(floor + 3, x=f"{middle * _STRIP_WIDTH:.1f}"))
+        parts.append(
+            Markup('<line class="median" x1="{x}" x2="{x}" y1="0" y2="{}"/>').format(
+                floor + 3, x=f"{middle * _STRIP_WIDTH:.1f}"
+            )
+        )
     for place, text in marks:
         x = f"{4 + place * (_STRIP_WIDTH - 8):.1f}"
-        parts.append(Markup('<circle class="outlier" cx="{}" cy="{}" r="4"><title>{}</title></circle>').format(x, floor, text))
+        parts.append(
+            Markup('<circle class="outlier" cx="{}" cy="{}" r="4"><title>{}</title></circle>').format(x, floor, text)
+        )
     return _svg("strip", _STRIP_WIDTH, _STRIP_HEIGHT, about, Markup("").join(parts))
 
 

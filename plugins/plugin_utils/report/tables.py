@@ -24,7 +24,10 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
     Returns {metric, unit, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}]}.
     """
     by_place = {(cell["block_size_bytes"], cell["read_pct"]): cell["id"] for cell in cells}
-    sizes, mixes = sorted({size for size, _mix in by_place}, reverse=True), sorted({mix for _size, mix in by_place}, reverse=True)
+    sizes, mixes = (
+        sorted({size for size, _mix in by_place}, reverse=True),
+        sorted({mix for _size, mix in by_place}, reverse=True),
+    )
     if not measured or len(by_place) < len(cells) or len(sizes) < 2 or len(mixes) < 2:
         return None
     tracked = (about.get("tracked") or [{}])[0].get("metric") or "iops"
@@ -37,7 +40,11 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
         values = [averages.get(by_place.get((size, mix), "")) for mix in mixes]
         shown = [{"text": units.rounded(v / divisor) if v else "–", "heat": _heat(v, known)} for v in values]
         rows.append({"block_size": report_series.block_size(size), "values": shown})
-    return {"metric": metric, "unit": unit, "mixes": [f"{mix}/{100 - mix}" for mix in mixes], "rows": rows} if known else None
+    return (
+        {"metric": metric, "unit": unit, "mixes": [f"{mix}/{100 - mix}" for mix in mixes], "rows": rows}
+        if known
+        else None
+    )
 
 
 def _heat(value: float | None, known: list[float]) -> float | None:
@@ -54,7 +61,11 @@ def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
     order = {cell["id"]: position for position, cell in enumerate(specs)}
     averages = sorted(measured.averages, key=lambda entry: order.get(entry["cell"], len(order)))
     return [
-        {"cell": entry["cell"], "figures": [_shown(entry.get("metrics") or {}, name) for name in CELL_METRICS], "steady": _own_steadiness(entry)}
+        {
+            "cell": entry["cell"],
+            "figures": [_shown(entry.get("metrics") or {}, name) for name in CELL_METRICS],
+            "steady": _own_steadiness(entry),
+        }
         for entry in averages
     ]
 
@@ -64,7 +75,11 @@ def _own_steadiness(entry: Mapping) -> str:
     found = entry.get("steady") or {}
     if not found or found.get("steady"):
         return "steady" if found else "–"
-    ratios = [f"{name} {found[key]:.0%}" for name, key in (("range", "range_ratio"), ("slope", "slope_ratio")) if found.get(key) is not None]
+    ratios = [
+        f"{name} {found[key]:.0%}"
+        for name, key in (("range", "range_ratio"), ("slope", "slope_ratio"))
+        if found.get(key) is not None
+    ]
     return " ".join(["not steady:", ", ".join(ratios)]) if ratios else "not steady"
 
 
@@ -81,7 +96,11 @@ def latency_table(metrics: Mapping) -> Mapping | None:
     names = ["mean", *report_series.percentile_names(metrics), "max"]
     shares = report_series.share_names(metrics)
     rows = [
-        (side, [_tail(metrics, f"{side}_{name}_latency_us") for name in names] + [_shown(metrics, f"{side}_{name}") for name in shares])
+        (
+            side,
+            [_tail(metrics, f"{side}_{name}_latency_us") for name in names]
+            + [_shown(metrics, f"{side}_{name}") for name in shares],
+        )
         for side in directions
     ]
     labels = [name if name in ("mean", "max") else name[1:].replace("_", ".") + " %" for name in names]

@@ -33,7 +33,11 @@ def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
 def _window(window: Mapping) -> dict[str, t.Any]:
     """The unit is of all its figures but the ratios."""
     figures = {name: number(window.get(name)) for name in FIGURES}
-    named = {"cell": window.get("cell"), "metric": window.get("metric"), "unit": units.base(str(window.get("metric") or ""))}
+    named = {
+        "cell": window.get("cell"),
+        "metric": window.get("metric"),
+        "unit": units.base(str(window.get("metric") or "")),
+    }
     return {**named, "steady": bool(window.get("steady")), "rounds": list(window.get("window_rounds") or []), **figures}
 
 

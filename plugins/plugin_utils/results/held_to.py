@@ -65,10 +65,13 @@ def criterion_problems(criterion: t.Any) -> list[str]:
         return [f"criterion {criterion!r} is not a mapping with metric and min or max"]
     name = describe(criterion)
     problems = [
-        f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}" for word in criterion if word not in CRITERION_KEYS
+        f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}"
+        for word in criterion
+        if word not in CRITERION_KEYS
     ]
     problems += [
-        f"{name}: {word} is {criterion[word]!r}, not a text" + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
+        f"{name}: {word} is {criterion[word]!r}, not a text"
+        + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
         for word in TEXT_KEYS
         if criterion.get(word) is not None and not isinstance(criterion[word], str)
     ]
@@ -78,9 +81,15 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     if not given:
         problems.append(f"{name} has neither min nor max")
     problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
-    problems += [f"{name}: {limit}: {units_problem}" for limit in given if (units_problem := _unit_problem(criterion, limit))]
+    problems += [
+        f"{name}: {limit}: {units_problem}" for limit in given if (units_problem := _unit_problem(criterion, limit))
+    ]
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
-    problems += [f"{name}: {limit} is a share, such as 0.9, and above 0" for limit, share in shares.items() if share is not None and share <= 0]
+    problems += [
+        f"{name}: {limit} is a share, such as 0.9, and above 0"
+        for limit, share in shares.items()
+        if share is not None and share <= 0
+    ]
     of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
     if bool(of_baseline) != bool(criterion.get("baseline")):
         problems.append(f"{name}: baseline (the id of a run) and min_of_baseline or max_of_baseline go together")

@@ -61,7 +61,11 @@ def _of_run(run: runs.Own, lines: t.Sequence[bytes], models: t.Collection[str]) 
             newest[record["kind"], record["host"], record.get("drive"), record.get("test")] = record
     drives = {key[1:3]: record.get("identity") or {} for key, record in newest.items() if key[0] == "drive"}
     about = (run_record.read_run(run.folder) or {}).get("tests") or {}
-    made = [_saturation(run, record, drives.get((record["host"], record["drive"]), {}), about) for key, record in newest.items() if key[0] == "test"]
+    made = [
+        _saturation(run, record, drives.get((record["host"], record["drive"]), {}), about)
+        for key, record in newest.items()
+        if key[0] == "test"
+    ]
     return [item for item in made if item is not None and item.model in models]
 
 
@@ -85,7 +89,15 @@ def _saturation(
     cells = (about.get(record["test"]) or {}).get("cells") or []
     rate = number((record.get("metrics") or {}).get("write_bandwidth"))
     figures = (shown.get("written_before_bytes"), shown.get("elapsed_before_s"), rate, identity.get("size_bytes"))
-    if record["outcome"] not in ("steady", "not_steady") or len(cells) != 1 or not windows or not all(figures) or not identity.get("model"):
+    if (
+        record["outcome"] not in ("steady", "not_steady")
+        or len(cells) != 1
+        or not windows
+        or not all(figures)
+        or not identity.get("model")
+    ):
         return None
     written, elapsed_s, then, size = figures
-    return Saturation(identity["model"], size, cells[0], written, elapsed_s, then, run.id, record["host"], record["drive"])
+    return Saturation(
+        identity["model"], size, cells[0], written, elapsed_s, then, run.id, record["host"], record["drive"]
+    )

@@ -24,7 +24,9 @@ class Finding(t.NamedTuple):
     reason: str
 
 
-def judge(run: Mapping, records: t.Iterable[Mapping], references: held_to.References = held_to.no_references) -> Mapping:
+def judge(
+    run: Mapping, records: t.Iterable[Mapping], references: held_to.References = held_to.no_references
+) -> Mapping:
     """Judge every drive that was asked for, and every other one that has records.
 
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
@@ -66,7 +68,9 @@ class _Facts:
         self.strict = run.get("unknown_causes") == "spoil"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
         self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
-        self.drive_records = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
+        self.drive_records = {
+            (record["host"], record["drive"]): record for record in records if record["kind"] == "drive"
+        }
         self.test_records: dict[tuple[str, str], dict[str, Mapping]] = {}
         for record in records:
             if record["kind"] == "test":
@@ -90,18 +94,38 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     measured = facts.test_records.get((host, drive), {})
     sound = [criterion for criterion in facts.criteria if not held_to.criterion_problems(criterion)]
     criteria = [criterion for criterion in sound if is_of_model(criterion, model)]
-    tests = [_judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)]
-    tests = tests if any(check["met"] is not None for test in tests for check in test["criteria"]) else [_unjudged(test) for test in tests]
+    tests = [
+        _judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)
+    ]
+    tests = (
+        tests
+        if any(check["met"] is not None for test in tests for check in test["criteria"])
+        else [_unjudged(test) for test in tests]
+    )
     findings = _drive_findings(facts, host, drive, record, tests)
     # What the whole campaign says, each test without a record would only repeat.
     told = [test for test in tests if test["test"] in measured or not findings]
     if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
         findings = []  # The test says so already, and after how many rounds.
-    findings = [Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]] + findings
-    findings += [Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)]
+    findings = [
+        Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
+    ] + findings
+    findings += [
+        Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)
+    ]
     findings += [Finding("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
-    short = {held_to.describe(c) for c in criteria for r in measured.values() if is_for(c, r["test"]) and tails.too_few(c, r, "")}
-    findings += [Finding("error", text) for c in criteria if held_to.describe(c) not in short for text in held_to.without_figure(c, tests, facts.tests)]
+    short = {
+        held_to.describe(c)
+        for c in criteria
+        for r in measured.values()
+        if is_for(c, r["test"]) and tails.too_few(c, r, "")
+    }
+    findings += [
+        Finding("error", text)
+        for c in criteria
+        if held_to.describe(c) not in short
+        for text in held_to.without_figure(c, tests, facts.tests)
+    ]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -119,7 +143,9 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
 
 def _pass_findings(tests: list[Mapping]) -> list[Finding]:
     """The criteria that a drive met, or that there was none."""
-    met = [Finding("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]]
+    met = [
+        Finding("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]
+    ]
     return met or [Finding("pass", held_to.NO_CRITERION)]
 
 
@@ -177,7 +203,9 @@ def _colon(message: str) -> str:
     return f": {message}" if message else ""
 
 
-def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]) -> Mapping:
+def _judge_test(
+    facts: _Facts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]
+) -> Mapping:
     about = facts.tests.get(name) or {}
     result = {
         "test": name,
@@ -189,10 +217,18 @@ def _judge_test(facts: _Facts, host: str, drive: str, name: str, record: Mapping
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
-        return dict(result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)])
-    checks = [held_to.check(facts.references, criterion, host, drive, record) for criterion in criteria if is_for(criterion, name)]
+        return dict(
+            result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)]
+        )
+    checks = [
+        held_to.check(facts.references, criterion, host, drive, record)
+        for criterion in criteria
+        if is_for(criterion, name)
+    ]
     result.update(
-        outcome=record.get("outcome"), metrics=_finite(record.get("metrics") or {}), criteria=[check for check in checks if check],
+        outcome=record.get("outcome"),
+        metrics=_finite(record.get("metrics") or {}),
+        criteria=[check for check in checks if check],
         **beside.fields(record, about),
     )
     trouble = _invalid(facts, host, drive, name, record)
@@ -217,7 +253,9 @@ def _without_figure(criterion: Mapping, record: Mapping) -> list[str]:
 def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -> Finding | None:
     """Why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
-    return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(facts, host, drive, record, about)
+    return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(
+        facts, host, drive, record, about
+    )
 
 
 def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
@@ -246,7 +284,11 @@ def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: 
     figures are not those of its journal: the host's word is not enough."""
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
-    said = worlds.problem(record, facts.strict) or recheck.problem(record, rule) or saturation.problem(record, rule, identity.get("size_bytes"))
+    said = (
+        worlds.problem(record, facts.strict)
+        or recheck.problem(record, rule)
+        or saturation.problem(record, rule, identity.get("size_bytes"))
+    )
     said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
     said = said or _without_its_state(facts, host, drive, about)
     return Finding("invalid", said) if said else None
@@ -264,4 +306,6 @@ def _without_its_state(facts: _Facts, host: str, drive: str, about: Mapping) -> 
 
 
 def _unsteady(windows: list[Mapping]) -> str:
-    return "; ".join(str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or [])
+    return "; ".join(
+        str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or []
+    )

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keeps a run's results.jsonl: adds what is new at once, and holds what comes before the run's folder is known."""
+
 from __future__ import annotations
 
 import os

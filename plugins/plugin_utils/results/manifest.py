@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a collected folder held when it was unpacked, so that a later collect mends what was damaged or lost since."""
+
 from __future__ import annotations
 
 import hashlib

@@ -214,7 +214,10 @@ def of(record: Mapping, seen: Proof | None) -> dict[str, list[str]]:
     if seen is None or seen.told is None:
         return {"wrong": wrong, "unproved": [NOT_AGAIN.format("its journal was not collected")]}
     other = [key for key in TOLD_TWICE if _text(record.get(key)) != _text(seen.told.get(key))]
-    return {"wrong": [f"its journal tells another {', '.join(other)}"] * bool(other) + wrong, "unproved": list(seen.unproved)}
+    return {
+        "wrong": [f"its journal tells another {', '.join(other)}"] * bool(other) + wrong,
+        "unproved": list(seen.unproved),
+    }
 
 
 def problem(record: Mapping, strict: bool = False) -> str:

@@ -22,14 +22,26 @@ def problem(record: Mapping, rule: Mapping | None) -> str:
 
     record: of the test. rule: the test's steady_state as run.json keeps it; without its window and limits nothing is checked.
     """
-    if record.get("outcome") != "steady" or not rule or any(rule.get(key) is None for key in ("window", "range_limit", "slope_limit")):
+    if (
+        record.get("outcome") != "steady"
+        or not rule
+        or any(rule.get(key) is None for key in ("window", "range_limit", "slope_limit"))
+    ):
         return ""
     windows = record.get("steady_state") or []
     wanted = {(item["cell"], item["metric"]) for item in rule.get("tracked") or []}
     missing = wanted - {(window.get("cell"), window.get("metric")) for window in windows}
     if missing:
         return "the record has no window of " + ", ".join(" ".join(item) for item in sorted(missing))
-    found = next((f"{window['cell']} {window['metric']}: {said}" for window in windows for said in [_window(window, rule)] if said), "")
+    found = next(
+        (
+            f"{window['cell']} {window['metric']}: {said}"
+            for window in windows
+            for said in [_window(window, rule)]
+            if said
+        ),
+        "",
+    )
     return found or _figure(record, windows)
 
 
@@ -44,14 +56,20 @@ def _window(window: Mapping, rule: Mapping) -> str:
     if not again["steady"]:
         return f"the host calls it steady, but by its window values it is not: {'; '.join(again['reasons'])}"
     wrong = [name for name in FIGURES if not same(window.get(name), again[name])]
-    return "; ".join(f"its {name} is said to be {window.get(name)}, its window values give {again[name]}" for name in wrong)
+    return "; ".join(
+        f"its {name} is said to be {window.get(name)}, its window values give {again[name]}" for name in wrong
+    )
 
 
 def _figure(record: Mapping, windows: t.Sequence[Mapping]) -> str:
     """The figure that criteria are held against is the average of the first tracked variable's window."""
     metric, average = windows[0]["metric"], windows[0]["average"]
     told = (record.get("metrics") or {}).get(metric)
-    return "" if told is None or same(told, average) else f"its {metric} is said to be {told}, its window's average is {average}"
+    return (
+        ""
+        if told is None or same(told, average)
+        else f"its {metric} is said to be {told}, its window's average is {average}"
+    )
 
 
 def same(one: t.Any, other: t.Any) -> bool:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A run's own record on the controller, run.json."""
+
 from __future__ import annotations
 
 import json
@@ -17,7 +18,9 @@ def read_run(folder: str) -> dict[str, t.Any] | None:
         record = read_json(os.path.join(folder, "run.json"))
     except OSError as error:
         raise ValueError(error.strerror) from error
-    if record is not None and not (isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)):
+    if record is not None and not (
+        isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)
+    ):
         raise ValueError("it is not a run's record")
     return record
 
@@ -40,7 +43,12 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
         return dict(now)
     hosts = {entry["host"] for entry in now["asked"]}
     kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
-    merged = {**now, "started": before["started"], "asked": kept + now["asked"], "tests": {**before["tests"], **now["tests"]}}
+    merged = {
+        **now,
+        "started": before["started"],
+        "asked": kept + now["asked"],
+        "tests": {**before["tests"], **now["tests"]},
+    }
     warned = list(before.get("warnings") or [])
     warned += [item for item in now.get("warnings") or [] if item not in warned]
     return {**merged, "warnings": warned} if warned else merged

@@ -50,7 +50,9 @@ def on_controller(results_dir: str) -> list[Own]:
             record = run_record.read_run(os.fspath(path.parent)) or {}
             run_id, hosts = str(record["run"]["id"]), frozenset(str(entry["host"]) for entry in record["asked"])
             if run_id == path.parent.name and RUN_ID_PATTERN.fullmatch(run_id):
-                found.append(Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts, os.fspath(path.parent)))
+                found.append(
+                    Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts, os.fspath(path.parent))
+                )
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found
@@ -62,7 +64,12 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
     A host could bring an old run back by its word, whose verdicts would then be taken for new ones.
     """
     asked, folders = {run.id: run.hosts for run in own}, {run.id: run.folder for run in own}
-    ended = {run["run_id"] for host, runs in answers.items() for run in runs if run["state"] == FINISHED and host in asked.get(run["run_id"], ())}
+    ended = {
+        run["run_id"]
+        for host, runs in answers.items()
+        for run in runs
+        if run["state"] == FINISHED and host in asked.get(run["run_id"], ())
+    }
     open_ids, claims = [], []
     for host, runs in answers.items():
         for run in runs:
@@ -106,21 +113,38 @@ def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tu
     """Id and name of the run given by its id, else of the one unfinished run of that name, else of the newest by the controller's time. Raises RunError."""
     if run_id:
         if not RUN_ID_PATTERN.fullmatch(run_id):
-            raise RunError(f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit")
+            raise RunError(
+                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
+            )
         return run_id, name_of(run_id, answers, own) or name
     open_ids, claims = unfinished(name, answers, own)
     if len(open_ids) > 1:
-        raise RunError(f"several unfinished runs are named {name}: {', '.join(open_ids)}; say which with -e ssd_run_id=…")
+        raise RunError(
+            f"several unfinished runs are named {name}: {', '.join(open_ids)}; say which with -e ssd_run_id=…"
+        )
     if open_ids:
         return open_ids[0], name
     named = [run for run in own if run.name == name]
     if named:
         return max(named, key=lambda run: (run.started, run.id)).id, name
     told = "".join(f"; {claim.host} has {claim.run_id}, {claim.why}: {NAMING}" for claim in claims[:3])
-    raise RunError(f"no run of this controller is named {name} (in ssd_results_dir); start one, or give -e ssd_run_id=…{told}")
+    raise RunError(
+        f"no run of this controller is named {name} (in ssd_results_dir); start one, or give -e ssd_run_id=…{told}"
+    )
 
 
 def name_of(run_id: str, answers: Answers, own: t.Sequence[Own]) -> str:
     """The name of a run: the controller's own record, else what hosts say; "" where nobody knows it."""
     known = [run.name for run in own if run.id == run_id]
-    return next(iter(known + [str(run["run_name"]) for runs in answers.values() for run in runs if run["run_id"] == run_id and run["run_name"]]), "")
+    return next(
+        iter(
+            known
+            + [
+                str(run["run_name"])
+                for runs in answers.values()
+                for run in runs
+                if run["run_id"] == run_id and run["run_name"]
+            ]
+        ),
+        "",
+    )

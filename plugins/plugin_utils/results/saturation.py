@@ -16,13 +16,20 @@ def problem(record: Mapping, rule: Mapping | None, size_bytes: int | None) -> st
     record: of the test, with `saturation` (docs/internals.md). rule: the test's steady_state as run.json keeps it. size_bytes: the drive's
     user capacity by its own record. What the host says of its own rule is not asked: only what it wrote, and what the controller wanted.
     """
-    multiple, confirm, settle_s = ((rule or {}).get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s"))
+    multiple, confirm, settle_s = (
+        (rule or {}).get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s")
+    )
     if not multiple and not confirm and not settle_s:
         return ""
     shown = record.get("saturation")
     if not isinstance(shown, t.Mapping):
         return "the host does not say how much was written, and how long it took, before its steady window"
-    return _written(shown, multiple, size_bytes) or _settled(shown, settle_s) or _agreement(shown, confirm, rule or {}) or _last(record, shown, confirm)
+    return (
+        _written(shown, multiple, size_bytes)
+        or _settled(shown, settle_s)
+        or _agreement(shown, confirm, rule or {})
+        or _last(record, shown, confirm)
+    )
 
 
 def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:

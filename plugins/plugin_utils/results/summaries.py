@@ -23,14 +23,22 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
         found = read_json(os.path.join(results_dir, run_id, "report", "summary.json"))
     except (OSError, ValueError):
         return None
-    usable = isinstance(found, dict) and found.get("schema_version") == SCHEMA_VERSION and isinstance(found.get("drives"), list)
+    usable = (
+        isinstance(found, dict)
+        and found.get("schema_version") == SCHEMA_VERSION
+        and isinstance(found.get("drives"), list)
+    )
     return found if usable and isinstance(found.get("run"), dict) else None
 
 
 def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
     """Summaries of the runs of this name that began before this one, newest first, at most so many."""
     name, run_id, started = run["run"]["name"], run["run"]["id"], run.get("started") or ""
-    before = [own for own in runs.on_controller(results_dir) if own.name == name and own.id != run_id and own.started < started]
+    before = [
+        own
+        for own in runs.on_controller(results_dir)
+        if own.name == name and own.id != run_id and own.started < started
+    ]
     ids = [own.id for own in sorted(before, key=lambda own: (own.started, own.id), reverse=True)]
     found = (read(results_dir, own_id) for own_id in ids[:most])
     return [summary for summary in found if summary]

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Unpack a host's archive into the results folder, as a whole or not at all."""
+
 from __future__ import annotations
 
 import contextlib
@@ -87,7 +88,15 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     try:
         with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
             _extract(tar, aside, most.files)
-    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError, zlib.error, gzip.BadGzipFile) as error:
+    except (
+        tarfile.TarError,
+        EOFError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+        zlib.error,
+        gzip.BadGzipFile,
+    ) as error:
         raise UnpackError(f"the archive cannot be unpacked: {error}") from error
     with open(os.path.join(aside, MARKER), "x") as marker:
         marker.write("\n".join([sha256, *manifest.lines(aside)]) + "\n")
@@ -120,7 +129,11 @@ def sweep_all(raw: str, hosts: t.Iterable[str], locks: str) -> None:
     """
     if not any(name.startswith(".collect-") for name in (os.listdir(raw) if os.path.isdir(raw) else ())):
         return
-    folders = [os.path.join(raw, name) for name in sorted({*hosts, *os.listdir(raw)}) if os.sep not in name and not name.startswith(".")]
+    folders = [
+        os.path.join(raw, name)
+        for name in sorted({*hosts, *os.listdir(raw)})
+        if os.sep not in name and not name.startswith(".")
+    ]
     for folder in folders:
         if left_behind(raw, aside_name(folder)):
             with locked(locks, folder):
@@ -135,7 +148,11 @@ def sweep_all(raw: str, hosts: t.Iterable[str], locks: str) -> None:
 
 def _whole(aside: str) -> list[str]:
     """What a collect had unpacked to its end, and what was there before."""
-    return [path for path in (os.path.join(aside, UNPACKED), os.path.join(aside, BEFORE)) if os.path.exists(os.path.join(path, MARKER))]
+    return [
+        path
+        for path in (os.path.join(aside, UNPACKED), os.path.join(aside, BEFORE))
+        if os.path.exists(os.path.join(path, MARKER))
+    ]
 
 
 def aside_name(folder: str) -> str:
@@ -191,9 +208,17 @@ def _extract(tar: tarfile.TarFile, target: str, most_files: int) -> None:
     """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises tarfile.TarError, OSError."""
     for number, member in enumerate(tar, 1):
         if number > most_files:
-            raise tarfile.TarError(f"it holds more than {most_files} files (limit files); ssd_collect_limits may allow more")
-        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse() or not _NAME.fullmatch(member.name):
-            raise tarfile.TarError(f"{member.name[:200]!r} is not a regular file with a plain name below the run's folder")
+            raise tarfile.TarError(
+                f"it holds more than {most_files} files (limit files); ssd_collect_limits may allow more"
+            )
+        if (
+            member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE)
+            or member.issparse()
+            or not _NAME.fullmatch(member.name)
+        ):
+            raise tarfile.TarError(
+                f"{member.name[:200]!r} is not a regular file with a plain name below the run's folder"
+            )
         path = os.path.join(target, member.name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         source = tar.extractfile(member)

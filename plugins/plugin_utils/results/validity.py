@@ -25,8 +25,14 @@ def problem(record: Mapping, rule: Mapping | None, strict: bool = False) -> str:
     if not windows:
         return _all_spoilt(causes, record.get("rounds") or 0)
     first, last = _span(windows, rule or {})
-    found = [item for item in causes if any(begin <= last and (end >= first or item["cause"] == DISCARDED) for begin, end in item["rounds"])]
-    return f"its window, rounds {first} to {last}, holds spoilt rounds: {'; '.join(map(sentence, found))}" if found else ""
+    found = [
+        item
+        for item in causes
+        if any(begin <= last and (end >= first or item["cause"] == DISCARDED) for begin, end in item["rounds"])
+    ]
+    return (
+        f"its window, rounds {first} to {last}, holds spoilt rounds: {'; '.join(map(sentence, found))}" if found else ""
+    )
 
 
 def warnings(record: Mapping) -> list[str]:
@@ -46,5 +52,11 @@ def _all_spoilt(causes: t.Sequence[Mapping], rounds: int) -> str:
     lost = [item for item in causes if item["cause"] == DISCARDED]
     if lost:
         return f"the drive was not as the test made it: {'; '.join(map(sentence, lost))}"
-    spoilt = {number for item in causes for begin, end in item["rounds"] for number in range(begin, min(end, rounds) + 1)}
-    return f"all of its {rounds} rounds are spoilt: {'; '.join(map(sentence, causes))}" if rounds and len(spoilt) >= rounds else ""
+    spoilt = {
+        number for item in causes for begin, end in item["rounds"] for number in range(begin, min(end, rounds) + 1)
+    }
+    return (
+        f"all of its {rounds} rounds are spoilt: {'; '.join(map(sentence, causes))}"
+        if rounds and len(spoilt) >= rounds
+        else ""
+    )

@@ -27,5 +27,7 @@ def remarks(record: Mapping) -> list[str]:
 def settings(record: Mapping) -> list[str]:
     """The vendor's settings that were in force, in a sentence; none for a drive without them."""
     seen = record.get("vendor_settings") or {}
-    told = ", ".join(f"{name} {value}" for name, value in sorted((seen.get("settings") or {}).items()) if value is not None)
+    told = ", ".join(
+        f"{name} {value}" for name, value in sorted((seen.get("settings") or {}).items()) if value is not None
+    )
     return [f"settings in force by {seen.get('tool')}: {told}"] if told else []

@@ -23,7 +23,9 @@ def of_drives(results_dir: str, store_url: str, run: Mapping, serials: t.Collect
     """{(serial, test, metric): points} of the runs before this one, of the metrics that tests track. A store that cannot be read tells nothing here:
     the task that fills it says what is wrong."""
     started = run.get("started") or ""
-    tracked = {item.get("metric") for about in (run.get("tests") or {}).values() for item in about.get("tracked") or []} - {None}
+    tracked = {
+        item.get("metric") for about in (run.get("tests") or {}).values() for item in about.get("tracked") or []
+    } - {None}
     if not serials or not tracked:
         return {}
     try:
@@ -44,9 +46,13 @@ def _of_store(url: str, serials: list[str], metrics: list[str], before: str) -> 
     starts = {run_id: at for run_id, at in frames.started(url).items() if at < before}
     found: Figures = {}
     for place in range(0, len(serials), _SERIALS_A_QUERY):
-        table = frames.long(url, runs=list(starts), metrics=metrics, rounds=False, serials=serials[place : place + _SERIALS_A_QUERY])
+        table = frames.long(
+            url, runs=list(starts), metrics=metrics, rounds=False, serials=serials[place : place + _SERIALS_A_QUERY]
+        )
         own = table[table["cell"].isna()]
-        for run_id, serial, test, metric, value in zip(own["run"], own["serial"], own["test"], own["metric"], own["value"]):
+        for run_id, serial, test, metric, value in zip(
+            own["run"], own["serial"], own["test"], own["metric"], own["value"]
+        ):
             found.setdefault((serial, test, metric), []).append((run_id, starts[run_id], float(value)))
     return found
 
@@ -61,7 +67,9 @@ def _of_reports(results_dir: str, run: Mapping, serials: set[str], metrics: set[
             for test in drive["tests"] if serial in serials else ():
                 for metric in metrics & set(test["metrics"]) if test["verdict"] in ("pass", "fail") else ():
                     if test["metrics"][metric] is not None:
-                        found.setdefault((serial, test["test"], metric), []).append((run_id, starts.get(run_id, ""), test["metrics"][metric]))
+                        found.setdefault((serial, test["test"], metric), []).append(
+                            (run_id, starts.get(run_id, ""), test["metrics"][metric])
+                        )
     return found
 
 

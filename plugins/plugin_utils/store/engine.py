@@ -22,7 +22,12 @@ _LOCK = 5520813
 # PostgreSQL's classes of errors: data exception, program limit exceeded (a name too long for an index); and a value of another type than its column's.
 _OF_VALUES = ("22", "54", "42804")
 # What users write, and what SQLAlchemy calls it.
-SCHEMES = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
+SCHEMES = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
 
 
 def resolve(store_url: str, results_dir: str) -> str:
@@ -37,7 +42,9 @@ def resolve(store_url: str, results_dir: str) -> str:
     scheme, found, rest = store_url.partition("://")
     if not found or scheme not in SCHEMES:
         # Never the text itself: it may hold a password.
-        raise StoreError("ssd_store_url: must begin with sqlite:/// or postgresql://, be empty (a file in ssd_results_dir) or none")
+        raise StoreError(
+            "ssd_store_url: must begin with sqlite:/// or postgresql://, be empty (a file in ssd_results_dir) or none"
+        )
     if scheme == "sqlite" and (not rest.startswith("/") or len(rest) < 2):
         raise StoreError("ssd_store_url: sqlite:/// must be followed by the path of a file")
     return f"{SCHEMES[scheme]}://{rest}"
@@ -132,7 +139,9 @@ def _know(store: Store, file: str | None) -> None:
         version = migrations.version(connection)
     migrations.refuse_newer(version, store.name)
     if version < migrations.NEWEST:
-        raise StoreError(f"the store {store.name} has schema version {version}, not {migrations.NEWEST}: run playbooks/import.yml to bring it there")
+        raise StoreError(
+            f"the store {store.name} has schema version {version}, not {migrations.NEWEST}: run playbooks/import.yml to bring it there"
+        )
 
 
 def problem(store_url: str, results_dir: str) -> str:
@@ -162,14 +171,18 @@ def problem(store_url: str, results_dir: str) -> str:
     return ""
 
 
-def upsert(connection: t.Any, table: t.Any, rows: t.Sequence[t.Mapping[str, t.Any]], key: t.Sequence[str], replace: bool = True) -> None:
+def upsert(
+    connection: t.Any, table: t.Any, rows: t.Sequence[t.Mapping[str, t.Any]], key: t.Sequence[str], replace: bool = True
+) -> None:
     """Insert rows (all of the same columns) of which those that are there by `key` are brought up to date, or left as they are."""
     if not rows:
         return
     insert = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[connection.dialect.name](table)
     others = [column for column in rows[0] if column not in key]
     if replace and others:
-        insert = insert.on_conflict_do_update(index_elements=list(key), set_={column: insert.excluded[column] for column in others})
+        insert = insert.on_conflict_do_update(
+            index_elements=list(key), set_={column: insert.excluded[column] for column in others}
+        )
     else:
         insert = insert.on_conflict_do_nothing(index_elements=list(key))
     connection.execute(insert, list(rows))

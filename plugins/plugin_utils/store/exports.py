@@ -33,22 +33,42 @@ class Run(t.NamedTuple):
 
 def load(store: Store, run_id: str) -> Run:
     """All of a run but its figures over rounds. Raises StoreError where the store has no such run."""
-    run, part, host, campaign, judgement, record = (getattr(tables(), name) for name in ("run", "part", "host", "campaign", "judgement", "record"))
+    run, part, host, campaign, judgement, record = (
+        getattr(tables(), name) for name in ("run", "part", "host", "campaign", "judgement", "record")
+    )
     with store.reading() as connection:
         row = connection.execute(sa.select(run.c.id, run.c.content).where(run.c.run_id == run_id)).one_or_none()
         if row is None:
-            raise StoreError(f"the store {store.name} has no run {run_id}: import its folder first (playbooks/import.yml)")
+            raise StoreError(
+                f"the store {store.name} has no run {run_id}: import its folder first (playbooks/import.yml)"
+            )
         parts = part.join(host, part.c.host_id == host.c.id)
-        hosts = connection.execute(sa.select(host.c.name, part.c.state, part.c.message).select_from(parts).where(part.c.run_id == row.id)).all()
-        judged = judgement.join(campaign, judgement.c.campaign_id == campaign.c.id).join(part, campaign.c.part_id == part.c.id)
-        drives = connection.execute(sa.select(judgement.c.content).select_from(judged).where(part.c.run_id == row.id)).scalars().all()
+        hosts = connection.execute(
+            sa.select(host.c.name, part.c.state, part.c.message).select_from(parts).where(part.c.run_id == row.id)
+        ).all()
+        judged = judgement.join(campaign, judgement.c.campaign_id == campaign.c.id).join(
+            part, campaign.c.part_id == part.c.id
+        )
+        drives = (
+            connection.execute(sa.select(judgement.c.content).select_from(judged).where(part.c.run_id == row.id))
+            .scalars()
+            .all()
+        )
         kept = sa.select(record.c.content).select_from(record.join(part, record.c.part_id == part.c.id))
         tests = connection.execute(kept.where(part.c.run_id == row.id, record.c.kind == "test")).scalars().all()
     found = sorted((records.unpacked(content) for content in drives), key=lambda drive: (drive["host"], drive["drive"]))
-    times = {(one["host"], one["drive"], one["test"]): (one["started"], one["finished"]) for one in map(records.unpacked, tests)}
-    counts = {verdict: sum(drive["verdict"] == verdict for drive in found) for verdict in ("pass", "not_tested", "invalid", "error", "fail")}
+    times = {
+        (one["host"], one["drive"], one["test"]): (one["started"], one["finished"])
+        for one in map(records.unpacked, tests)
+    }
+    counts = {
+        verdict: sum(drive["verdict"] == verdict for drive in found)
+        for verdict in ("pass", "not_tested", "invalid", "error", "fail")
+    }
     judgement_ = {"verdicts": counts, "all_passed": bool(found) and counts["pass"] == len(found), "drives": found}
-    return Run(records.unpacked(row.content), judgement_, {name: (state, message) for name, state, message in hosts}, times)
+    return Run(
+        records.unpacked(row.content), judgement_, {name: (state, message) for name, state, message in hosts}, times
+    )
 
 
 def write(url: str, run_id: str, folder: str, formats: t.Sequence[str]) -> list[str]:
@@ -66,7 +86,12 @@ def csv(url: str, run: Run, folder: str) -> list[str]:
     """figures.csv: the long table."""
     table = frames.long(url, runs=[run.run["run"]["id"]])
     # Texts come from hosts, and a spreadsheet takes some for formulas.
-    table = table.assign(**{name: table[name].map(files.spreadsheet_cell) for name in ("run", "host", "serial", "model", "firmware", "link")})
+    table = table.assign(
+        **{
+            name: table[name].map(files.spreadsheet_cell)
+            for name in ("run", "host", "serial", "model", "firmware", "link")
+        }
+    )
     path = os.path.join(folder, "figures.csv")
     return _aside(path, lambda aside: table.to_csv(aside, index=False, lineterminator="\n"))
 
@@ -74,7 +99,10 @@ def csv(url: str, run: Run, folder: str) -> list[str]:
 def parquet(url: str, run: Run, folder: str) -> list[str]:
     """figures.parquet: the long table."""
     table = frames.long(url, runs=[run.run["run"]["id"]])
-    return _aside(os.path.join(folder, "figures.parquet"), lambda aside: table.to_parquet(aside, engine="pyarrow", compression="zstd", index=False))
+    return _aside(
+        os.path.join(folder, "figures.parquet"),
+        lambda aside: table.to_parquet(aside, engine="pyarrow", compression="zstd", index=False),
+    )
 
 
 def _aside(path: str, make: t.Callable[[str], t.Any]) -> list[str]:
@@ -101,7 +129,10 @@ def ocp(_url: str, run: Run, folder: str) -> list[str]:
     written: list[str] = []
     names = _file_names((drive["host"], drive["drive"]) for drive in run.judgement["drives"])
     for drive, name in zip(run.judgement["drives"], names):
-        times = {test["test"]: run.times.get((drive["host"], drive["drive"], test["test"]), (None, None)) for test in drive["tests"]}
+        times = {
+            test["test"]: run.times.get((drive["host"], drive["drive"], test["test"]), (None, None))
+            for test in drive["tests"]
+        }
         lines = ocptv.lines(run.run, drive, run.hosts.get(drive["host"], (None, None)), times)
         written += _text(os.path.join(folder, name + ".jsonl"), lines)
     return written
@@ -133,13 +164,21 @@ def prometheus_text(run: Run) -> str:
     if started is not None:
         add("run_started_timestamp_seconds", "When the run was started.", {"run": run_id}, started)
     for drive in run.judgement["drives"]:
-        labels = {"run": run_id, **{name: drive[name] or "" for name in ("host", "drive", "serial", "model", "firmware")}}
+        labels = {
+            "run": run_id,
+            **{name: drive[name] or "" for name in ("host", "drive", "serial", "model", "firmware")},
+        }
         add("drive_verdict", "1 for the verdict of a drive.", {**labels, "verdict": drive["verdict"]}, 1)
         for test in drive["tests"]:
             for metric, value in test["metrics"].items():
                 if value is not None:
                     name, factor = _gauge(metric)
-                    add(name, f"{metric} of a test, averaged over its window.", {**labels, "test": test["test"]}, value * factor)
+                    add(
+                        name,
+                        f"{metric} of a test, averaged over its window.",
+                        {**labels, "test": test["test"]},
+                        value * factor,
+                    )
     return "".join(_family(name, *families[name]) for name in sorted(families))
 
 
@@ -154,7 +193,9 @@ def _gauge(metric: str) -> tuple[str, float]:
 def _family(name: str, about: str, samples: t.Iterable[tuple[t.Mapping[str, t.Any], float]]) -> str:
     lines = [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
     for labels, value in samples:
-        lines.append(f"{name}{{{','.join(f'{label}={_quoted(text)}' for label, text in labels.items())}}} {float(value)!r}")
+        lines.append(
+            f"{name}{{{','.join(f'{label}={_quoted(text)}' for label, text in labels.items())}}} {float(value)!r}"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -176,5 +217,9 @@ def _text(path: str, text: str) -> list[str]:
 
 
 FORMATS: dict[str, t.Callable[[str, Run, str], list[str]]] = {
-    "csv": csv, "parquet": parquet, "junit": junit, "ocptv": ocp, "prometheus": prometheus,
+    "csv": csv,
+    "parquet": parquet,
+    "junit": junit,
+    "ocptv": ocp,
+    "prometheus": prometheus,
 }

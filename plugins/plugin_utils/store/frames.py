@@ -18,7 +18,21 @@ if t.TYPE_CHECKING:
     import pandas
 
 # Of the long table, in this order. "cell" is missing for a test's own figures, "round" 0 for what is averaged over the window.
-LONG = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test", "round", "cell", "metric", "unit", "value")
+LONG = (
+    "run",
+    "host",
+    "serial",
+    "model",
+    "firmware",
+    "capacity_bytes",
+    "link",
+    "test",
+    "round",
+    "cell",
+    "metric",
+    "unit",
+    "value",
+)
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
 # Verdicts of measurements whose figures count.
@@ -58,7 +72,10 @@ def long(
 def started(url: str) -> dict[str, str]:
     """When each run of the store began, by its id; "" where nobody knows. Raises StoreError."""
     with opened(url) as store, store.reading() as connection:
-        return {run_id: at or "" for run_id, at in connection.execute(sa.select(tables().run.c.run_id, tables().run.c.started))}
+        return {
+            run_id: at or ""
+            for run_id, at in connection.execute(sa.select(tables().run.c.run_id, tables().run.c.started))
+        }
 
 
 def wide(table: pandas.DataFrame) -> pandas.DataFrame:
@@ -70,10 +87,16 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
 
     chosen = table[table["round"] == records.NO_ROUND]
     cells = chosen["cell"].astype(object)
-    names = chosen["metric"].astype(object).where(cells.isna(), cells.fillna("").astype(str) + " " + chosen["metric"].astype(str))
+    names = (
+        chosen["metric"]
+        .astype(object)
+        .where(cells.isna(), cells.fillna("").astype(str) + " " + chosen["metric"].astype(str))
+    )
     # Unknown is a value here: without it a drive of unknown firmware would have no row.
     rows = chosen.groupby(list(MEASUREMENT), observed=True, dropna=False, sort=False).ngroup()
-    figures = pandas.DataFrame({"row": rows, "name": names, "value": chosen["value"]}).pivot(index="row", columns="name", values="value")
+    figures = pandas.DataFrame({"row": rows, "name": names, "value": chosen["value"]}).pivot(
+        index="row", columns="name", values="value"
+    )
     about = chosen[list(MEASUREMENT)].assign(row=rows).drop_duplicates("row").set_index("row")
     return about.join(figures[sorted(figures.columns)]).reset_index(drop=True)
 
@@ -105,7 +128,12 @@ def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _La
     for layout_key, content in found:
         figures = records.layout(content)
         kept = [
-            (at, number, cells.setdefault(cell, len(cells)) if cell != records.NO_CELL else -1, names.setdefault(metric, len(names)))
+            (
+                at,
+                number,
+                cells.setdefault(cell, len(cells)) if cell != records.NO_CELL else -1,
+                names.setdefault(metric, len(names)),
+            )
             for at, (number, cell, metric) in enumerate(figures)
             if (metrics is None or metric in metrics) and (rounds or number == records.NO_ROUND)
         ]
@@ -114,18 +142,34 @@ def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _La
     return _Layouts(by_key, list(cells), list(names))
 
 
-def _measurements(runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool) -> t.Any:
+def _measurements(
+    runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool
+) -> t.Any:
     """The query: a row for each measurement."""
     run, host, drive, test, part, campaign, measurement = (
         getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
     )
-    joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(part, campaign.c.part_id == part.c.id)
-    joined = joined.join(run, part.c.run_id == run.c.id).join(host, part.c.host_id == host.c.id).join(test, measurement.c.test_id == test.c.id)
+    joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(
+        part, campaign.c.part_id == part.c.id
+    )
+    joined = (
+        joined.join(run, part.c.run_id == run.c.id)
+        .join(host, part.c.host_id == host.c.id)
+        .join(test, measurement.c.test_id == test.c.id)
+    )
     joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
     serial = sa.func.coalesce(drive.c.serial, campaign.c.label)
     query = sa.select(
-        measurement.c.layout_id, measurement.c.figures, run.c.run_id, host.c.name, serial, drive.c.model,
-        campaign.c.firmware, campaign.c.link, test.c.name, campaign.c.capacity_bytes,
+        measurement.c.layout_id,
+        measurement.c.figures,
+        run.c.run_id,
+        host.c.name,
+        serial,
+        drive.c.model,
+        campaign.c.firmware,
+        campaign.c.link,
+        test.c.name,
+        campaign.c.capacity_bytes,
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
@@ -142,7 +186,9 @@ class _Long:
         self._columns = [name for name in LONG if name in columns]
         self._codes: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
         # A unit is known by its metric.
-        self._pieces: dict[str, list[numpy.ndarray]] = {"metric" if name == "unit" else name: [] for name in self._columns}
+        self._pieces: dict[str, list[numpy.ndarray]] = {
+            "metric" if name == "unit" else name: [] for name in self._columns
+        }
 
     def read(self, store: Store, query: t.Any) -> pandas.DataFrame:
         """The whole table."""
@@ -170,8 +216,14 @@ class _Long:
         for at, name in enumerate(_TEXTS, 2):
             if name in self._pieces:
                 known = self._codes[name]
-                codes = numpy.fromiter((-1 if row[at] is None else known.setdefault(row[at], len(known)) for row in rows), numpy.int32, len(rows))
-                self._pieces[name].append(numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at)))
+                codes = numpy.fromiter(
+                    (-1 if row[at] is None else known.setdefault(row[at], len(known)) for row in rows),
+                    numpy.int32,
+                    len(rows),
+                )
+                self._pieces[name].append(
+                    numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at))
+                )
         if "capacity_bytes" in self._pieces:
             sizes = numpy.fromiter((-1 if row[-1] is None else row[-1] for row in rows), numpy.int64, len(rows))
             self._pieces["capacity_bytes"].append(numpy.repeat(sizes, len(layout.at)))

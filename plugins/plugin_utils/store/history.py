@@ -53,8 +53,14 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
     figures = outliers.held(now)
     before = frames.long(url, runs=against, rounds=False, valid=True, columns=BEFORE)
     return Told(
-        figures, outliers.groups(figures), outliers.too_few(figures), hosts.effects(figures), trends.firmwares(figures),
-        trends.regressions(now, [before], cells=True), trends.repeatability(before, cells=True), against,
+        figures,
+        outliers.groups(figures),
+        outliers.too_few(figures),
+        hosts.effects(figures),
+        trends.firmwares(figures),
+        trends.regressions(now, [before], cells=True),
+        trends.repeatability(before, cells=True),
+        against,
     )
 
 
@@ -62,7 +68,9 @@ def _runs(url: str, run_id: str, nights: int, baseline: str) -> tuple[str, list[
     """(the run, those to compare it with, newest first)."""
     table = tables().run
     with opened(url) as store, store.reading() as connection:
-        known = {row.run_id: row for row in connection.execute(sa.select(table.c.run_id, table.c.name, table.c.started))}
+        known = {
+            row.run_id: row for row in connection.execute(sa.select(table.c.run_id, table.c.name, table.c.started))
+        }
     order = sorted(known, key=lambda name: (known[name].started or "", name), reverse=True)
     for asked in filter(None, (run_id, baseline)):
         if asked not in known:

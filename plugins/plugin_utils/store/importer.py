@@ -82,7 +82,9 @@ class _Known:
     def layouts(self, texts: t.Iterable[str]) -> dict[str, int]:
         """Keys of layouts, by their digest."""
         rows = {records.digest(text): text for text in texts}
-        return self._ensure("layout", "digest", {key: {"digest": key, "content": records.packed(text)} for key, text in rows.items()})
+        return self._ensure(
+            "layout", "digest", {key: {"digest": key, "content": records.packed(text)} for key, text in rows.items()}
+        )
 
     def drives(self, rows: t.Iterable[Record]) -> dict[str, int]:
         """Keys of drives, by their identity."""
@@ -99,7 +101,11 @@ class _Known:
             with self._store.writing() as connection:
                 upsert(connection, table, [rows[key] for key in missing], [column], replace=False)
                 for some in _portions(missing):
-                    known.update(connection.execute(sa.select(table.c[column], table.c.id).where(table.c[column].in_(some))).all())
+                    known.update(
+                        connection.execute(
+                            sa.select(table.c[column], table.c.id).where(table.c[column].in_(some))
+                        ).all()
+                    )
         return {key: known[key] for key in rows}
 
 
@@ -121,9 +127,16 @@ def _write_run(store: Store, run: Record) -> _Run:
     """Merge run.json into the store."""
     table, run_id = tables().run, run["run"]["id"]
     with store.writing() as connection:
-        empty = {"run_id": run_id, "name": str(run["run"].get("name") or ""), "started": run.get("started"), "content": records.packed(None)}
+        empty = {
+            "run_id": run_id,
+            "name": str(run["run"].get("name") or ""),
+            "started": run.get("started"),
+            "content": records.packed(None),
+        }
         upsert(connection, table, [empty], ["run_id"], replace=False)
-        row = connection.execute(sa.select(table.c.id, table.c.content).where(table.c.run_id == run_id).with_for_update()).one()
+        row = connection.execute(
+            sa.select(table.c.id, table.c.content).where(table.c.run_id == run_id).with_for_update()
+        ).one()
         whole = records.merged_run(records.unpacked(row.content), run)
         content = records.packed(whole)
         changed = content != row.content
@@ -132,7 +145,9 @@ def _write_run(store: Store, run: Record) -> _Run:
         return _Run(row.id, whole, changed)
 
 
-def _import_host(store: Store, known: _Known, run: _Run, folder: records.Folder, host: str, raw: bool) -> tuple[bool, str]:
+def _import_host(
+    store: Store, known: _Known, run: _Run, folder: records.Folder, host: str, raw: bool
+) -> tuple[bool, str]:
     """One host's part: (whether it changed, what was left out)."""
     part, source = tables().part, records.source(folder, host, raw)
     mine = sa.and_(part.c.run_id == run.key, part.c.host_id == known.hosts([host])[host])
@@ -158,7 +173,9 @@ def _import_host(store: Store, known: _Known, run: _Run, folder: records.Folder,
         told = next((record for record in all_records if record["kind"] == "host"), {})
         news = {"state": told.get("state"), "message": told.get("message"), "source": source, "digest": state}
         connection.execute(sa.update(part).where(part.c.id == row.id).values(**news))
-    problem = "; ".join([problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out])
+    problem = "; ".join(
+        [problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out]
+    )
     return state != row.digest or files.changed, problem
 
 
@@ -171,7 +188,10 @@ def _names(known: _Known, given: t.Sequence[Record]) -> None:
 
 def _stored(connection: t.Any, part_key: int) -> list[Record]:
     table = tables().record
-    return [records.unpacked(content) for (content,) in connection.execute(sa.select(table.c.content).where(table.c.part_id == part_key))]
+    return [
+        records.unpacked(content)
+        for (content,) in connection.execute(sa.select(table.c.content).where(table.c.part_id == part_key))
+    ]
 
 
 def _drive(record: Record) -> Record | None:
@@ -179,7 +199,11 @@ def _drive(record: Record) -> Record | None:
     found = record.get("identity") or {}
     serial, wwn, model = (str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model"))
     identity = f"serial {model or ''} {serial}" if serial else f"wwn {wwn}" if wwn else None
-    return {"identity": identity, "serial": serial, "wwn": wwn, "model": model} if record["kind"] == "drive" and identity else None
+    return (
+        {"identity": identity, "serial": serial, "wwn": wwn, "model": model}
+        if record["kind"] == "drive" and identity
+        else None
+    )
 
 
 class _Part:
@@ -192,28 +216,49 @@ class _Part:
         """Bring records, campaigns, judgements and measurements up to date; nothing is taken away, as nothing that was asked ever is."""
         by_key = {records.key(record): record for record in all_records}
         rows = [
-            {"part_id": self._part, "kind": kind, "label": label, "test": test, "time": record["time"], "content": records.packed(record)}
+            {
+                "part_id": self._part,
+                "kind": kind,
+                "label": label,
+                "test": test,
+                "time": record["time"],
+                "content": records.packed(record),
+            }
             for (kind, label, test), record in by_key.items()
         ]
         upsert(self._connection, tables().record, rows, ["part_id", "kind", "label", "test"])
-        links = {record["drive"]: record["link"] for record in all_records if record["kind"] == "test" and record.get("link")}
-        campaigns = [self._campaign(drive, by_key.get(("drive", drive["drive"], "")), links.get(drive["drive"])) for drive in judged]
+        links = {
+            record["drive"]: record["link"] for record in all_records if record["kind"] == "test" and record.get("link")
+        }
+        campaigns = [
+            self._campaign(drive, by_key.get(("drive", drive["drive"], "")), links.get(drive["drive"]))
+            for drive in judged
+        ]
         upsert(self._connection, tables().campaign, campaigns, ["part_id", "label"])
         table = tables().campaign
-        keys = dict(self._connection.execute(sa.select(table.c.label, table.c.id).where(table.c.part_id == self._part)).all())
+        keys = dict(
+            self._connection.execute(sa.select(table.c.label, table.c.id).where(table.c.part_id == self._part)).all()
+        )
         judgements = [{"campaign_id": keys[drive["drive"]], "content": records.packed(drive)} for drive in judged]
         upsert(self._connection, tables().judgement, judgements, ["campaign_id"])
         tests = [(drive["drive"], test) for drive in judged for test in drive["tests"]]
-        measured = [self._measurement(keys[drive], test, by_key.get(("test", drive, test["test"]))) for drive, test in tests]
+        measured = [
+            self._measurement(keys[drive], test, by_key.get(("test", drive, test["test"]))) for drive, test in tests
+        ]
         upsert(self._connection, tables().measurement, [row for row in measured if row], ["campaign_id", "test_id"])
 
     def _campaign(self, judged: Record, record: Record | None, link: str | None) -> Record:
         identity = (record or {}).get("identity") or {}
         drive = _drive(record) if record else None
         return {
-            "part_id": self._part, "label": judged["drive"], "drive_id": self._key("drive", "identity", drive["identity"]) if drive else None,
-            "firmware": identity.get("firmware"), "capacity_bytes": identity.get("size_bytes"), "link": link or identity.get("transport"),
-            "outcome": (record or {}).get("outcome"), "verdict": judged["verdict"],
+            "part_id": self._part,
+            "label": judged["drive"],
+            "drive_id": self._key("drive", "identity", drive["identity"]) if drive else None,
+            "firmware": identity.get("firmware"),
+            "capacity_bytes": identity.get("size_bytes"),
+            "link": link or identity.get("transport"),
+            "outcome": (record or {}).get("outcome"),
+            "verdict": judged["verdict"],
         }
 
     def _measurement(self, campaign_key: int, judged: Record, record: Record | None) -> Record | None:
@@ -222,9 +267,16 @@ class _Part:
         found = records.figures(record)
         layout = self._key("layout", "digest", records.digest(records.layout_text(found)))
         return {
-            "campaign_id": campaign_key, "test_id": self._key("test", "name", record["test"]), "attempt": record["attempt"],
-            "outcome": record["outcome"], "verdict": judged["verdict"], "started": record["started"], "finished": record["finished"],
-            "rounds": record["rounds"], "layout_id": layout, "figures": records.vector(found.values()),
+            "campaign_id": campaign_key,
+            "test_id": self._key("test", "name", record["test"]),
+            "attempt": record["attempt"],
+            "outcome": record["outcome"],
+            "verdict": judged["verdict"],
+            "started": record["started"],
+            "finished": record["finished"],
+            "rounds": record["rounds"],
+            "layout_id": layout,
+            "figures": records.vector(found.values()),
         }
 
     def _key(self, name: str, column: str, value: str) -> int:

@@ -36,7 +36,9 @@ def version(connection: t.Any) -> int:
 def refuse_newer(found: int, name: str) -> None:
     """Raises StoreError for a version that is not known here."""
     if found > NEWEST:
-        raise StoreError(f"the store {name} has schema version {found}, but this ssdlab.fleet knows {NEWEST}: update the collection on this controller")
+        raise StoreError(
+            f"the store {name} has schema version {found}, but this ssdlab.fleet knows {NEWEST}: update the collection on this controller"
+        )
 
 
 def upgrade(connection: t.Any, name: str) -> bool:

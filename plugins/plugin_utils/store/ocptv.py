@@ -36,19 +36,37 @@ def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], tim
     """JSON Lines (common/schemas/ocptv.schema.json). run: run.json; drive: as judged; host: its (state, message); times: {test: (started, finished)}."""
     began = run.get("started") or NO_TIME
     ended = max([finished or started or began for started, finished in times.values()] or [began])
-    told: list[tuple[str, Mapping]] = [(began, {"schemaVersion": VERSION}), (began, {"testRunArtifact": {"testRunStart": _start(run, drive)}})]
+    told: list[tuple[str, Mapping]] = [
+        (began, {"schemaVersion": VERSION}),
+        (began, {"testRunArtifact": {"testRunStart": _start(run, drive)}}),
+    ]
     fault = host[0] in HOST_FAULTS and drive["verdict"] == "not_tested"
     if drive["verdict"] in ("error", "invalid") or fault:
         symptom = f"host-{host[0]}" if fault else f"drive-{drive['verdict']}"
-        told.append((began, {"testRunArtifact": {"error": {"symptom": symptom, "message": "; ".join(drive["reasons"]) or str(host[1] or "")}}}))
+        told.append(
+            (
+                began,
+                {
+                    "testRunArtifact": {
+                        "error": {"symptom": symptom, "message": "; ".join(drive["reasons"]) or str(host[1] or "")}
+                    }
+                },
+            )
+        )
     for number, test in enumerate(drive["tests"]):
         started, finished = times.get(test["test"], (None, None))
         for last, artifact in _step(test, fault):
-            told.append(((finished if last else started) or began, {"testStepArtifact": {"testStepId": str(number), **artifact}}))
+            told.append(
+                (
+                    (finished if last else started) or began,
+                    {"testStepArtifact": {"testStepId": str(number), **artifact}},
+                )
+            )
     status, result, _type = OUTCOMES["error" if fault else drive["verdict"]]
     told.append((ended, {"testRunArtifact": {"testRunEnd": {"status": status, "result": result}}}))
     return "".join(
-        json.dumps({**artifact, "sequenceNumber": number, "timestamp": time}, separators=(",", ":"), allow_nan=False) + "\n"
+        json.dumps({**artifact, "sequenceNumber": number, "timestamp": time}, separators=(",", ":"), allow_nan=False)
+        + "\n"
         for number, (time, artifact) in enumerate(told)
     )
 
@@ -60,9 +78,20 @@ def _start(run: Mapping, drive: Mapping) -> Mapping:
     hardware.update({name: value for name, value in known.items() if value})
     dut: dict[str, t.Any] = {"dutInfoId": HOST_ID, "name": drive["host"], "hardwareInfos": [hardware]}
     if drive["firmware"]:
-        dut["softwareInfos"] = [{"softwareInfoId": FIRMWARE_ID, "name": "drive firmware", "version": drive["firmware"], "softwareType": "FIRMWARE"}]
+        dut["softwareInfos"] = [
+            {
+                "softwareInfoId": FIRMWARE_ID,
+                "name": "drive firmware",
+                "version": drive["firmware"],
+                "softwareType": "FIRMWARE",
+            }
+        ]
     version = str((run.get("versions") or {}).get("collection") or collection_version())
-    parameters = {"run_id": run["run"]["id"], "run_name": run["run"].get("name") or "", "tests": [test["test"] for test in drive["tests"]]}
+    parameters = {
+        "run_id": run["run"]["id"],
+        "run_name": run["run"].get("name") or "",
+        "tests": [test["test"] for test in drive["tests"]],
+    }
     return {"name": "ssdlab.fleet", "version": version, "commandLine": "", "parameters": parameters, "dutInfo": dut}
 
 
@@ -82,12 +111,30 @@ def _step(test: Mapping, fault: bool) -> t.Iterator[tuple[bool, Mapping]]:
             yield True, {"measurement": _measurement(metric, value, whole.get(metric) or [])}
     for check in checks:
         if check.get("cell"):
-            yield True, {"measurement": {**_measurement(check["metric"], check["value"], _validators(check)), "metadata": {"cell": check["cell"]}}}
+            yield (
+                True,
+                {
+                    "measurement": {
+                        **_measurement(check["metric"], check["value"], _validators(check)),
+                        "metadata": {"cell": check["cell"]},
+                    }
+                },
+            )
     message = "; ".join(test["reasons"])
     if verdict in ("error", "invalid"):
         yield True, {"error": {"symptom": f"test-{verdict}", "message": message}}
     if type_:
-        yield True, {"diagnosis": {"verdict": f"{test['test']}-{test['verdict']}", "type": type_, "message": message, "hardwareInfoId": DRIVE_ID}}
+        yield (
+            True,
+            {
+                "diagnosis": {
+                    "verdict": f"{test['test']}-{test['verdict']}",
+                    "type": type_,
+                    "message": message,
+                    "hardwareInfoId": DRIVE_ID,
+                }
+            },
+        )
     yield True, {"testStepEnd": {"status": status}}
 
 
@@ -98,4 +145,8 @@ def _measurement(metric: str, value: float, validators: list[Mapping]) -> dict[s
 
 def _validators(check: Mapping) -> list[Mapping]:
     limits = (("min", "GREATER_THAN_OR_EQUAL"), ("max", "LESS_THAN_OR_EQUAL"))
-    return [{"type": type_, "value": float(check[limit]), "name": str(check["criterion"])} for limit, type_ in limits if check.get(limit) is not None]
+    return [
+        {"type": type_, "value": float(check[limit]), "name": str(check["criterion"])}
+        for limit, type_ in limits
+        if check.get(limit) is not None
+    ]

@@ -54,14 +54,26 @@ def write(connection: t.Any, part_key: int, run_dir: str, host: str) -> Written:
 def extract(store: Store, run_id: str, target: str) -> list[str]:
     """Write a run's raw files to <target>/<host>/…, each checked; returns their paths. Raises StoreError, OSError."""
     part, table, host, run = tables().part, tables().raw_file, tables().host, tables().run
-    joined = table.join(part, table.c.part_id == part.c.id).join(host, part.c.host_id == host.c.id).join(run, part.c.run_id == run.c.id)
-    query = sa.select(host.c.name, table.c.path, table.c.sha256, table.c.content).select_from(joined).where(run.c.run_id == run_id)
+    joined = (
+        table.join(part, table.c.part_id == part.c.id)
+        .join(host, part.c.host_id == host.c.id)
+        .join(run, part.c.run_id == run.c.id)
+    )
+    query = (
+        sa.select(host.c.name, table.c.path, table.c.sha256, table.c.content)
+        .select_from(joined)
+        .where(run.c.run_id == run_id)
+    )
     done = []
     with store.reading() as connection:
-        for name, path, sha256, stored in connection.execution_options(yield_per=1).execute(query.order_by(host.c.name, table.c.path)):
+        for name, path, sha256, stored in connection.execution_options(yield_per=1).execute(
+            query.order_by(host.c.name, table.c.path)
+        ):
             folder = folder_of("", name)
             if folder is None or os.path.isabs(path) or ".." in path.split("/"):
-                raise StoreError(f"the store has a raw file {path!r} of host {name!r}, which would lead out of {target}")
+                raise StoreError(
+                    f"the store has a raw file {path!r} of host {name!r}, which would lead out of {target}"
+                )
             content = stored if path.endswith(".gz") else gzip.decompress(stored)
             if hashlib.sha256(content).hexdigest() != sha256:
                 raise StoreError(f"the raw file {path} of {name} is damaged in the store: its SHA-256 is not {sha256}")

@@ -55,13 +55,19 @@ def read(run_dir: str) -> Folder:
     if run is None:
         raise StoreError(f"there is no run in {run_dir}: {path} is missing")
     run_id = (run.get("run") or {}).get("id")
-    if run.get("schema_version") != RUN_SCHEMA_VERSION or not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id):
+    if (
+        run.get("schema_version") != RUN_SCHEMA_VERSION
+        or not isinstance(run_id, str)
+        or not RUN_ID_PATTERN.fullmatch(run_id)
+    ):
         raise StoreError(f"{path} is not a run's record of schema version {RUN_SCHEMA_VERSION}")
     hosts: dict[str, list[Record]] = {entry["host"]: [] for entry in run["asked"]}
     for record in loaded.records:
         if record["run_id"] == run_id:
             hosts.setdefault(record["host"], []).append(record)
-    problems = [f"{run_dir}/results.jsonl: line {line} tells of no drive, test or host" for line in loaded.damaged_lines]
+    problems = [
+        f"{run_dir}/results.jsonl: line {line} tells of no drive, test or host" for line in loaded.damaged_lines
+    ]
     return Folder(run_dir, run, hosts, problems)
 
 
@@ -95,7 +101,9 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
         attempt = (event["drive"], event["test"], event["attempt"])
         if attempt not in found:
             found[attempt] = {"cells": [], "tracked": [], "link": None}
-            proofs[attempt] = proof.begin(folder.run, host, *attempt[:2], specs.get(attempt[0], {}).get(attempt[1]) or {})
+            proofs[attempt] = proof.begin(
+                folder.run, host, *attempt[:2], specs.get(attempt[0], {}).get(attempt[1]) or {}
+            )
         _take(found[attempt], event)
         proofs[attempt].take(event)
     records = []
@@ -111,7 +119,9 @@ def _take(entry: Record, event: Record) -> None:
     if event["event"] == "test_finished":
         entry["cells"] = event.get("cells") or []
     elif event["event"] == "round":
-        entry["tracked"] += [[event["round"], item["cell"], item["metric"], item["value"]] for item in event.get("tracked") or []]
+        entry["tracked"] += [
+            [event["round"], item["cell"], item["metric"], item["value"]] for item in event.get("tracked") or []
+        ]
     elif entry["link"] is None and event.get("link_width"):
         entry["link"] = link_text(event["link_speed_gts"], event["link_width"])
 
@@ -146,7 +156,13 @@ def merged_run(before: Record | None, now: Record) -> Record:
 def figures(record: Record) -> dict[Figure, float]:
     """What a test's record holds in numbers: {(round, cell, metric): value}."""
     found = {(NO_ROUND, NO_CELL, metric): value for metric, value in record["metrics"].items()}
-    found.update({(NO_ROUND, cell["cell"], metric): value for cell in record.get("cells") or [] for metric, value in (cell.get("metrics") or {}).items()})
+    found.update(
+        {
+            (NO_ROUND, cell["cell"], metric): value
+            for cell in record.get("cells") or []
+            for metric, value in (cell.get("metrics") or {}).items()
+        }
+    )
     found.update({(at, cell, metric): value for at, cell, metric, value in record.get("tracked") or []})
     return {figure: value for figure, value in sorted(found.items()) if number(value) is not None}
 

@@ -23,7 +23,9 @@ def across_hosts(store: Store, run_key: int, run: Record, results_dir: str) -> s
     run: run.json of all slices. results_dir: where baselines have their reports. One transaction that is alone: of several controllers that import
     slices the last one sees the records of all.
     """
-    if not any(isinstance(criterion, dict) and held_to.is_relative(criterion) for criterion in run.get("criteria") or []):
+    if not any(
+        isinstance(criterion, dict) and held_to.is_relative(criterion) for criterion in run.get("criteria") or []
+    ):
         return set()
     with store.writing() as connection:
         store.alone(connection)
@@ -34,7 +36,11 @@ def across_hosts(store: Store, run_key: int, run: Record, results_dir: str) -> s
 
 def _records(connection: t.Any, run_key: int) -> list[Record]:
     table, part = tables().record, tables().part
-    query = sa.select(table.c.content).select_from(table.join(part, table.c.part_id == part.c.id)).where(part.c.run_id == run_key)
+    query = (
+        sa.select(table.c.content)
+        .select_from(table.join(part, table.c.part_id == part.c.id))
+        .where(part.c.run_id == run_key)
+    )
     return [records.unpacked(content) for content in connection.execute(query.order_by(table.c.id)).scalars()]
 
 
@@ -43,21 +49,33 @@ def _bring(connection: t.Any, run_key: int, judged: t.Sequence[Record]) -> set[s
     part, host, campaign, judgement = (getattr(tables(), name) for name in ("part", "host", "campaign", "judgement"))
     joined = campaign.join(part, campaign.c.part_id == part.c.id).join(host, part.c.host_id == host.c.id)
     joined = joined.outerjoin(judgement, judgement.c.campaign_id == campaign.c.id)
-    query = sa.select(host.c.name, campaign.c.label, campaign.c.id, judgement.c.content).select_from(joined).where(part.c.run_id == run_key)
+    query = (
+        sa.select(host.c.name, campaign.c.label, campaign.c.id, judgement.c.content)
+        .select_from(joined)
+        .where(part.c.run_id == run_key)
+    )
     there = {(name, label): (key, content) for name, label, key, content in connection.execute(query)}
     # Of a host whose part is still to come there is nothing to bring up to date.
     stale = [(there[place][0], drive) for drive in judged if (place := (drive["host"], drive["drive"])) in there]
     stale = [(key, drive) for key, drive in stale if there[(drive["host"], drive["drive"])][1] != records.packed(drive)]
     if not stale:
         return set()
-    upsert(connection, judgement, [{"campaign_id": key, "content": records.packed(drive)} for key, drive in stale], ["campaign_id"])
+    upsert(
+        connection,
+        judgement,
+        [{"campaign_id": key, "content": records.packed(drive)} for key, drive in stale],
+        ["campaign_id"],
+    )
     given = {"key": sa.bindparam("key"), "said": sa.bindparam("said")}
     rows = [{"key": key, "said": drive["verdict"]} for key, drive in stale]
     connection.execute(sa.update(campaign).where(campaign.c.id == given["key"]).values(verdict=given["said"]), rows)
     measurement, test = tables().measurement, tables().test
     names = dict(connection.execute(sa.select(test.c.name, test.c.id)).all())
     rows = [
-        {"key": key, "about": names[one["test"]], "said": one["verdict"]} for key, drive in stale for one in drive["tests"] if one["test"] in names
+        {"key": key, "about": names[one["test"]], "said": one["verdict"]}
+        for key, drive in stale
+        for one in drive["tests"]
+        if one["test"] in names
     ]
     mine = sa.and_(measurement.c.campaign_id == given["key"], measurement.c.test_id == sa.bindparam("about"))
     if rows:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables at the end of a playbook: the fleet by model, and the drives of the run with what their tests gave. Pure."""
+
 from __future__ import annotations
 
 import re
@@ -37,8 +38,17 @@ def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> l
     """run: run.json or {}. records: the newest of each key. summary: the run's report/summary.json, when it was made just now."""
     rows = [_row(key, run, records, summary) for key in _drives(run, records, summary)]
     shown = rows if len(rows) <= MOST_DRIVES else [row for row in rows if not row.good]
-    names = {row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host]) for row in shown[:MOST_ROWS]}
-    table = [TITLES, *[(row.host, names[row], row.model, row.result, "; ".join(filter(None, (row.tests, row.why)))) for row in shown[:MOST_ROWS]]]
+    names = {
+        row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host])
+        for row in shown[:MOST_ROWS]
+    }
+    table = [
+        TITLES,
+        *[
+            (row.host, names[row], row.model, row.result, "; ".join(filter(None, (row.tests, row.why))))
+            for row in shown[:MOST_ROWS]
+        ],
+    ]
     text = _fleet(run, summary) + (progress.columns(table, indent="") if shown else [])
     if len(shown) > MOST_ROWS:
         text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")
@@ -53,13 +63,20 @@ def _fleet(run: Record, summary: Record | None) -> list[str]:
     for group in fleet.get("groups") or []:
         tracked = next((item["metric"] for item in (told.get(group["test"]) or {}).get("tracked") or []), None)
         of_test = {item["metric"]: item for item in fleet["groups"] if item["test"] == group["test"]}
-        figures.setdefault(group["test"], tracked if tracked in of_test else _headline(of_test, told.get(group["test"]) or {}) or group["metric"])
+        figures.setdefault(
+            group["test"],
+            tracked if tracked in of_test else _headline(of_test, told.get(group["test"]) or {}) or group["metric"],
+        )
     return closing_fleet.lines(fleet, figures)
 
 
 def _drives(run: Record, records: t.Iterable[Record], summary: Record | None) -> list[Key]:
     """Every drive asked for, then those that only have records, in that order."""
-    known = [*(run.get("asked") or []), *((summary or {}).get("drives") or []), *[r for r in records if r["kind"] in ("drive", "test")]]
+    known = [
+        *(run.get("asked") or []),
+        *((summary or {}).get("drives") or []),
+        *[r for r in records if r["kind"] in ("drive", "test")],
+    ]
     return list(dict.fromkeys((item["host"], item["drive"]) for item in known))
 
 

@@ -25,20 +25,39 @@ def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
         return []
     shown = [group for group in fleet["groups"] if group["metric"] == figures.get(group["test"])]
     table = progress.columns([TITLES, *[_row(group) for group in shown]], indent="") if shown else []
-    return table + _few(fleet) + _most(_outliers(fleet)) + _most(_low_hosts(fleet)) + _chance(fleet) + _most(_since(fleet)) + _most(_longer(fleet))
+    return (
+        table
+        + _few(fleet)
+        + _most(_outliers(fleet))
+        + _most(_low_hosts(fleet))
+        + _chance(fleet)
+        + _most(_since(fleet))
+        + _most(_longer(fleet))
+    )
 
 
 def _row(group: Record) -> tuple[str, ...]:
     metric, worst = group["metric"], group["worst"]
     median, value = (units.show(metric, number) for number in (group["median"], worst["value"]))
     spread = f"±{units.rounded(100 * group['spread'], 2)} %"
-    return (group["model"], group["firmware"], group["test"], metric, str(group["n"]), median, spread, f"{value} {worst['host']} {worst['drive']}")
+    return (
+        group["model"],
+        group["firmware"],
+        group["test"],
+        metric,
+        str(group["n"]),
+        median,
+        spread,
+        f"{value} {worst['host']} {worst['drive']}",
+    )
 
 
 def _few(fleet: Record) -> list[str]:
     names = {(row["model"], row["firmware"]): row for row in fleet["too_few"]}
     told = [f"{' '.join(filter(None, name)) or 'no model'} ({row['n']})" for name, row in names.items()]
-    return [f"too few peers to judge by, {row['needed']} are needed: {', '.join(told)}" for row in list(names.values())[:1]]
+    return [
+        f"too few peers to judge by, {row['needed']} are needed: {', '.join(told)}" for row in list(names.values())[:1]
+    ]
 
 
 def _outliers(fleet: Record) -> list[str]:
@@ -46,7 +65,10 @@ def _outliers(fleet: Record) -> list[str]:
     worst: dict[tuple[str, str, str], Record] = {}
     for outlier in fleet["outliers"]:
         worst.setdefault((outlier["host"], outlier["drive"], outlier["test"]), outlier)
-    return [f"outlier: {host} {drive} {test}: {item['reason']}; {item['cause']}: {item['why']}" for (host, drive, test), item in worst.items()]
+    return [
+        f"outlier: {host} {drive} {test}: {item['reason']}; {item['cause']}: {item['why']}"
+        for (host, drive, test), item in worst.items()
+    ]
 
 
 def _low_hosts(fleet: Record) -> list[str]:
@@ -60,7 +82,9 @@ def _low_hosts(fleet: Record) -> list[str]:
 def _chance(fleet: Record) -> list[str]:
     if not fleet["comparisons"]:
         return []
-    return [f"{fleet['flagged']} of {fleet['comparisons']} figures stand out; at most about {units.rounded(fleet['expected_false'], 2)} of them by chance"]
+    return [
+        f"{fleet['flagged']} of {fleet['comparisons']} figures stand out; at most about {units.rounded(fleet['expected_false'], 2)} of them by chance"
+    ]
 
 
 def _since(fleet: Record) -> list[str]:
@@ -68,7 +92,10 @@ def _since(fleet: Record) -> list[str]:
     if not since:
         return []
     head = f"since {since['run']}"
-    told = [f"{head}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}" for item in since["verdicts"]]
+    told = [
+        f"{head}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}"
+        for item in since["verdicts"]
+    ]
     return told + _changes(head, since["changes"]) or [f"{head}: no verdict changed, and no figure was shown to"]
 
 
@@ -78,7 +105,11 @@ def _longer(fleet: Record) -> list[str]:
     told = _changes(f"against the {len(nights.get('runs') or [])} runs before", nights.get("changes") or [])
     if baseline:
         head = f"against the baseline {baseline['run']}"
-        told += [baseline["problem"]] if baseline.get("problem") else _changes(head, baseline["changes"]) or [f"{head}: no figure was shown to change"]
+        told += (
+            [baseline["problem"]]
+            if baseline.get("problem")
+            else _changes(head, baseline["changes"]) or [f"{head}: no figure was shown to change"]
+        )
     return told
 
 
@@ -102,4 +133,8 @@ def _word(verdict: str | None) -> str:
 
 
 def _most(told: list[str]) -> list[str]:
-    return told if len(told) <= MOST_LINES else [*told[:MOST_LINES], f"… and {len(told) - MOST_LINES} more of these in the report"]
+    return (
+        told
+        if len(told) <= MOST_LINES
+        else [*told[:MOST_LINES], f"… and {len(told) - MOST_LINES} more of these in the report"]
+    )

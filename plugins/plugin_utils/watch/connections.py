@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A connection to any host of the inventory from within one action, made as ansible-core's TaskExecutor makes that of a task."""
+
 from __future__ import annotations
 
 import copy
@@ -80,7 +81,9 @@ def _set_options(connection: t.Any, context: PlayContext, task: t.Any, host_vars
     extras = {name for name in host_vars if prefix and name.startswith(prefix) and name not in options}
     connection.set_options(task_keys=keywords, var_options=dict(options, _extras=_values(host_vars, extras)))
     shell = connection._shell
-    shell.set_options(task_keys=keywords, var_options=_values(host_vars, C.config.get_plugin_vars("shell", shell._load_name)))
+    shell.set_options(
+        task_keys=keywords, var_options=_values(host_vars, C.config.get_plugin_vars("shell", shell._load_name))
+    )
 
 
 def _values(host_vars: t.Mapping[str, t.Any], names: t.Iterable[str]) -> Vars:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `watch` prints about a fleet, as plain lines: every drive of a small one, of a large one the sum and what needs attention. Pure."""
+
 from __future__ import annotations
 
 import datetime
@@ -50,7 +51,9 @@ def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:
     """The text of one look at the fleet. clock: the time to show, such as 14:02:11."""
     if len(hosts) > MOST_HOSTS_IN_FULL:
         return _headline(hosts, clock, slowest=True) + _cut(columns(_attention(hosts)))
-    return _headline(hosts, clock) + columns([row for host in hosts for row in _few(host, _rows(host), MOST_ROWS_OF_HOST)])
+    return _headline(hosts, clock) + columns(
+        [row for host in hosts for row in _few(host, _rows(host), MOST_ROWS_OF_HOST)]
+    )
 
 
 def columns(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
@@ -59,8 +62,11 @@ def columns(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
     widths: list[int] = []
     for row in rows:
         for index, cell in enumerate(row[:-1]):
-            widths[index:index + 1] = [max(len(cell), *widths[index:index + 1], 0)]
-    return [(indent + "  ".join([cell.ljust(width) for cell, width in zip(row[:-1], widths)] + [row[-1]])).rstrip() for row in rows]
+            widths[index : index + 1] = [max(len(cell), *widths[index : index + 1], 0)]
+    return [
+        (indent + "  ".join([cell.ljust(width) for cell, width in zip(row[:-1], widths)] + [row[-1]])).rstrip()
+        for row in rows
+    ]
 
 
 def _short(cell: str) -> str:
@@ -113,7 +119,11 @@ def _headline(hosts: t.Sequence[HostView], clock: str, slowest: bool = False) ->
     counts = [f"{kinds.count(kind)} {kind}" for kind in _COUNTED if kind in kinds]
     silent = sum(host.silent_s is not None for host in hosts)
     unasked = sum(_is_unasked(host) for host in hosts)
-    counts += [f"{_number(number, 'host')} {what}" for number, what in ((silent, "without an answer"), (unasked, "not asked yet")) if number]
+    counts += [
+        f"{_number(number, 'host')} {what}"
+        for number, what in ((silent, "without an answer"), (unasked, "not asked yet"))
+        if number
+    ]
     text = f"{clock}  {_number(len(kinds), 'drive')} on {_number(len(hosts), 'host')}"
     text += f": {', '.join(counts)}" if counts else ""
     left = [_host_left_s(host) for host in hosts if host.state in LIVE_STATES]
@@ -152,7 +162,9 @@ def _attention(hosts: t.Sequence[HostView]) -> list[list[str]]:
     for host in hosts:
         note = "" if _is_unasked(host) else _host_note(host)
         wrong = [drive for drive in host.drives if drive["outcome"] not in (None, "complete")]
-        mine = ([[host.host, "", note]] if note else []) + [[host.host, _name(host, drive), _ending(drive)] for drive in wrong]
+        mine = ([[host.host, "", note]] if note else []) + [
+            [host.host, _name(host, drive), _ending(drive)] for drive in wrong
+        ]
         rows.append(_few(host, mine, MOST_LINES // 5))
     return [row for mine in rows for row in mine]
 
@@ -171,7 +183,9 @@ def _cut(rows: list[str]) -> list[str]:
 def _host_note(host: HostView) -> str:
     """What is to say of a host as a whole; "" when all is well."""
     if host.silent_s is not None:
-        return f"no answer for {units.duration(round(host.silent_s))}, still trying" + (f" ({host.problem})" if host.problem else "")
+        return f"no answer for {units.duration(round(host.silent_s))}, still trying" + (
+            f" ({host.problem})" if host.problem else ""
+        )
     if _is_unasked(host):
         return "not asked yet"
     note = _HOST_STATES.get(host.state, "")

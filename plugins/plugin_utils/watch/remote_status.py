@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One command that shows how a run stands on a host, for a plain user and without Python there; and what its output says. Pure."""
+
 from __future__ import annotations
 
 import posixpath

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Asks many hosts at once, again and again, so that one that hangs holds up nobody: neither the others nor the end."""
+
 from __future__ import annotations
 
 import contextlib
@@ -70,7 +71,9 @@ class Sweep:
         left = [host for host in self.hosts.values() if not host.ended and host.question is None]
         self._waiting = sorted(left, key=lambda host: host.silent_since is not None)
         # What the others say is heard in the time between two rounds.
-        self._pump(lambda: self._clock() >= until or not any(self._holds_up(host) for host in self.hosts.values()), until)
+        self._pump(
+            lambda: self._clock() >= until or not any(self._holds_up(host) for host in self.hosts.values()), until
+        )
 
     def pause(self, seconds: float) -> None:
         """Wait, listening to the hosts that have not answered yet; ends early when every host has ended."""
@@ -127,7 +130,9 @@ class Sweep:
         # Ansible keeps the running task in a context variable, which connection plugins may ask for.
         run = contextvars.copy_context().run
         host.question = _Question(self._clock())
-        threading.Thread(target=run, args=(self._run, host, host.question), name=f"ask {host.name}", daemon=True).start()
+        threading.Thread(
+            target=run, args=(self._run, host, host.question), name=f"ask {host.name}", daemon=True
+        ).start()
 
     def _run(self, host: Watched, question: _Question) -> None:
         question.thread_id = threading.get_native_id()

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """docs/purge.md names every method, in the order of its strength, with its class; and every variable of the role."""
+
 from __future__ import annotations
 
 import re
@@ -18,7 +19,7 @@ PAGE = (ROOT / "docs" / "purge.md").read_text(encoding="utf-8")
 
 def rows():
     """{method: class} of the table, in its order."""
-    table = PAGE[PAGE.index("## The methods"):PAGE.index("`none` leaves")]
+    table = PAGE[PAGE.index("## The methods") : PAGE.index("`none` leaves")]
     found = {}
     for line in table.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -40,7 +41,11 @@ def test_the_order_is_that_of_auto():
 
 def test_the_role_takes_every_method():
     spec = yaml.safe_load((ROOT / "roles" / "purge" / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
-    assert set(spec["argument_specs"]["main"]["options"]["purge_method"]["choices"]) == {"auto", *methods.METHODS, "none"}
+    assert set(spec["argument_specs"]["main"]["options"]["purge_method"]["choices"]) == {
+        "auto",
+        *methods.METHODS,
+        "none",
+    }
 
 
 def test_the_page_tells_of_the_variables():

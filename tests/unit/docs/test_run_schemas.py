@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """The schemas of status.json and the journal accept what the host job writes, and nothing less."""
+
 from __future__ import annotations
 
 import copy
@@ -16,21 +17,52 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 
 SCHEMAS = Path(__file__).parents[3] / "plugins" / "plugin_utils" / "common" / "schemas"
 STATUS = {
-    "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 7, "pid_start": "99", "unit": None,
-    "engine_version": "0.1.0", "state": "running", "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00.123Z", "restored": False,
-    "message": "", "drives": [folder.queued("A1")],
+    "schema_version": 1,
+    "run_id": "r1",
+    "run_name": "qualify",
+    "host": "h1",
+    "boot_id": "b",
+    "pid": 7,
+    "pid_start": "99",
+    "unit": None,
+    "engine_version": "0.1.0",
+    "state": "running",
+    "started": "2026-11-21T13:00:00Z",
+    "updated": "2026-11-21T13:00:00.123Z",
+    "restored": False,
+    "message": "",
+    "drives": [folder.queued("A1")],
 }
 SETTING = {
-    "name": "governor", "path": "/sys/x", "before": "powersave", "wanted": "performance", "effective": "performance", "outcome": "changed",
+    "name": "governor",
+    "path": "/sys/x",
+    "before": "powersave",
+    "wanted": "performance",
+    "effective": "performance",
+    "outcome": "changed",
     "message": "",
 }
 FIGURES = {
-    "iops": 1.0, "bandwidth_bytes_per_s": 4096.0, "ios": 1, "bytes": 4096, "mean_latency_us": 1.0, "max_latency_us": 1.0,
+    "iops": 1.0,
+    "bandwidth_bytes_per_s": 4096.0,
+    "ios": 1,
+    "bytes": 4096,
+    "mean_latency_us": 1.0,
+    "max_latency_us": 1.0,
     "percentiles_us": {"50": 1.0, "99.9": None},
 }
 WINDOW = {
-    "cell": "c", "metric": "write_iops", "steady": False, "rounds": 2, "window_rounds": [1, 2], "window_values": [1.0, None], "average": None,
-    "range_ratio": None, "slope": None, "slope_ratio": None, "reasons": ["NaN"],
+    "cell": "c",
+    "metric": "write_iops",
+    "steady": False,
+    "rounds": 2,
+    "window_rounds": [1, 2],
+    "window_values": [1.0, None],
+    "average": None,
+    "range_ratio": None,
+    "slope": None,
+    "slope_ratio": None,
+    "reasons": ["NaN"],
 }
 DRIVE = {"drive": "A1"}
 TEST = {"drive": "A1", "test": "iops", "attempt": 1}
@@ -38,41 +70,105 @@ EVENTS = {
     "job_started": {"boot_id": "b", "pid": 7, "engine_version": "0.1.0", "fio_version": "fio-3.33"},
     "tuned": {"settings": [SETTING]},
     "snapshot": {
-        "cpu": {"model": None}, "memory": {}, "bios": {}, "kernel": {}, "command_line": None, "tools": {}, "pcie": {}, "numa": {}, "tunables": {},
+        "cpu": {"model": None},
+        "memory": {},
+        "bios": {},
+        "kernel": {},
+        "command_line": None,
+        "tools": {},
+        "pcie": {},
+        "numa": {},
+        "tunables": {},
         "drivers": {},
     },
     "restored": {"settings": [dict(SETTING, outcome="restored")]},
-    "guard": dict(DRIVE, step="purge", eligible=False, refusals=[{"code": "mounted", "message": "on /"}], identity=None),
+    "guard": dict(
+        DRIVE, step="purge", eligible=False, refusals=[{"code": "mounted", "message": "on /"}], identity=None
+    ),
     "drive_started": dict(DRIVE, identity={"serial": "A1"}, path="/dev/loop9", tests=["iops"]),
     "test_started": dict(TEST, title="Random IOPS"),
     "purge_started": dict(
-        TEST, method="deallocate", why="named", commands=[["ioctl", "BLKDISCARD", "/dev/loop9", "0", "512"]], timeout_s=1800.0,
-        purge_class="not_pts", sentinels={"size_bytes": 512, "block_bytes": 512, "seed": "ab"}, capabilities={"max_discard_bytes": 512},
+        TEST,
+        method="deallocate",
+        why="named",
+        commands=[["ioctl", "BLKDISCARD", "/dev/loop9", "0", "512"]],
+        timeout_s=1800.0,
+        purge_class="not_pts",
+        sentinels={"size_bytes": 512, "block_bytes": 512, "seed": "ab"},
+        capabilities={"max_discard_bytes": 512},
     ),
     "purge": dict(
-        TEST, method="deallocate", seconds=1.0, verified=True, verification={"sentinels": 9, "survived": 0, "unreadable": 0}, purge_class="not_pts"
+        TEST,
+        method="deallocate",
+        seconds=1.0,
+        verified=True,
+        verification={"sentinels": 9, "survived": 0, "unreadable": 0},
+        purge_class="not_pts",
     ),
     "precondition": dict(
-        TEST, passes=2, bytes_written=1, seconds=1.0, bandwidth_bytes_per_s=1.0, remainder_bytes=0, block_size_bytes=131072, data="random",
+        TEST,
+        passes=2,
+        bytes_written=1,
+        seconds=1.0,
+        bandwidth_bytes_per_s=1.0,
+        remainder_bytes=0,
+        block_size_bytes=131072,
+        data="random",
         kernel_bytes_written=None,
     ),
     "fill_curve": dict(TEST, step_bytes=655.36, samples=9, bandwidth_bytes_per_s=[1.0, 2.0]),
-    "histogram": dict(TEST, cell="c", direction="write", first_round=1, last_round=5, ios=3, bins={"80384": 2, "897024": 1}),
-    "cell": dict(TEST, round=1, cell="c", seed=1, accepted=True, reasons=[], seconds=1.0, gap_s=None, read=None, write=FIGURES, raw="raw/x"),
-    "round": dict(TEST, round=1, tracked=[{"cell": "c", "metric": "write_iops", "value": 1.0}], bytes_written=1, elapsed_s=1.0),
+    "histogram": dict(
+        TEST, cell="c", direction="write", first_round=1, last_round=5, ios=3, bins={"80384": 2, "897024": 1}
+    ),
+    "cell": dict(
+        TEST,
+        round=1,
+        cell="c",
+        seed=1,
+        accepted=True,
+        reasons=[],
+        seconds=1.0,
+        gap_s=None,
+        read=None,
+        write=FIGURES,
+        raw="raw/x",
+    ),
+    "round": dict(
+        TEST, round=1, tracked=[{"cell": "c", "metric": "write_iops", "value": 1.0}], bytes_written=1, elapsed_s=1.0
+    ),
     "test_finished": dict(
-        TEST, outcome="not_steady", reasons=["x"], rounds=2, steady_state=[WINDOW], metrics={"write_iops": 1.0}, cells=[{"cell": "c", "metrics": {}}]
+        TEST,
+        outcome="not_steady",
+        reasons=["x"],
+        rounds=2,
+        steady_state=[WINDOW],
+        metrics={"write_iops": 1.0},
+        cells=[{"cell": "c", "metrics": {}}],
     ),
     "sample": dict(
-        TEST, temperature_c=41, critical_warning=0, warning_temp_min=0, critical_temp_min=0, throttle_counts={"t1": 0, "t2": 0}, throttle_s=None,
-        media_errors=0, error="", link_speed_gts=16.0, link_width=4, aer={"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}}, seconds=0.01,
+        TEST,
+        temperature_c=41,
+        critical_warning=0,
+        warning_temp_min=0,
+        critical_temp_min=0,
+        throttle_counts={"t1": 0, "t2": 0},
+        throttle_s=None,
+        media_errors=0,
+        error="",
+        link_speed_gts=16.0,
+        link_width=4,
+        aer={"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}},
+        seconds=0.01,
     ),
     "drive_finished": dict(DRIVE, outcome="complete", message=""),
     "job_finished": {"state": "finished"},
     "crash": {"traceback": "…"},
 }
 RECORDS = {
-    event: dict({"schema_version": 1, "time": "2026-11-21T13:00:00.123Z", "run_id": "r1", "host": "h1", "event": event}, **fields)
+    event: dict(
+        {"schema_version": 1, "time": "2026-11-21T13:00:00.123Z", "run_id": "r1", "host": "h1", "event": event},
+        **fields,
+    )
     for event, fields in EVENTS.items()
 }
 
@@ -125,7 +221,9 @@ def test_wrong_values_are_refused(event, changes):
 
 
 def test_a_refused_cell_needs_no_figures():
-    record = {key: value for key, value in RECORDS["cell"].items() if key not in ("seconds", "gap_s", "read", "write", "raw")}
+    record = {
+        key: value for key, value in RECORDS["cell"].items() if key not in ("seconds", "gap_s", "read", "write", "raw")
+    }
     assert valid("journal", dict(record, accepted=False, reasons=["too short"])) and not valid("journal", record)
 
 
@@ -134,7 +232,13 @@ def test_a_refused_cell_needs_no_figures():
     [
         status(),
         status(state="finished", drive={"phase": "done", "outcome": "refused", "message": "mounted"}),
-        status(drive={"phase": "purge", "last": {"metric": None, "value": None, "mean_latency_us": None, "progress": 0.5}, "time_left_s": 1.5}),
+        status(
+            drive={
+                "phase": "purge",
+                "last": {"metric": None, "value": None, "mean_latency_us": None, "progress": 0.5},
+                "time_left_s": 1.5,
+            }
+        ),
         status(pid_start=None, unit="ssdlab-fleet-r1.service"),
     ],
 )

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """docs/trust.md and docs/faults.md: every case has a test that exists, and the mutations are as many as they say."""
+
 from __future__ import annotations
 
 import ast
@@ -36,7 +37,12 @@ COUNTS = {
     **{
         way: test_entrances.TRIES[key]
         for way, key in (
-            ("records", "records"), ("lines", "lines"), ("journals", "journal"), ("plans", "plan"), ("statuses", "status"), ("whole outputs", "stream"),
+            ("records", "records"),
+            ("lines", "lines"),
+            ("journals", "journal"),
+            ("plans", "plan"),
+            ("statuses", "status"),
+            ("whole outputs", "stream"),
             ("archives", "archive"),
         )
     },
@@ -46,14 +52,23 @@ COUNTS = {
 
 def rows(page, heading):
     """The cells of the table below a heading."""
-    text = (TESTS.parent / "docs" / (page + ".md")).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    text = (
+        (TESTS.parent / "docs" / (page + ".md"))
+        .read_text(encoding="utf-8")
+        .partition(f"\n## {heading}\n")[2]
+        .partition("\n## ")[0]
+    )
     _head, _rule, *lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 @functools.lru_cache(maxsize=None)
 def functions_of(path):
-    return {node.name for node in ast.walk(ast.parse((TESTS / path).read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)}
+    return {
+        node.name
+        for node in ast.walk(ast.parse((TESTS / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
 
 
 TABLE = [(page, *row) for page in PAGES for row in rows(page, "The cases")]

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """docs/validity.md names tests that there are, and every cause that the code knows, each with a test in which it fires and one in which it is silent."""
+
 from __future__ import annotations
 
 import ast
@@ -36,7 +37,9 @@ def test_every_test_that_the_page_names_exists():
 
 
 def test_every_cause_has_a_test_in_which_it_fires_and_one_in_which_it_is_silent():
-    found = [row for section in ("The drive and its world", "The result and its job", "Steadiness") for row in rows(section)]
+    found = [
+        row for section in ("The drive and its world", "The result and its job", "Steadiness") for row in rows(section)
+    ]
     assert len(found) > 20
     assert [row[0] for row in found if len(row) != 5 or not TEST_ID.search(row[3]) or not TEST_ID.search(row[4])] == []
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """docs/wrong-drives.md: every case, every code of the guard, and tests that exist, carry the case and name the code."""
+
 from __future__ import annotations
 
 import ast
@@ -22,7 +23,12 @@ CHAPTERS["vm"] = "tests/vm/test_wrong_drive_guest.py"
 
 def rows(heading, columns):
     """The cells of the table below a heading, a list of `columns` texts for each row."""
-    text = (REPO / "docs" / "wrong-drives.md").read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    text = (
+        (REPO / "docs" / "wrong-drives.md")
+        .read_text(encoding="utf-8")
+        .partition(f"\n## {heading}\n")[2]
+        .partition("\n## ")[0]
+    )
     _head, _rule, *lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     assert cells and all(len(row) == columns for row in cells), [row for row in cells if len(row) != columns]
@@ -38,12 +44,20 @@ def functions_of(path):
     """The test functions of a file: {name: (numbers of its case markers, all texts in it and in the module's tables that it uses)}."""
     tree = ast.parse((REPO / path).read_text(encoding="utf-8"))
     tables = {
-        target.id: _texts(node) for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)
+        target.id: _texts(node)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
     }
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            cases = {call.args[0].value for call in node.decorator_list if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "case"}
+            cases = {
+                call.args[0].value
+                for call in node.decorator_list
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "case"
+            }
             names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
             found[node.name] = (cases, " ".join([_texts(node), *(tables.get(name, "") for name in names)]))
     return found
@@ -51,7 +65,11 @@ def functions_of(path):
 
 def _texts(node):
     """All text constants below a node."""
-    return " ".join(constant.value for constant in ast.walk(node) if isinstance(constant, ast.Constant) and isinstance(constant.value, str))
+    return " ".join(
+        constant.value
+        for constant in ast.walk(node)
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+    )
 
 
 def names(code, text):
@@ -75,12 +93,19 @@ def test_each_row_has_a_test_with_its_case_and_its_code(row):
     if plain(code) in rules.REFUSALS:
         assert names(plain(code), text), f"the test does not name {code}"
     else:
-        assert re.fullmatch(r"`[a-z_]+`(: .+| \([a-z_/]+\.py\))", code), "no code of the guard, and it does not say whose it is"
+        assert re.fullmatch(r"`[a-z_]+`(: .+| \([a-z_/]+\.py\))", code), (
+            "no code of the guard, and it does not say whose it is"
+        )
 
 
 def test_every_test_that_carries_a_case_is_in_the_table():
     listed = {(row[4], plain(row[5]), int(row[0])) for row in TABLE}
-    marked = {(chapter, name, case) for chapter, tests in TESTS.items() for name, (cases, _text) in tests.items() for case in cases}
+    marked = {
+        (chapter, name, case)
+        for chapter, tests in TESTS.items()
+        for name, (cases, _text) in tests.items()
+        for case in cases
+    }
     assert marked == listed
 
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """meta/runtime.yml names every module, and every old name leads to a module that is there."""
+
 from __future__ import annotations
 
 from pathlib import Path

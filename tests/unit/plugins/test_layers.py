@@ -19,7 +19,9 @@ ROW = re.compile(r"^\| (\d) \| (\w+) \| .* \| ([\w, ]*) ?\|$", re.MULTILINE)
 
 def told(kind):
     """{package: (floor, packages that it knows)} of the page's table."""
-    section = PAGE.partition("## Python: packages and their floors")[2].partition(f"`{kind}` runs on")[2].partition("\n\n")[0]
+    section = (
+        PAGE.partition("## Python: packages and their floors")[2].partition(f"`{kind}` runs on")[2].partition("\n\n")[0]
+    )
     return {name: (int(floor), set(re.findall(r"\w+", known))) for floor, name, known in ROW.findall(section)}
 
 
@@ -36,17 +38,23 @@ def imported(path, kind):
             elif node.level == 1:
                 found.add(own)
             elif module.startswith(absolute):
-                found.add(module[len(absolute):].split(".")[0])
+                found.add(module[len(absolute) :].split(".")[0])
     return found
 
 
 def packages(kind):
-    return {path.name: sorted(path.glob("*.py")) for path in (REPO / "plugins" / kind).iterdir() if path.is_dir() and path.name != "__pycache__"}
+    return {
+        path.name: sorted(path.glob("*.py"))
+        for path in (REPO / "plugins" / kind).iterdir()
+        if path.is_dir() and path.name != "__pycache__"
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_lists_every_package_and_what_it_imports(kind):
-    found = {name: set().union(*(imported(path, kind) for path in files)) - {name} for name, files in packages(kind).items()}
+    found = {
+        name: set().union(*(imported(path, kind) for path in files)) - {name} for name, files in packages(kind).items()
+    }
     assert found == {name: known for name, (_floor, known) in told(kind).items()}
 
 

@@ -15,7 +15,16 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan,
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
-TYPES = {"str": str, "path": str, "int": int, "float": (int, float), "bool": bool, "list": list, "dict": dict, "raw": object}
+TYPES = {
+    "str": str,
+    "path": str,
+    "int": int,
+    "float": (int, float),
+    "bool": bool,
+    "list": list,
+    "dict": dict,
+    "raw": object,
+}
 
 
 def load(role, path):
@@ -42,7 +51,9 @@ def test_every_role_has_specs_that_say_what_it_does(role):
 def test_every_role_has_a_readme_whose_examples_are_yaml_and_use_it(role):
     text = (ROLES / role / "README.md").read_text(encoding="utf-8")
     examples = [yaml.safe_load(example) for example in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
-    assert text.startswith(f"# ssdlab.fleet.{role}\n") and any(f"ssdlab.fleet.{role}" in str(example) for example in examples)
+    assert text.startswith(f"# ssdlab.fleet.{role}\n") and any(
+        f"ssdlab.fleet.{role}" in str(example) for example in examples
+    )
 
 
 @pytest.mark.parametrize("role", NAMES)
@@ -57,7 +68,11 @@ def test_every_role_but_the_shared_variables_acts_and_depends_on_these_alone(rol
 def test_no_role_reads_a_variable_that_another_role_keeps_to_itself(role):
     others = "|".join(name for name in NAMES if name != role)
     files = [path for path in (ROLES / role).rglob("*.yml") if path.is_file()]
-    assert {path.name: found for path in files if (found := re.findall(rf"\b__(?:{others})_\w+", path.read_text(encoding="utf-8")))} == {}
+    assert {
+        path.name: found
+        for path in files
+        if (found := re.findall(rf"\b__(?:{others})_\w+", path.read_text(encoding="utf-8")))
+    } == {}
 
 
 def test_playbooks_read_no_variable_that_a_role_keeps_to_itself():
@@ -71,7 +86,9 @@ def test_defaults_and_specs_agree(role):
     defaults = load(role, "defaults/main.yml")
     for entry, spec in specs(role).items():
         options = spec.get("options", {})
-        assert {name: option.get("default") for name, option in options.items() if not option.get("required")} == defaults, entry
+        assert {
+            name: option.get("default") for name, option in options.items() if not option.get("required")
+        } == defaults, entry
         for name, option in options.items():
             assert option.get("description"), name
             value = option.get("default")
@@ -92,7 +109,9 @@ def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_file():
     contents = load("tune", "tasks/describe.yml")
     concerns = [*tuning.CONCERNS]
     assert [task["ansible.builtin.import_tasks"] for task in contents] == [f"{name}.yml" for name in concerns]
-    assert [(task["tags"], task["when"]) for task in contents] == [([name], f"tune_{name}_enabled | bool") for name in concerns]
+    assert [(task["tags"], task["when"]) for task in contents] == [
+        ([name], f"tune_{name}_enabled | bool") for name in concerns
+    ]
     switches = {name for name in load("tune", "defaults/main.yml") if name.endswith("_enabled")}
     assert switches == {f"tune_{name}_enabled" for name in [*concerns, tuning.BOOT]}
 

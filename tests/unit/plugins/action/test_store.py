@@ -28,7 +28,9 @@ def run(monkeypatch, check=False, **arguments):
     monkeypatch.setattr(action, "refuse_injected_facts", lambda: None)
     task = Task()
     task.args, task.check_mode, task.async_val = arguments, check, 0
-    made = action.ActionModule(task, types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir="")), types.SimpleNamespace(), None, None, None)
+    made = action.ActionModule(
+        task, types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir="")), types.SimpleNamespace(), None, None, None
+    )
     return made.run(task_vars={})
 
 

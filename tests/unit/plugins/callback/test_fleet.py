@@ -50,7 +50,12 @@ def older(host, task, result):
 @pytest.fixture(params=[Public, older], ids=["2.19", "2.17"])
 def result(request):
     def make(host, content, action="ssdlab.fleet.collect", run_once=False, check_mode=False, resolved=True):
-        task = SimpleNamespace(action=action.rpartition(".")[2], resolved_action=action if resolved else None, run_once=run_once, check_mode=check_mode)
+        task = SimpleNamespace(
+            action=action.rpartition(".")[2],
+            resolved_action=action if resolved else None,
+            run_once=run_once,
+            check_mode=check_mode,
+        )
         return request.param(SimpleNamespace(get_name=lambda: host), task, content)
 
     return make
@@ -86,7 +91,10 @@ def collected(folder, host, *outcomes, state="ok"):
 def told(folder):
     path = folder / "results.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
-    return [(record["kind"], record["host"], record.get("state") or record.get("outcome")) for record in map(json.loads, lines)]
+    return [
+        (record["kind"], record["host"], record.get("state") or record.get("outcome"))
+        for record in map(json.loads, lines)
+    ]
 
 
 PREFLIGHT = "ssdlab.fleet.preflight"
@@ -128,7 +136,9 @@ def test_a_host_that_is_lost_before_the_run_is_known_is_told_later(callback, res
 )
 def test_not_every_failure_is_that_of_a_host(callback, result, run_folder, more, ignored):
     callback.v2_runner_on_ok(result("h1", known(run_folder), action=PREFLIGHT))
-    callback.v2_runner_on_failed(result("h1", {"msg": "x"}, action="ansible.builtin.fail", **more), ignore_errors=ignored)
+    callback.v2_runner_on_failed(
+        result("h1", {"msg": "x"}, action="ansible.builtin.fail", **more), ignore_errors=ignored
+    )
     assert told(run_folder) == []
 
 
@@ -177,11 +187,16 @@ def test_a_write_error_names_the_file_and_the_next_playbook_mends_it(callback, r
 
 
 def test_the_table_at_the_end_has_every_drive_and_says_how_to_get_a_report(callback, result, run_folder):
-    (run_folder / "run.json").write_text(json.dumps({"asked": [{"host": "h1", "drive": "D0"}, {"host": "h2", "drive": "X"}]}))
+    (run_folder / "run.json").write_text(
+        json.dumps({"asked": [{"host": "h1", "drive": "D0"}, {"host": "h2", "drive": "X"}]})
+    )
     callback.v2_runner_on_ok(result("h1", collected(run_folder, "h1", "complete")))
     callback.v2_playbook_on_stats(None)
     lines = callback._display.lines
-    assert lines[0] == "SSD QUALIFICATION r1" and [line.split()[:2] for line in lines[2:4]] == [["h1", "D0"], ["h2", "X"]]
+    assert lines[0] == "SSD QUALIFICATION r1" and [line.split()[:2] for line in lines[2:4]] == [
+        ["h1", "D0"],
+        ["h2", "X"],
+    ]
     assert lines[-1] == "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id=r1"
 
 

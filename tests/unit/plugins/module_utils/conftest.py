@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A host made of files: sysfs, procfs and udev as a server with several drives has them."""
+
 from __future__ import annotations
 
 import contextlib
@@ -21,7 +22,16 @@ sys.path.insert(0, EMULATORS)
 import emulator  # noqa: E402  # pylint: disable=wrong-import-position,import-error
 from emulated_drive import EmulatedDrive  # noqa: E402  # pylint: disable=wrong-import-position,import-error
 
-VENDOR_TOOLS = ("rssdm", "fio-status", "fio-attach", "fio-detach", "fio-format", "fio-beacon", "fio-bugreport", "fio-pci-check")
+VENDOR_TOOLS = (
+    "rssdm",
+    "fio-status",
+    "fio-attach",
+    "fio-detach",
+    "fio-format",
+    "fio-beacon",
+    "fio-bugreport",
+    "fio-pci-check",
+)
 GIB = 1 << 30
 BOOT_DISK = "254:9"
 # A local NVMe drive with one namespace and nothing special, as nvme-cli 2.3 tells it (nvme-print.c); hosts' tests change single values.
@@ -48,7 +58,10 @@ class FakeHost(Host):
 
     def run(self, argv, timeout_s=60, stdin=None, started=None):
         self.commands.append(list(argv))
-        return Result(list(argv), *self.answers.get(" ".join(argv[:2]), self.answers.get(argv[0], (127, "", "cannot run " + argv[0]))))
+        return Result(
+            list(argv),
+            *self.answers.get(" ".join(argv[:2]), self.answers.get(argv[0], (127, "", "cannot run " + argv[0]))),
+        )
 
     def nvme_says(self, command, values):
         """What `nvme <command>` answers in JSON, with these values changed in what it said before."""
@@ -69,7 +82,10 @@ class FakeHost(Host):
     def mount(self, source, major_minor, where, process="self"):
         path = self.path(f"/proc/{process}/mountinfo")
         before = open(path).read() if os.path.exists(path) else ""
-        self.put(f"/proc/{process}/mountinfo", before + f"36 35 {major_minor} / {where} rw,noatime shared:1 - ext4 {source} rw\n")
+        self.put(
+            f"/proc/{process}/mountinfo",
+            before + f"36 35 {major_minor} / {where} rw,noatime shared:1 - ext4 {source} rw\n",
+        )
 
     def disk(self, name, number, device="/sys/devices/pci0000:00/0000:00:03.0", size=GIB, **files):
         """A whole disk: its folder lies below `device`; `files` are further files of it, with __ for /."""
@@ -89,7 +105,10 @@ class FakeHost(Host):
             "queue__rotational": "0",
         }
         for path, content in dict(facts, **files).items():
-            self.put("{}/{}".format(block, path.replace("__", "/")), content if isinstance(content, bytes) else content + "\n")
+            self.put(
+                "{}/{}".format(block, path.replace("__", "/")),
+                content if isinstance(content, bytes) else content + "\n",
+            )
         os.makedirs(self.path(block + "/holders"), exist_ok=True)
         self.put("/dev/" + name, "")
         return block
@@ -104,7 +123,13 @@ class FakeHost(Host):
     def nvme(self, name, number, serial, **files):
         """A local NVMe drive on node 1 with one controller."""
         controller = "/sys/devices/pci0000:80/0000:80:01.0/nvme/" + name.rsplit("n", 1)[0]
-        for file, content in (("transport", "pcie"), ("serial", serial), ("model", "EXAMPLE 9000   "), ("firmware_rev", "FW1"), ("sqsize", "1023")):
+        for file, content in (
+            ("transport", "pcie"),
+            ("serial", serial),
+            ("model", "EXAMPLE 9000   "),
+            ("firmware_rev", "FW1"),
+            ("sqsize", "1023"),
+        ):
             self.put(f"{controller}/{file}", content + "\n")
         self.put("/sys/devices/pci0000:80/0000:80:01.0/numa_node", "1\n")
         block = self.disk(name, number, controller, **dict({"nsid": "1"}, **files))
@@ -114,9 +139,18 @@ class FakeHost(Host):
     def pci(self, *addresses, base="/sys/devices/pci0000:00", bridge=False, aer=None, config=b"", **files):
         """A PCI function below those before it in `addresses`; `files` are its attributes, `aer` its (correctable, nonfatal, fatal) totals."""
         path = "/".join([base, *addresses])
-        facts = {"vendor": "0x1234", "device": "0x0001", "class": "0x060400" if bridge else "0x010802", "numa_node": "0"}
+        facts = {
+            "vendor": "0x1234",
+            "device": "0x0001",
+            "class": "0x060400" if bridge else "0x010802",
+            "numa_node": "0",
+        }
         for kind, total, count in zip(("correctable", "nonfatal", "fatal"), ("COR", "NONFATAL", "FATAL"), aer or ()):
-            facts["aer_dev_" + kind] = "Receiver Error 0\nData Link Protocol %d\nTOTAL_ERR_%s %d" % (count, total, count)
+            facts["aer_dev_" + kind] = "Receiver Error 0\nData Link Protocol %d\nTOTAL_ERR_%s %d" % (
+                count,
+                total,
+                count,
+            )
         for name, content in dict(facts, **files).items():
             self.put(f"{path}/{name}", content + "\n")
         self.put(path + "/config", config)
@@ -126,7 +160,9 @@ class FakeHost(Host):
 
     def loop(self, number, backing_file=None, size=GIB):
         files = {"loop__backing_file": backing_file} if backing_file else {}
-        return self.disk("loop%d" % number, "7:%d" % number, "/sys/devices/virtual", size=size if backing_file else 0, **files)
+        return self.disk(
+            "loop%d" % number, "7:%d" % number, "/sys/devices/virtual", size=size if backing_file else 0, **files
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -189,7 +225,9 @@ def emulated(tmp_path, monkeypatch):
 def emulated_drive(tmp_path, fake, monkeypatch):
     """Make a SATA or SAS drive of tests/emulators/emulated_drive.py: emulated_drive("ata" | "scsi", **facts)."""
     with contextlib.ExitStack() as made:
-        yield lambda kind, **facts: made.enter_context(EmulatedDrive(str(tmp_path), fake, kind, monkeypatch.setenv, **facts))
+        yield lambda kind, **facts: made.enter_context(
+            EmulatedDrive(str(tmp_path), fake, kind, monkeypatch.setenv, **facts)
+        )
 
 
 @contextlib.contextmanager

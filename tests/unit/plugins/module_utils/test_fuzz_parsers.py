@@ -5,6 +5,7 @@
 
 SSDLAB_FLEET_FUZZ=5000 tries so many inputs each; the count is printed at the end. hdparm's and sg3_utils' own parsers: test_ata.py, test_scsi.py.
 """
+
 from __future__ import annotations
 
 import collections
@@ -34,7 +35,10 @@ def printed(request):
     yield
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
-        print("\nfuzzed %d inputs: %s" % (sum(COUNT.values()), ", ".join("%s %d" % item for item in sorted(COUNT.items()))))
+        print(
+            "\nfuzzed %d inputs: %s"
+            % (sum(COUNT.values()), ", ".join("%s %d" % item for item in sorted(COUNT.items())))
+        )
 
 
 def counted(name, garbage):
@@ -53,22 +57,61 @@ WORDS = st.sampled_from(
     dps tnvmcap psds flags non-operational_state
     """.split()
 )
-NUMBERS = st.one_of(st.integers(-2, 2), st.integers(), st.integers(10**30, 10**40), st.floats(), st.booleans(), st.none(),
-                    st.sampled_from(["0x1f", "12", "-1", "1e9", "٣"]))
+NUMBERS = st.one_of(
+    st.integers(-2, 2),
+    st.integers(),
+    st.integers(10**30, 10**40),
+    st.floats(),
+    st.booleans(),
+    st.none(),
+    st.sampled_from(["0x1f", "12", "-1", "1e9", "٣"]),
+)
 JSON = st.recursive(
-    st.one_of(NUMBERS, st.text(max_size=20), st.sampled_from(["(2) Sanitize in Progress.", "(99999) x", "(1" + "0" * 5000 + ") x"])),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.one_of(WORDS, st.text(max_size=8)), inner, max_size=6)),
+    st.one_of(
+        NUMBERS,
+        st.text(max_size=20),
+        st.sampled_from(["(2) Sanitize in Progress.", "(99999) x", "(1" + "0" * 5000 + ") x"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.one_of(WORDS, st.text(max_size=8)), inner, max_size=6)
+    ),
     max_leaves=20,
 )
 LINES = st.sampled_from(
     [
-        "Drive Id             : 0", "Drive Id             : x", "Serial No            : SN1", "Model No : P420m-MTFDGAR",
-        "PCI Path (B:D.F)     : 04:00.0", "Power Limiting : maybe", "Interrupt Coalescing : 0xZZ", "Interrupt Coalescing : 0xFFFFFFFFFF",
-        "CMD_STATUS   : Success", "STATUS_CODE  : 0", "fct0\tAttached", "fct0\tAttached as 'fioa'", "fct1\t", "\tSN:1241D0259", "\tContained VSUs:",
-        "\t  fioa:\tID:0, UUID:x", "\tFormat: v500, 99999999999999999999 sectors of 512 bytes", "\tFormat: v500, 1 sectors of 0 bytes",
-        "\tPCIe negotiated link: 99999 lanes at 5.0.0 Gt/sec", "\tInternal temperature: ... degC", "Adapter: Dual", "Root Bridge PCIe 3000 MB/sec",
-        "* Needed 9 MB/sec Avail 1 MB/sec", "ioDrive 04:00.0 Firmware 1", "* Correctable Error(s): None", "Link width: 999 lanes",
-        "DEVNAME=/dev/sda", "PTTYPE=", "=", "TYPE", "read: IOPS=1", '{"jobs": [', "}",
+        "Drive Id             : 0",
+        "Drive Id             : x",
+        "Serial No            : SN1",
+        "Model No : P420m-MTFDGAR",
+        "PCI Path (B:D.F)     : 04:00.0",
+        "Power Limiting : maybe",
+        "Interrupt Coalescing : 0xZZ",
+        "Interrupt Coalescing : 0xFFFFFFFFFF",
+        "CMD_STATUS   : Success",
+        "STATUS_CODE  : 0",
+        "fct0\tAttached",
+        "fct0\tAttached as 'fioa'",
+        "fct1\t",
+        "\tSN:1241D0259",
+        "\tContained VSUs:",
+        "\t  fioa:\tID:0, UUID:x",
+        "\tFormat: v500, 99999999999999999999 sectors of 512 bytes",
+        "\tFormat: v500, 1 sectors of 0 bytes",
+        "\tPCIe negotiated link: 99999 lanes at 5.0.0 Gt/sec",
+        "\tInternal temperature: ... degC",
+        "Adapter: Dual",
+        "Root Bridge PCIe 3000 MB/sec",
+        "* Needed 9 MB/sec Avail 1 MB/sec",
+        "ioDrive 04:00.0 Firmware 1",
+        "* Correctable Error(s): None",
+        "Link width: 999 lanes",
+        "DEVNAME=/dev/sda",
+        "PTTYPE=",
+        "=",
+        "TYPE",
+        "read: IOPS=1",
+        '{"jobs": [',
+        "}",
     ]
 )
 TEXT = st.one_of(
@@ -76,7 +119,9 @@ TEXT = st.one_of(
     st.lists(st.one_of(LINES, st.text(max_size=40)), max_size=25).map("\n".join),
     JSON.map(json.dumps),
     JSON.map(lambda data: "warning: {\n" + json.dumps(data)),
-    st.sampled_from(['{"signatures": {}}', '{"signatures": ""}', '{"signatures": [{}]}', '{"signatures": 0}', '{"jobs": []}']),
+    st.sampled_from(
+        ['{"signatures": {}}', '{"signatures": ""}', '{"signatures": [{}]}', '{"signatures": 0}', '{"jobs": []}']
+    ),
     st.sampled_from(["[" * 3000, '{"a":' * 3000, "1" * 5000, '{"sn": ' + "9" * 5000 + "}", "\0", "\ud7ff\ufeff{}"]),
 )
 # Codes with which a tool says "there is nothing" are answers, not garbage.
@@ -120,12 +165,18 @@ OF_TEXTS = {
     "hidden capacity": (lambda text: (capacity.of_ata(text).share, capacity.of_nvme(text, 10**12).share), ()),
     "power state": (lambda text: (power.current(text), power.operational(text, 1)), ()),
     "AER": (lambda text: pcie.aer_total(text, "TOTAL_ERR_COR"), ()),
-    "selector": (lambda text: (entry.selector_problem({"serial": text}), files.slug(text), entry.label({"wwn": text})), ()),
+    "selector": (
+        lambda text: (entry.selector_problem({"serial": text}), files.slug(text), entry.label({"wwn": text})),
+        (),
+    ),
 }
 OF_BYTES = {
     "security protocols": (opal.protocols, ValueError),
     "Level 0 discovery": (opal.locked, ValueError),
-    "partition tables": (lambda data: tables.partitions(lambda offset, length: data[offset:offset + length], len(data)), ()),
+    "partition tables": (
+        lambda data: tables.partitions(lambda offset, length: data[offset : offset + length], len(data)),
+        (),
+    ),
     "PCIe configuration": (pcie.slot_power_w, ()),
 }
 
@@ -154,7 +205,9 @@ def test_what_a_text_says(name, text):
 
 SECTOR = st.one_of(
     st.binary(max_size=512),
-    st.tuples(st.binary(min_size=446, max_size=446), st.binary(min_size=64, max_size=64)).map(lambda parts: parts[0] + parts[1] + b"\x55\xaa"),
+    st.tuples(st.binary(min_size=446, max_size=446), st.binary(min_size=64, max_size=64)).map(
+        lambda parts: parts[0] + parts[1] + b"\x55\xaa"
+    ),
     st.binary(max_size=420).map(lambda rest: (b"EFI PART" + rest).ljust(512, b"\xff")),
 )
 
@@ -185,21 +238,40 @@ NOT_SUPPORTED = (9, "", "security protocol in: command not supported\n")
 def identify_words():
     """`hdparm --Istdout` of a drive with sanitize and security, neither locked nor frozen (ACS-3)."""
     words = [0] * 256
-    words[0], words[59], words[82], words[83], words[84], words[87], words[128] = 0x40, 0x9000, 2, 0x4000, 0x4000, 0x4000, 0x21
+    words[0], words[59], words[82], words[83], words[84], words[87], words[128] = (
+        0x40,
+        0x9000,
+        2,
+        0x4000,
+        0x4000,
+        0x4000,
+        0x21,
+    )
     for place in range(10, 47):
         words[place] = 0x2020
     words[10:12] = [0x534E, 0x3120]
-    return "\n/dev/sda:\n" + "\n".join(" ".join(f"{word:04x}" for word in words[start:start + 8]) for start in range(0, 256, 8)) + "\n"
+    return (
+        "\n/dev/sda:\n"
+        + "\n".join(" ".join(f"{word:04x}" for word in words[start : start + 8]) for start in range(0, 256, 8))
+        + "\n"
+    )
 
 
 ATA = {
     "hdparm -V": (0, "hdparm v9.65", ""),
     "hdparm --Istdout": (0, identify_words(), ""),
-    "hdparm --sanitize-status": (0, "Issuing SANITIZE_STATUS command\nSanitize status:\n    State:    SD0 Sanitize Idle\n", ""),
+    "hdparm --sanitize-status": (
+        0,
+        "Issuing SANITIZE_STATUS command\nSanitize status:\n    State:    SD0 Sanitize Idle\n",
+        "",
+    ),
     "sg_raw": NOT_SUPPORTED,
 }
 SAS = {"sg_turs": (0, "", ""), "sg_requests": (0, READY, ""), "sg_persist": (0, NO_KEYS, ""), "sg_raw": NOT_SUPPORTED}
-PLACES = {"sata": "/sys/devices/pci0000:00/0000:00:17.0/ata3/host2", "sas": "/sys/devices/pci0000:00/0000:00:03.0/host0/port-0:0/end_device-0:0"}
+PLACES = {
+    "sata": "/sys/devices/pci0000:00/0000:00:17.0/ata3/host2",
+    "sas": "/sys/devices/pci0000:00/0000:00:03.0/host0/port-0:0/end_device-0:0",
+}
 # These only tell whether a tool is there.
 PRESENCE = ("hdparm -V", "sg_turs --version", "nvme version")
 # Tools of which the exit code alone counts.
@@ -213,9 +285,15 @@ def clean(fake, transport):
         fake.nvme_says("id-ctrl", {"sanicap": 2, "oncs": 0x20, "cmic": 2})
         fake.nvme_says("id-ns", {"nmic": 1})
         fake.nvme_says("list-ctrl", {"num_ctrl": 1, "ctrl_list": [{"ctrl_id": 1}]})
-        fake.nvme_says("sanitize-log", {"nvme0": {"sprog": 65535, "sstat": {"status": "(0) NVM subsystem has never been sanitized."}}})
+        fake.nvme_says(
+            "sanitize-log",
+            {"nvme0": {"sprog": 65535, "sstat": {"status": "(0) NVM subsystem has never been sanitized."}}},
+        )
     else:
-        fake.link(fake.disk("sda", "8:0", PLACES[transport], device__vpd_pg80=b"\0\x80\0\x03SN1") + "/queue/x", PLACES[transport])
+        fake.link(
+            fake.disk("sda", "8:0", PLACES[transport], device__vpd_pg80=b"\0\x80\0\x03SN1") + "/queue/x",
+            PLACES[transport],
+        )
         fake.answers.update(ATA if transport == "sata" else SAS)
     return fake
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What each module's documentation has to have beyond what ansible-test's validate-modules asks for."""
+
 from __future__ import annotations
 
 import ast

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The thin modules: arguments in, results out, as Ansible calls them."""
+
 from __future__ import annotations
 
 import json
@@ -35,7 +36,12 @@ def test_steady_state_judges(call):
 
 @pytest.mark.parametrize(
     "arguments, says",
-    [({"values": [1, "x"]}, "values[1]"), ({"values": [True]}, "values[0]"), ({"values": [1], "window": 0}, "window"), ({}, "values")],
+    [
+        ({"values": [1, "x"]}, "values[1]"),
+        ({"values": [True]}, "values[0]"),
+        ({"values": [1], "window": 0}, "window"),
+        ({}, "values"),
+    ],
 )
 def test_steady_state_fails_clearly(call, arguments, says):
     result = call(steady_state, **arguments)
@@ -46,17 +52,28 @@ def test_drive_facts_keeps_the_order_and_never_fails_for_a_drive(call):
     selectors = [{"backing_file": "/none/a.img"}, {"serial": 83}, "all", {"by_id": "no-such-link"}]
     result = call(drive_facts, drives=selectors)
     assert [drive["selector"] for drive in result["drives"]] == [selectors[0], None, None, selectors[3]]
-    assert [drive["refusals"][0]["code"] for drive in result["drives"]] == ["not_found", "bad_selector", "bad_selector", "not_found"]
+    assert [drive["refusals"][0]["code"] for drive in result["drives"]] == [
+        "not_found",
+        "bad_selector",
+        "bad_selector",
+        "not_found",
+    ]
     assert not any(drive["eligible"] for drive in result["drives"])
 
 
 def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
     named = {"path": "/dev/sda", "eligible": True, "identity": None, "refusals": []}
     ledgers = []
-    monkeypatch.setattr(drive_facts, "inspect", lambda host, drives, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or [named])
+    monkeypatch.setattr(
+        drive_facts,
+        "inspect",
+        lambda host, drives, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or [named],
+    )
     other = dict(named, path="/dev/sdb")
     found = [dict(named, eligible=False), other]
-    monkeypatch.setattr(drive_facts, "discover", lambda host, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or found)
+    monkeypatch.setattr(
+        drive_facts, "discover", lambda host, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or found
+    )
     no_purge = {"purge": [], "purge_capabilities": {}}
     assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [{**named, **no_purge}]
     both = [{**named, **no_purge}, {**other, **no_purge}]
@@ -80,7 +97,10 @@ def test_systemd_counts_only_as_pid_1(tmp_path, folder, manager):
     assert (seen["service_manager"], seen["memory_bytes"], seen["boot_id"]) == (manager, 16 << 20, None)
 
 
-@pytest.mark.parametrize("said, version", [("fio-3.33", "3.33"), ("fio-3.36-12-gabcd", "3.36"), ("wipefs from util-linux 2.38.1", "2.38.1"), ("what?", None)])
+@pytest.mark.parametrize(
+    "said, version",
+    [("fio-3.33", "3.33"), ("fio-3.36-12-gabcd", "3.36"), ("wipefs from util-linux 2.38.1", "2.38.1"), ("what?", None)],
+)
 def test_the_version_of_a_tool(said, version):
     class Answer(facts.Host):
         def which(self, name):

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module host_checks on this machine: arguments in, findings out."""
+
 from __future__ import annotations
 
 import json
@@ -28,18 +29,33 @@ def call(capsys):
 
 def test_findings_and_what_passed_are_all_checks(call):
     result = call(drives=[{"serial": "no such drive"}, "not an entry"], min_cpus=100000, versions={"kernel": "1.*"})
-    assert result["changed"] is False and {finding["check"] for finding in result["findings"]} >= {"cpu_count", "versions"}
+    assert result["changed"] is False and {finding["check"] for finding in result["findings"]} >= {
+        "cpu_count",
+        "versions",
+    }
     fired = {finding["check"] for finding in result["findings"]}
     assert fired | set(result["passed"]) >= {check.check for check in table.TABLE} and not fired & set(result["passed"])
-    assert {"cpu", "memory", "bios", "kernel", "command_line", "tools", "pcie", "numa", "tunables", "drivers"} == set(result["snapshot"])
+    assert {"cpu", "memory", "bios", "kernel", "command_line", "tools", "pcie", "numa", "tunables", "drivers"} == set(
+        result["snapshot"]
+    )
 
 
 def test_the_inventory_chooses_levels(call):
     def level(**levels):
-        return [finding["level"] for finding in call(min_cpus=100000, levels=levels)["findings"] if finding["check"] == "cpu_count"]
+        return [
+            finding["level"]
+            for finding in call(min_cpus=100000, levels=levels)["findings"]
+            if finding["check"] == "cpu_count"
+        ]
 
     assert (level(), level(cpu_count="blocks"), level(cpu_count="ok")) == (["warning"], ["blocks"], ["ok"])
 
 
 def test_the_documentation_names_the_defaults_that_count():
-    assert host_checks.LIMITS == {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90, "parallel_drives": 1}
+    assert host_checks.LIMITS == {
+        "temperature_headroom_c": 10,
+        "min_free_memory_mib": 1024,
+        "min_cpus": 2,
+        "max_used_pct": 90,
+        "parallel_drives": 1,
+    }

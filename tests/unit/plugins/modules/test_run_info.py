@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """run_info as Ansible calls it."""
+
 from __future__ import annotations
 
 import json
@@ -24,7 +25,16 @@ def state_dir(tmp_path):
     run_dir = folder.RunDir(str(tmp_path / "state"), RUN)
     os.makedirs(run_dir.path)
     drive = dict(folder.queued("A1"), phase="done", outcome="complete")
-    fields = {"run_id": RUN, "run_name": "qualify", "host": "h1", "boot_id": "b", "pid": 1, "pid_start": "1", "state": "finished", "drives": [drive]}
+    fields = {
+        "run_id": RUN,
+        "run_name": "qualify",
+        "host": "h1",
+        "boot_id": "b",
+        "pid": 1,
+        "pid_start": "1",
+        "state": "finished",
+        "drives": [drive],
+    }
     folder.Status(run_dir.status, fields).set()
     return run_dir.state_dir
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The thin modules of tuning: arguments in, results out, as Ansible calls them. What they do is tested below module_utils."""
+
 from __future__ import annotations
 
 import json
@@ -68,7 +69,10 @@ def test_tunables_only_reads_and_counts_a_difference_as_a_change_in_check_mode(c
     tune = {"sysfs": [{"name": "vm.swappiness", "path": "/proc/sys/vm/swappiness", "value": "20"}]}
     for check in (False, True):
         seen = call(tunables, check=check, tune=tune)
-        assert (seen["changed"], [(item["before"], item["wanted"], item["outcome"]) for item in seen["settings"]]) == (check, [("60", "20", "changed")])
+        assert (seen["changed"], [(item["before"], item["wanted"], item["outcome"]) for item in seen["settings"]]) == (
+            check,
+            [("60", "20", "changed")],
+        )
     assert (call.root / "proc/sys/vm/swappiness").read_text() == "60\n"
     assert call(tunables, check=True, tune={})["changed"] is False
 
@@ -79,12 +83,20 @@ def test_what_is_alike_on_many_cpus_is_shown_once(call):
         file.parent.mkdir(parents=True)
         file.write_text("powersave" if cpu else "performance")
     path = "/sys/devices/system/cpu/cpu%s/cpufreq/scaling_governor"
-    seen = call(tunables, check=True, tune={"sysfs": [{"name": "governor", "path": path % "[0-9]*", "value": "performance"}]})
-    assert [(item["path"], item["outcome"], item["count"]) for item in seen["settings"]] == [(path % 0, "unchanged", 1), (path % 1, "changed", 3)]
+    seen = call(
+        tunables, check=True, tune={"sysfs": [{"name": "governor", "path": path % "[0-9]*", "value": "performance"}]}
+    )
+    assert [(item["path"], item["outcome"], item["count"]) for item in seen["settings"]] == [
+        (path % 0, "unchanged", 1),
+        (path % 1, "changed", 3),
+    ]
     assert seen["diff"]["after"] == path % 1 + " (and 2 more like it): performance\n"
 
 
-@pytest.mark.parametrize("arguments, says", [({}, "nothing is asked for"), ({"tune": {}, "drives": [{"nonsense": 1}]}, "ssd_drives: it has the keys nonsense")])
+@pytest.mark.parametrize(
+    "arguments, says",
+    [({}, "nothing is asked for"), ({"tune": {}, "drives": [{"nonsense": 1}]}, "ssd_drives: it has the keys nonsense")],
+)
 def test_bad_tunables_arguments_fail_in_words(call, arguments, says):
     result = call(tunables, **arguments)
     assert result["failed"] and says in result["msg"]
@@ -94,7 +106,11 @@ def test_kernel_arguments_are_shown_verified_and_refused_in_words(call, monkeypa
     monkeypatch.setattr(Host, "which", lambda _host, name: "/usr/sbin/" + name if name == "update-grub" else None)
     state = str(call.root / "state")
     shown = call(boot_arguments, check=True, arguments=["idle=poll"], state_dir=state)
-    assert shown["changed"] and shown["reboot_required"] and shown["diff"] == {"before": "ro quiet\n", "after": "ro quiet idle=poll\n"}
+    assert (
+        shown["changed"]
+        and shown["reboot_required"]
+        and shown["diff"] == {"before": "ro quiet\n", "after": "ro quiet idle=poll\n"}
+    )
     assert not os.path.exists(state)
     for arguments, says in ((["idle=poll"], "started without idle=poll"), (["a b"], "'a b' is no kernel argument")):
         result = call(boot_arguments, arguments=arguments, state_dir=state, verify=arguments == ["idle=poll"])

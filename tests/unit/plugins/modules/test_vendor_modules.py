@@ -21,8 +21,13 @@ import emulator  # noqa: E402  # pylint: disable=wrong-import-position,import-er
 @pytest.fixture
 def call(capsys, tmp_path, monkeypatch):
     """Run a module's main on emulated drives: a P420m S1, two cards C0 and C1; returns its result."""
-    drives = {"rssdm": [emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1")], "cards": [emulator.card(0, "C0"), emulator.card(1, "C1")]}
-    for name, value in emulator.start(str(tmp_path / "machine.json"), bugreport_dir=str(tmp_path), pci_check="oversubscribed", **drives).items():
+    drives = {
+        "rssdm": [emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1")],
+        "cards": [emulator.card(0, "C0"), emulator.card(1, "C1")],
+    }
+    for name, value in emulator.start(
+        str(tmp_path / "machine.json"), bugreport_dir=str(tmp_path), pci_check="oversubscribed", **drives
+    ).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
     for name in ("FOLDER", "FILE"):
@@ -46,19 +51,32 @@ def test_rssdm_sets_once_and_says_that_a_power_cycle_is_needed(call):
     for result in (planned, done, again):
         assert result["pending"] == {"interrupt_coalescing": "0xD801F"} and result["power_cycle_required"] is True
         assert result["current"] == {"interrupt_coalescing": "0xD200F", "power_limiting": False, "write_cache": True}
-    assert done["drive"]["drive_id"] == "1" and done["commands"] == planned["commands"] == [["rssdm", "-M", "-i", "0xD801F", "-n", "1"]]
-    assert (done["diff"]["before"]["interrupt_coalescing"], done["diff"]["after"]["interrupt_coalescing"]) == ("0xD200F", "0xD801F")
+    assert done["drive"]["drive_id"] == "1" and done["commands"] == planned["commands"] == [
+        ["rssdm", "-M", "-i", "0xD801F", "-n", "1"]
+    ]
+    assert (done["diff"]["before"]["interrupt_coalescing"], done["diff"]["after"]["interrupt_coalescing"]) == (
+        "0xD200F",
+        "0xD801F",
+    )
     assert again["diff"]["before"] == again["diff"]["after"]
 
 
 def test_rssdm_restores_what_it_changed_without_being_told_which_drives(call):
     assert call(rssdm, state="restored")["restored"] == []
     call(rssdm, serial="S1", queue_depth=256)
-    planned, done, again = call(rssdm, check=True, state="restored"), call(rssdm, state="restored"), call(rssdm, state="restored")
+    planned, done, again = (
+        call(rssdm, check=True, state="restored"),
+        call(rssdm, state="restored"),
+        call(rssdm, state="restored"),
+    )
     assert [result["changed"] for result in (planned, done, again)] == [True, True, False]
     assert planned["commands"] == done["commands"] == [["rssdm", "-M", "-i", "0xD200F", "-n", "1"]]
     (drive,) = again["restored"]
-    assert drive["serial"] == "S1" and drive["pending"] == {"interrupt_coalescing": "0xD200F"} and again["power_cycle_required"] is True
+    assert (
+        drive["serial"] == "S1"
+        and drive["pending"] == {"interrupt_coalescing": "0xD200F"}
+        and again["power_cycle_required"] is True
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,8 +96,15 @@ def test_rssdm_refuses(call, arguments, says):
 
 def test_iomemory_tells_of_the_cards(call):
     seen = call(iomemory, pci_check=True)
-    assert [(card["serial"], card["state"], card["size_pct"]) for card in seen["cards"]] == [("C0", "attached", 100), ("C1", "attached", 100)]
-    assert seen["changed"] is False and [finding["level"] for finding in seen["findings"]] == ["blocks", "blocks", "warning"]
+    assert [(card["serial"], card["state"], card["size_pct"]) for card in seen["cards"]] == [
+        ("C0", "attached", 100),
+        ("C1", "attached", 100),
+    ]
+    assert seen["changed"] is False and [finding["level"] for finding in seen["findings"]] == [
+        "blocks",
+        "blocks",
+        "warning",
+    ]
     assert "bugreport" not in seen
 
 
@@ -87,7 +112,11 @@ def test_iomemory_attaches_and_detaches_once(call):
     planned = call(iomemory, check=True, serial="C1", state="detached")
     assert planned["changed"] and planned["cards"][1]["state"] == "attached"
     done = call(iomemory, serial="C1", state="detached")
-    assert (done["changed"], done["cards"][1]["state"], done["commands"]) == (True, "detached", [["fio-detach", "/dev/fct1"]])
+    assert (done["changed"], done["cards"][1]["state"], done["commands"]) == (
+        True,
+        "detached",
+        [["fio-detach", "/dev/fct1"]],
+    )
     assert (done["diff"]["before"]["state"], done["diff"]["after"]["state"]) == ("attached", "detached")
     assert call(iomemory, serial="C1", state="detached")["changed"] is False
 

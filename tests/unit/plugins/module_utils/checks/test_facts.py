@@ -15,7 +15,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapsh
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory_pci
 
 WANTED = {"temperature_headroom_c": 10, "min_free_memory_mib": 1, "min_cpus": 1, "max_used_pct": 90}
-LINK = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe", "current_link_width": "4", "max_link_width": "4"}
+LINK = {
+    "current_link_speed": "16.0 GT/s PCIe",
+    "max_link_speed": "16.0 GT/s PCIe",
+    "current_link_width": "4",
+    "max_link_width": "4",
+}
 
 
 @pytest.fixture
@@ -30,7 +35,14 @@ def server(fake):
     fake.link(block + "/device", controller)
     fake.link(path + "/driver", "/sys/bus/pci/drivers/nvme")
     fake.put("/sys/module/nvme/version", "1.0\n")
-    log = {"critical_warning": 0, "temperature": 313, "avail_spare": 100, "spare_thresh": 10, "percent_used": 1, "media_errors": 0}
+    log = {
+        "critical_warning": 0,
+        "temperature": 313,
+        "avail_spare": 100,
+        "spare_thresh": 10,
+        "percent_used": 1,
+        "media_errors": 0,
+    }
     log.update(thm_temp1_trans_count=0, thm_temp2_trans_count=0)
     fake.answers["nvme smart-log"] = (0, json.dumps(log), "")
     fake.answers["nvme id-ctrl"] = (0, json.dumps({"wctemp": 343, "cctemp": 353, "vwc": 0}), "")
@@ -46,8 +58,14 @@ def gather(host, traffic_s=0.0, readable=(), entries=({"serial": "S1"},)):
 
 def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
     (drive,) = gather(server, 2, ["S1"]).drives
-    assert (drive.drive, drive.driver, drive.write_cache) == ("S1", {"name": "nvme", "module": "nvme", "version": "1.0"}, "write through")
-    assert [device["address"] for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"] and drive.bridges[0]["address"] == "0000:00:01.0"
+    assert (drive.drive, drive.driver, drive.write_cache) == (
+        "S1",
+        {"name": "nvme", "module": "nvme", "version": "1.0"},
+        "write through",
+    )
+    assert [device["address"] for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"] and drive.bridges[0][
+        "address"
+    ] == "0000:00:01.0"
     assert drive.health["temperature_c"] == 40 and drive.aer_rose == {}
     found = {finding["check"] for finding in table.run(gather(server, 2, ["S1"]), {})}
     # This host of files has no memory, no CPUs and no nodes, but its drive is well.
@@ -69,7 +87,9 @@ def test_drives_that_may_be_read_are_read_with_readonly_and_others_not(server):
     assert not [command for command in server.commands if command[0] == "fio"]
     gather(server, 2, ["S1"])
     (command,) = [command for command in server.commands if command[0] == "fio"]
-    assert {"--readonly", "--rw=randread", "--runtime=2", "--filename=/dev/nvme0n1"} <= set(command) and not [word for word in command if "write" in word]
+    assert {"--readonly", "--rw=randread", "--runtime=2", "--filename=/dev/nvme0n1"} <= set(command) and not [
+        word for word in command if "write" in word
+    ]
     assert gather(server, 0, ["S1"]).drives[0].aer_rose is None
 
 
@@ -89,7 +109,10 @@ def test_errors_that_rise_under_traffic_are_seen(server):
 
 @pytest.mark.parametrize(
     "answer, why",
-    [((127, "", ""), "fio is not installed"), ((1, "", "fio: pid=1, err=5/file:io_u.c\nmore"), "fio could not read it (1): fio: pid=1, err=5/file:io_u.c")],
+    [
+        ((127, "", ""), "fio is not installed"),
+        ((1, "", "fio: pid=1, err=5/file:io_u.c\nmore"), "fio could not read it (1): fio: pid=1, err=5/file:io_u.c"),
+    ],
 )
 def test_traffic_that_failed_is_told(server, answer, why):
     server.answers["fio"] = answer
@@ -103,12 +126,20 @@ def test_entries_that_name_no_single_drive_are_left_to_the_guard(server):
 
 def test_the_machine_in_the_units_of_the_checks():
     seen = {
-        "cpu": {"cpus": 8, "max_khz": 3500000, "cache": "32768K", "architecture": "x86_64"}, "memory": {"total_bytes": 2, "available_bytes": 1},
-        "kernel": {"release": "6.1"}, "numa": {"nodes": {"0": {}, "1": {}}}, "tunables": {"frequency_driver": "acpi-cpufreq"},
+        "cpu": {"cpus": 8, "max_khz": 3500000, "cache": "32768K", "architecture": "x86_64"},
+        "memory": {"total_bytes": 2, "available_bytes": 1},
+        "kernel": {"release": "6.1"},
+        "numa": {"nodes": {"0": {}, "1": {}}},
+        "tunables": {"frequency_driver": "acpi-cpufreq"},
         "tools": {"fio": {"path": "/x", "version": "3.33"}, "nvme": None},
     }
     told = check_facts.machine(seen, "kvm", None)
-    assert (told["cpu_max_mhz"], told["cache_bytes"], told["nodes"], told["cpufreq_driver"]) == (3500, 32 << 20, 2, "acpi-cpufreq")
+    assert (told["cpu_max_mhz"], told["cache_bytes"], told["nodes"], told["cpufreq_driver"]) == (
+        3500,
+        32 << 20,
+        2,
+        "acpi-cpufreq",
+    )
     assert told["tools"] == {"fio": "3.33", "nvme": None} and told["hypervisor"] == "kvm"
     empty = check_facts.machine({}, None, None)
     assert empty.pop("tools") == {} and set(empty.values()) == {None}
@@ -131,7 +162,10 @@ def test_virtual_machines(fake, detect, files, kind):
     assert check_facts.hypervisor(fake) == kind
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/run/.containerenv", "podman"), ("/.dockerenv", "docker"), ("/run/systemd/container", "lxc"), (None, None)])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/run/.containerenv", "podman"), ("/.dockerenv", "docker"), ("/run/systemd/container", "lxc"), (None, None)],
+)
 def test_containers(fake, path, kind):
     if path:
         fake.put(path, "lxc")
@@ -162,8 +196,16 @@ def test_an_iomemory_card_is_looked_at_like_other_drives(emulated):
     host.put("/sys/module/iomemory_vsl/version", "3.2.16.1731\n")
     host.block("fioa", "251:0", "")
     facts = gather(host, entries=[{"serial": "C1"}])
-    told = {item["check"]: (item["drive"], item["level"]) for item in table.run(facts._replace(wanted=dict(WANTED, drivers={"iomemory_vsl": "4.*"})), {})}
-    for check, level in (("pcie_link", "blocks"), ("temperature", "blocks"), ("driver", "blocks"), ("pcie_errors_before", "warning")):
+    told = {
+        item["check"]: (item["drive"], item["level"])
+        for item in table.run(facts._replace(wanted=dict(WANTED, drivers={"iomemory_vsl": "4.*"})), {})
+    }
+    for check, level in (
+        ("pcie_link", "blocks"),
+        ("temperature", "blocks"),
+        ("driver", "blocks"),
+        ("pcie_errors_before", "warning"),
+    ):
         assert told[check] == ("C1", level), check
     assert not {"health", "wear", "spare"} & set(told)
 
@@ -172,8 +214,14 @@ def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
     trouble = {"trouble": "Status unknown: Driver is in MINIMAL MODE"}
     host = emulated(cards=[emulator.card(0, "C1", **trouble), emulator.card(1, "C2", **trouble)], pci_check="errors")
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
-    facts = check_facts.Facts({}, {}, [check_facts.Drive("by-id-of-C1", {"serial": "C1"}), check_facts.Drive("loop", {"serial": None})])
-    told = [(item["drive"], item["level"], item["message"][:2]) for item in check_facts.vendor(host, facts) if item["check"] == "iomemory_state"]
+    facts = check_facts.Facts(
+        {}, {}, [check_facts.Drive("by-id-of-C1", {"serial": "C1"}), check_facts.Drive("loop", {"serial": None})]
+    )
+    told = [
+        (item["drive"], item["level"], item["message"][:2])
+        for item in check_facts.vendor(host, facts)
+        if item["check"] == "iomemory_state"
+    ]
     assert {item["drive"] for item in check_facts.vendor(host, facts) if item["check"] == "pcie_errors"} == {None}
     assert told == [("by-id-of-C1", "blocks", "C1"), (None, "warning", "C2")]
 
@@ -190,5 +238,7 @@ def test_fio_pci_checks_findings_come_with_the_others(emulated, monkeypatch):
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
     vendor = check_facts.vendor(host, check_facts.Facts({}, {}))
     assert {(item["check"], item["level"]) for item in vendor} >= {("pcie_bandwidth", "blocks")}
-    told = table.run(check_facts.Facts(check_facts.machine({}, None, None), WANTED), {"pcie_bandwidth": "warning"}, vendor)
+    told = table.run(
+        check_facts.Facts(check_facts.machine({}, None, None), WANTED), {"pcie_bandwidth": "warning"}, vendor
+    )
     assert {item["level"] for item in told} == {"warning"} and {item["check"] for item in vendor} <= set(table.CODES)

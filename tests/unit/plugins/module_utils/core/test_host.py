@@ -15,7 +15,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 
 def test_runs_an_argument_list_without_a_shell():
     seen = []
-    result = Host(log=seen.append).run([sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(3)", "$HOME; *"])
+    result = Host(log=seen.append).run(
+        [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(3)", "$HOME; *"]
+    )
     assert (result.rc, result.stdout) == (3, "['$HOME; *']\n")
     assert seen == [result.argv]
 
@@ -45,7 +47,10 @@ def test_runs_in_the_c_locale_and_passes_stdin(monkeypatch):
     assert Host().run([sys.executable, "-c", code]).stdout == "C \n"
 
 
-@pytest.mark.parametrize("argv, rc", [(["no-such-tool-here"], 127), (["/etc"], 126), ([sys.executable, "-c", "import time; time.sleep(30)"], 124)])
+@pytest.mark.parametrize(
+    "argv, rc",
+    [(["no-such-tool-here"], 127), (["/etc"], 126), ([sys.executable, "-c", "import time; time.sleep(30)"], 124)],
+)
 def test_a_command_that_cannot_answer_is_told_by_its_code(argv, rc):
     started = time.monotonic()
     result = Host().run(argv, timeout_s=0.5)

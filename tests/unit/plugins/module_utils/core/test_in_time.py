@@ -27,7 +27,11 @@ def host(tmp_path):
 def test_files_are_as_the_host_has_them(host):
     with in_time(host, 5) as patient:
         for path in ("/governor", "/odd"):
-            assert patient.read(path) == host.read(path) and patient.read_bytes(path) == host.read_bytes(path) and patient.get(path) == host.get(path)
+            assert (
+                patient.read(path) == host.read(path)
+                and patient.read_bytes(path) == host.read_bytes(path)
+                and patient.get(path) == host.get(path)
+            )
         patient.write("/governor", "performance")
         assert host.read("/governor") == patient.read("/governor") == "performance"
         assert patient.get("/absent") is None and patient.run(["true"]).rc == 0
@@ -42,7 +46,10 @@ def test_errors_are_the_kernels(host):
         assert patient.read("/governor") == "powersave"
 
 
-@pytest.mark.parametrize("act", [lambda host: host.read("/blocked"), lambda host: host.get("/blocked"), lambda host: host.write("/blocked", "1")])
+@pytest.mark.parametrize(
+    "act",
+    [lambda host: host.read("/blocked"), lambda host: host.get("/blocked"), lambda host: host.write("/blocked", "1")],
+)
 def test_what_blocks_is_given_up_and_the_next_file_answers(host, act):
     began = time.monotonic()
     with in_time(host, 0.3) as patient:
@@ -69,7 +76,10 @@ def test_the_child_holds_no_lock_of_ours(host, tmp_path):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with in_time(host, 5) as patient:
             patient.read("/governor")
-            held = [os.readlink("/proc/%d/fd/%s" % (patient._child.pid, fd)) for fd in os.listdir("/proc/%d/fd" % patient._child.pid)]
+            held = [
+                os.readlink("/proc/%d/fd/%s" % (patient._child.pid, fd))
+                for fd in os.listdir("/proc/%d/fd" % patient._child.pid)
+            ]
     assert str(tmp_path / "lock") not in held
 
 

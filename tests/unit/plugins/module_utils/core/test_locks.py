@@ -175,6 +175,7 @@ def test_a_lock_whose_file_was_removed_is_taken_again_and_never_another_ones(tmp
 
 def test_a_lock_that_can_not_say_whose_it_is_is_not_held(tmp_path, monkeypatch):
     """/run is full."""
+
     def full(*_args):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

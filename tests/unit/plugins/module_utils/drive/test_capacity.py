@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Capacity that a drive hides."""
+
 from __future__ import annotations
 
 import json
@@ -36,7 +37,9 @@ def test_nvme(fake, told, size, share):
     assert found.share == (None if share is None else pytest.approx(share))
 
 
-@pytest.mark.parametrize("text, share", [(OPEN, 0.0), (HIDDEN, 0.2), (ODD, None), ("", None), ("SG_IO: bad/missing sense data", None)])
+@pytest.mark.parametrize(
+    "text, share", [(OPEN, 0.0), (HIDDEN, 0.2), (ODD, None), ("", None), ("SG_IO: bad/missing sense data", None)]
+)
 def test_ata(fake, text, share):
     fake.answers["hdparm"] = (0, text, "")
     found = capacity.read(fake, {"transport": "sata", "path": "/dev/sda"})

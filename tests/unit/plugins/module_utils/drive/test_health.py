@@ -31,12 +31,23 @@ class Tools:
         self.asked.append(argv)
         key = argv[1].replace("-", "_") if argv[0] == "nvme" else argv[0]
         rc, stdout, stderr = self.answers.get(key, (127, "", "cannot run " + argv[0]))
-        return type("Result", (), {"rc": rc, "stdout": stdout if isinstance(stdout, str) else json.dumps(stdout), "stderr": stderr})
+        return type(
+            "Result",
+            (),
+            {"rc": rc, "stdout": stdout if isinstance(stdout, str) else json.dumps(stdout), "stderr": stderr},
+        )
 
 
 def test_nvme_counts_in_kelvin_and_its_warning_may_be_a_mapping():
     found = health.from_nvme(recorded("nvme-smart-log-2.11"))
-    expected = {"temperature_c": 51, "critical_warning": 0, "passed": True, "spare_pct": 100, "spare_threshold_pct": 5, "used_pct": 30}
+    expected = {
+        "temperature_c": 51,
+        "critical_warning": 0,
+        "passed": True,
+        "spare_pct": 100,
+        "spare_threshold_pct": 5,
+        "used_pct": 30,
+    }
     assert {key: found[key] for key in expected} == expected and found["media_errors"] == 0
     assert found["throttle_counts"] == {"t1": 3, "t2": 0} and found["throttle_s"] == {"t1": 1474, "t2": 0}
     assert health.from_nvme(recorded("nvme-smart-log-1"))["temperature_c"] == 28
@@ -44,7 +55,13 @@ def test_nvme_counts_in_kelvin_and_its_warning_may_be_a_mapping():
 
 def test_nvme_cli_and_smartctl_agree_about_one_drive():
     nvme = dict(health.from_nvme(recorded("nvme-smart-log-qemu")), **health.nvme_limits(recorded("nvme-id-ctrl-qemu")))
-    expected = {"temperature_c": 50, "warning_temperature_c": 70, "critical_temperature_c": 100, "volatile_write_cache": True, "spare_pct": 0}
+    expected = {
+        "temperature_c": 50,
+        "warning_temperature_c": 70,
+        "critical_temperature_c": 100,
+        "volatile_write_cache": True,
+        "spare_pct": 0,
+    }
     assert {key: nvme[key] for key in expected} == expected and nvme["spare_threshold_pct"] == 0
     smartctl = health.from_smartctl(recorded("smartctl-nvme-qemu"))
     same = [key for key, value in smartctl.items() if value is not None and key != "source"]
@@ -69,17 +86,36 @@ def test_what_is_no_whole_number_is_unknown(told):
 
 def test_what_is_not_reported_is_unknown_not_zero():
     found = health.from_nvme({"critical_warning": 4, "temperature": 0})
-    assert found["passed"] is False and found["temperature_c"] is found["throttle_counts"] is found["media_errors"] is None
-    assert health.nvme_limits({"wctemp": 0, "vwc": 6}) == {"warning_temperature_c": None, "critical_temperature_c": None, "volatile_write_cache": False}
+    assert (
+        found["passed"] is False and found["temperature_c"] is found["throttle_counts"] is found["media_errors"] is None
+    )
+    assert health.nvme_limits({"wctemp": 0, "vwc": 6}) == {
+        "warning_temperature_c": None,
+        "critical_temperature_c": None,
+        "volatile_write_cache": False,
+    }
     assert health.nvme_limits({"wctemp": 343, "cctemp": 353, "vwc": 7})["warning_temperature_c"] == 70
 
 
 @pytest.mark.parametrize(
     "file, expected",
     [
-        ("smartctl-nvme-micron-7450", {"temperature_c": 33, "critical_warning": 0, "passed": True, "spare_pct": 100, "media_errors": 0, "used_pct": 0}),
+        (
+            "smartctl-nvme-micron-7450",
+            {
+                "temperature_c": 33,
+                "critical_warning": 0,
+                "passed": True,
+                "spare_pct": 100,
+                "media_errors": 0,
+                "used_pct": 0,
+            },
+        ),
         ("smartctl-nvme-media-errors", {"temperature_c": 35, "spare_pct": 99, "media_errors": 7, "used_pct": 3}),
-        ("smartctl-sat-sm843t", {"temperature_c": 27, "passed": True, "media_errors": 0, "spare_pct": None, "failing": []}),
+        (
+            "smartctl-sat-sm843t",
+            {"temperature_c": 27, "passed": True, "media_errors": 0, "spare_pct": None, "failing": []},
+        ),
         ("smartctl-scsi", {"temperature_c": 38, "passed": True, "media_errors": 0, "critical_temperature_c": None}),
     ],
 )
@@ -92,14 +128,21 @@ def test_smartctl_newer_keys_and_failing_attributes():
     ata = recorded("smartctl-sat-sm843t")
     ata["ata_smart_attributes"]["table"][0]["when_failed"] = "now"
     ata["ata_smart_attributes"]["table"][3]["raw"]["value"] = 4
-    ata["ata_device_statistics"] = {"pages": [{"number": 7, "table": [{"offset": 8, "name": "Percentage Used Endurance Indicator", "value": 12}]}]}
+    ata["ata_device_statistics"] = {
+        "pages": [{"number": 7, "table": [{"offset": 8, "name": "Percentage Used Endurance Indicator", "value": 12}]}]
+    }
     ata["temperature"].update(op_limit_max=70, limit_max=85)
     found = health.from_smartctl(ata)
     assert (found["failing"], found["media_errors"], found["used_pct"]) == (["Reallocated_Sector_Ct"], 4, 12)
     assert (found["warning_temperature_c"], found["critical_temperature_c"]) == (70, 85)
     assert (found["interface_gbit_s"], found["interface_max_gbit_s"]) == (6.0, 6.0)
-    nvme = dict(recorded("smartctl-nvme-micron-7450"), nvme_composite_temperature_threshold={"warning": 77, "critical": 85})
-    assert (health.from_smartctl(nvme)["warning_temperature_c"], health.from_smartctl(nvme)["critical_temperature_c"]) == (77, 85)
+    nvme = dict(
+        recorded("smartctl-nvme-micron-7450"), nvme_composite_temperature_threshold={"warning": 77, "critical": 85}
+    )
+    assert (
+        health.from_smartctl(nvme)["warning_temperature_c"],
+        health.from_smartctl(nvme)["critical_temperature_c"],
+    ) == (77, 85)
 
 
 def test_a_verdict_without_figures_is_no_error():
@@ -108,15 +151,25 @@ def test_a_verdict_without_figures_is_no_error():
 
 
 def test_a_drive_without_smart_says_so():
-    told = {"smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge", "severity": "error"}], "exit_status": 1}}
+    told = {
+        "smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge", "severity": "error"}], "exit_status": 1}
+    }
     assert health.from_smartctl(told)["error"] == "smartctl tells no health of this drive: /dev/sda: Unknown USB bridge"
 
 
 def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
     tools = Tools(smart_log=(0, recorded("nvme-smart-log-1"), ""), id_ctrl=(0, {"wctemp": 343, "vwc": 1}, ""))
     found = health.read(tools, NVME)
-    assert found["source"] == "nvme smart-log" and found["warning_temperature_c"] == 70 and found["volatile_write_cache"] is True
-    assert len(tools.asked) == 2 and health.read(tools, NVME, limits=False)["warning_temperature_c"] is None and len(tools.asked) == 3
+    assert (
+        found["source"] == "nvme smart-log"
+        and found["warning_temperature_c"] == 70
+        and found["volatile_write_cache"] is True
+    )
+    assert (
+        len(tools.asked) == 2
+        and health.read(tools, NVME, limits=False)["warning_temperature_c"] is None
+        and len(tools.asked) == 3
+    )
     # smartctl's exit code tells of the drive, so its JSON counts whatever it is.
     only = Tools(smartctl=(64, recorded("smartctl-nvme-micron-7450"), ""))
     assert health.read(only, NVME)["source"] == "smartctl"
@@ -127,9 +180,16 @@ def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
     [
         (Tools(), SATA, "smartctl is not installed"),
         (Tools(), NVME, "nvme is not installed; smartctl is not installed"),
-        (Tools(smart_log=(1, "", "NVMe status: X\nmore")), NVME, "nvme smart-log failed with exit code 1: NVMe status: X; smartctl is not installed"),
-        (Tools(smart_log=(1, '{\n  "error": "identify failed: NVMe status"\n}\n', "")), NVME,
-         "nvme smart-log failed with exit code 1: identify failed: NVMe status; smartctl is not installed"),
+        (
+            Tools(smart_log=(1, "", "NVMe status: X\nmore")),
+            NVME,
+            "nvme smart-log failed with exit code 1: NVMe status: X; smartctl is not installed",
+        ),
+        (
+            Tools(smart_log=(1, '{\n  "error": "identify failed: NVMe status"\n}\n', "")),
+            NVME,
+            "nvme smart-log failed with exit code 1: identify failed: NVMe status; smartctl is not installed",
+        ),
         (Tools(smartctl=(2, "no json", "")), SATA, "smartctl --json=c failed with exit code 2: no json"),
         (Tools(), {"transport": "loop", "path": "/dev/loop0"}, "a drive of transport loop has no health to read"),
     ],
@@ -141,15 +201,47 @@ def test_why_there_is_no_health(tools, identity, error):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(sorted({
-        "critical_warning", "temperature", "value", "current", "table", "raw", "id", "pages", "passed", "smart_status", "ata_smart_attributes",
-        "nvme_smart_health_information_log", "scsi_error_counter_log", "ata_device_statistics", "thm_temp1_trans_count", "smartctl", "messages",
-    })), inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                sorted(
+                    {
+                        "critical_warning",
+                        "temperature",
+                        "value",
+                        "current",
+                        "table",
+                        "raw",
+                        "id",
+                        "pages",
+                        "passed",
+                        "smart_status",
+                        "ata_smart_attributes",
+                        "nvme_smart_health_information_log",
+                        "scsi_error_counter_log",
+                        "ata_device_statistics",
+                        "thm_temp1_trans_count",
+                        "smartctl",
+                        "messages",
+                    }
+                )
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
     max_leaves=30,
 )
 
 
-KEYS = ["temperature", "ata_smart_attributes", "nvme_smart_health_information_log", "scsi_error_counter_log", "smart_status"]
+KEYS = [
+    "temperature",
+    "ata_smart_attributes",
+    "nvme_smart_health_information_log",
+    "scsi_error_counter_log",
+    "smart_status",
+]
 
 
 @given(st.dictionaries(st.text(max_size=4) | st.sampled_from(KEYS), JSON))

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The health of drives that only their vendor's tool tells, as far as their checks judge it."""
+
 from __future__ import annotations
 
 import json
@@ -29,14 +30,29 @@ def impatient(monkeypatch):
 def found(told, identity=None):
     """{check: message} of the checks of a drive's health."""
     facts, drive = Facts({}, LIMITS), Drive("S1", identity or MICRON, health=told)
-    return {check.check: message for check in check_health.CHECKS for message in check.look(facts, drive) if check.check != "write_cache"}
+    return {
+        check.check: message
+        for check in check_health.CHECKS
+        for message in check.look(facts, drive)
+        if check.check != "write_cache"
+    }
 
 
 def test_a_p420m_is_asked_by_rssdm(emulated):
     host = emulated(rssdm=[emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1", temperature_c=51)])
     told = health.read(host, MICRON)
-    assert [command[:2] for command in host.commands] == [["rssdm", "-L"], ["rssdm", "-S"]] and host.commands[1][-1] == "1"
-    expected = {"source": "rssdm", "temperature_c": 51, "passed": True, "used_pct": 3, "spare_pct": 100, "spare_threshold_pct": 10, "media_errors": 0}
+    assert [command[:2] for command in host.commands] == [["rssdm", "-L"], ["rssdm", "-S"]] and host.commands[1][
+        -1
+    ] == "1"
+    expected = {
+        "source": "rssdm",
+        "temperature_c": 51,
+        "passed": True,
+        "used_pct": 3,
+        "spare_pct": 100,
+        "spare_threshold_pct": 10,
+        "media_errors": 0,
+    }
     assert {key: told[key] for key in expected} == expected and told["error"] == "" and set(told) == set(health.EMPTY)
     assert list(found(told)) == ["temperature_headroom"]  # no document at hand tells where it throttles
 
@@ -44,7 +60,11 @@ def test_a_p420m_is_asked_by_rssdm(emulated):
 @pytest.mark.parametrize(
     "facts, check, says",
     [
-        ({"status": "Drive is in write protect mode"}, "health", "its self-assessment is: Drive is in write protect mode"),
+        (
+            {"status": "Drive is in write protect mode"},
+            "health",
+            "its self-assessment is: Drive is in write protect mode",
+        ),
         ({"smart": {"Percentage Lifetime Used": 95}}, "wear", "95 % of its endurance is used"),
         ({"smart": {"Available Reserved Space": 10}}, "spare", "10 % of its spare is left, its threshold is 10 %"),
         ({"smart": {"Reported Uncorrectable Errors": 2}}, "media_errors", "it counted 2 media errors"),
@@ -101,8 +121,15 @@ def test_a_card_is_asked_by_fio_status(emulated):
     host = emulated(cards=[emulator.card(0, "C1"), emulator.card(1, "C2", temperature_c=40)])
     told = health.read(host, CARD)
     expected = {
-        "source": "fio-status", "temperature_c": 64, "warning_temperature_c": 78, "passed": True, "used_pct": 0, "spare_pct": 100,
-        "spare_threshold_pct": 10, "volatile_write_cache": False, "error": "",
+        "source": "fio-status",
+        "temperature_c": 64,
+        "warning_temperature_c": 78,
+        "passed": True,
+        "used_pct": 0,
+        "spare_pct": 100,
+        "spare_threshold_pct": 10,
+        "volatile_write_cache": False,
+        "error": "",
     }
     assert {key: told[key] for key in expected} == expected and set(told) == set(health.EMPTY)
     assert host.commands == [["fio-status", "-a"], ["fio-status", "-fj"]]
@@ -127,10 +154,17 @@ def test_what_is_wrong_with_a_card_is_found(emulated, facts, check, says):
 
 
 def test_a_warning_of_fio_status_counts_though_the_reserve_is_healthy():
-    lines = ["fct0\tAttached", "ioDrive2, SN:C1", "ACTIVE WARNINGS: it is in a minimal state.", "Reserve space status: Healthy; Reserves: 100.00%"]
+    lines = [
+        "fct0\tAttached",
+        "ioDrive2, SN:C1",
+        "ACTIVE WARNINGS: it is in a minimal state.",
+        "Reserve space status: Healthy; Reserves: 100.00%",
+    ]
     (card,) = iomemory.parse_status("\n\t".join(lines))
     told = dict(health.EMPTY, **health_vendor.from_card(card))
-    assert told["passed"] is False and found(told, CARD)["health"].endswith("ACTIVE WARNINGS: it is in a minimal state.")
+    assert told["passed"] is False and found(told, CARD)["health"].endswith(
+        "ACTIVE WARNINGS: it is in a minimal state."
+    )
 
 
 def test_a_reserve_above_its_threshold_is_not_told(emulated):
@@ -139,13 +173,22 @@ def test_a_reserve_above_its_threshold_is_not_told(emulated):
 
 def test_a_card_or_drive_that_its_tool_does_not_list_is_told(emulated):
     host = emulated(cards=[emulator.card(0, "C2")], rssdm=[emulator.p420m(0, "S2")])
-    assert "no cards with the serial C1" in health.read(host, CARD)["error"] and "no drives with the serial S1" in health.read(host, MICRON)["error"]
+    assert (
+        "no cards with the serial C1" in health.read(host, CARD)["error"]
+        and "no drives with the serial S1" in health.read(host, MICRON)["error"]
+    )
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["/dev/fioa", "78", "unavailable", ""]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["adapter", "iomemory", "vsu", "device_path", *health_vendor.THROTTLES_AT]), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["adapter", "iomemory", "vsu", "device_path", *health_vendor.THROTTLES_AT]),
+            inner,
+            max_size=5,
+        )
+    ),
     max_leaves=30,
 )
 

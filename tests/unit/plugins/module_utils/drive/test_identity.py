@@ -64,7 +64,10 @@ def test_a_malformed_selector_is_told(fake, selector, says):
     assert isinstance(label(selector), str)
 
 
-@pytest.mark.parametrize("text, safe", [("S4-a.b_9", "S4-a.b_9"), ("/dev/shm/a b", "_dev_shm_a_b"), ("..", "__"), (".", "_"), ("", "_"), ("é/..", "__..")])
+@pytest.mark.parametrize(
+    "text, safe",
+    [("S4-a.b_9", "S4-a.b_9"), ("/dev/shm/a b", "_dev_shm_a_b"), ("..", "__"), (".", "_"), ("", "_"), ("é/..", "__..")],
+)
 def test_a_slug_is_one_safe_file_name(text, safe):
     assert files.slug(text) == safe
 
@@ -74,7 +77,14 @@ def test_the_label_is_the_value():
     assert label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
 
 
-NO_OPTIONS = {"allow": [], "ssd_overwrite_data": False, "release_evidence": None, "numa_node": None, "cpus": None, "write_cache": None}
+NO_OPTIONS = {
+    "allow": [],
+    "ssd_overwrite_data": False,
+    "release_evidence": None,
+    "numa_node": None,
+    "cpus": None,
+    "write_cache": None,
+}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +131,14 @@ def test_two_drives_with_one_serial_are_both_found(fake):
 
 @pytest.mark.parametrize(
     "spelling",
-    ["eui.0025385B71B00EB0", "0x0025385b71b00eb0", "0025385b71b00eb0", "00 25 38 5b 71 b0 0e b0", "nvme-eui.0025385b71b00eb0", "wwn-0x0025385b71b00eb0"],
+    [
+        "eui.0025385B71B00EB0",
+        "0x0025385b71b00eb0",
+        "0025385b71b00eb0",
+        "00 25 38 5b 71 b0 0e b0",
+        "nvme-eui.0025385b71b00eb0",
+        "wwn-0x0025385b71b00eb0",
+    ],
 )
 def test_a_wwn_is_a_number_however_it_is_written(fake, spelling):
     fake.nvme("nvme0n1", "259:1", "A", wwid="eui.0025385b71b00eb0")
@@ -130,7 +147,9 @@ def test_a_wwn_is_a_number_however_it_is_written(fake, spelling):
 
 
 def test_every_name_of_a_namespace_counts_but_zeros_do_not(fake):
-    fake.nvme("nvme0n1", "259:1", "A", nguid="00000000-0000-0000-0000-000000000000", eui="00 25 38 5b 71 b0 0e b0", uuid="")
+    fake.nvme(
+        "nvme0n1", "259:1", "A", nguid="00000000-0000-0000-0000-000000000000", eui="00 25 38 5b 71 b0 0e b0", uuid=""
+    )
     assert identity.find(fake, {"wwn": "eui.0025385b71b00eb0"}) == ["nvme0n1"]
     assert identity.find(fake, {"wwn": "uuid.11111111-2222-3333-4444-555555555555"}) == []
     assert identity.wwn(fake, "nvme0n1") is None  # no wwid of its own: unknown, not made up
@@ -143,7 +162,10 @@ def test_scsi_serial_comes_from_its_page_and_only_its_length(fake):
 
 def test_udev_is_asked_last(fake):
     fake.disk("sda", "8:0")
-    fake.put("/run/udev/data/b8:0", "S:disk/by-id/x\nE:ID_SERIAL_SHORT=FROMUDEV\nE:ID_WWN=0x5000c500a1b2c3d4\nE:ID_MODEL_ENC=Big\\x20Disk\\x20\\x20\n")
+    fake.put(
+        "/run/udev/data/b8:0",
+        "S:disk/by-id/x\nE:ID_SERIAL_SHORT=FROMUDEV\nE:ID_WWN=0x5000c500a1b2c3d4\nE:ID_MODEL_ENC=Big\\x20Disk\\x20\\x20\n",
+    )
     assert identity.find(fake, {"serial": "FROMUDEV"}) == ["sda"]
     assert identity.find(fake, {"wwn": "naa.5000C500A1B2C3D4"}) == ["sda"]
     assert identity.identity(fake, "sda")["model"] == "Big Disk"
@@ -154,7 +176,10 @@ def test_udev_is_asked_last(fake):
     [
         ({}, ["sda"]),
         ({"8:0": "ata-X"}, ["sda"]),
-        ({"8:0": "ata-X", "8:16": "ata-X"}, ["sda", "sdb"]),  # two drives with one serial: the link may lead to the other after the next boot
+        (
+            {"8:0": "ata-X", "8:16": "ata-X"},
+            ["sda", "sdb"],
+        ),  # two drives with one serial: the link may lead to the other after the next boot
         ({"8:16": "ata-X"}, ["sda", "sdb"]),  # a link that is stale, or was made by hand
         ({"8:0": "ata-X", "8:16": "ata-X-part1"}, ["sda"]),
     ],
@@ -197,7 +222,23 @@ def test_a_loop_device_is_found_by_its_file_and_only_when_attached(fake):
 
 
 def test_only_whole_drives_are_drives(fake):
-    for index, name in enumerate(["dm-0", "md127", "zram0", "ram0", "sr0", "fd0", "zd0", "drbd1", "bcache0", "mmcblk0boot0", "mmcblk0", "sda", "vda"]):
+    for index, name in enumerate(
+        [
+            "dm-0",
+            "md127",
+            "zram0",
+            "ram0",
+            "sr0",
+            "fd0",
+            "zd0",
+            "drbd1",
+            "bcache0",
+            "mmcblk0boot0",
+            "mmcblk0",
+            "sda",
+            "vda",
+        ]
+    ):
         fake.disk(name, "9:%d" % index)
     fake.disk("nvme0c0n1", "259:9", hidden="1")
     fake.disk("nbd0", "43:0", size=0)
@@ -230,13 +271,20 @@ def test_identity_of_an_nvme_drive(fake):
 
 @pytest.mark.parametrize(
     "transports, nodes, transport, node",
-    [(["pcie", "pcie"], ["0", "0"], "nvme", 0), (["pcie", "tcp"], ["0", "1"], None, None), (["tcp"], ["-1"], "nvme-tcp", None)],
+    [
+        (["pcie", "pcie"], ["0", "0"], "nvme", 0),
+        (["pcie", "tcp"], ["0", "1"], None, None),
+        (["tcp"], ["-1"], "nvme-tcp", None),
+    ],
 )
 def test_native_multipath_asks_every_controller(fake, transports, nodes, transport, node):
     subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
     fake.put(subsystem + "/serial", "SN")
     for index, (kind, place) in enumerate(zip(transports, nodes)):
-        controller = "/sys/devices/pci%d/nvme/nvme%d" % (index, index + 3)  # a controller's number is not its namespace's
+        controller = "/sys/devices/pci%d/nvme/nvme%d" % (
+            index,
+            index + 3,
+        )  # a controller's number is not its namespace's
         for file, content in (("transport", kind), ("numa_node", place), ("sqsize", str(127 + index))):
             fake.put(f"{controller}/{file}", content)
         fake.link("%s/nvme%d" % (subsystem, index + 3), controller)
@@ -248,9 +296,10 @@ def test_native_multipath_asks_every_controller(fake, transports, nodes, transpo
 
 def ata_page(model, firmware):
     """VPD page 89h with an IDENTIFY DEVICE, whose texts have their bytes swapped."""
+
     def words(text, size):
         padded = text.ljust(size).encode()
-        return b"".join(padded[i + 1:i + 2] + padded[i:i + 1] for i in range(0, size, 2))
+        return b"".join(padded[i + 1 : i + 2] + padded[i : i + 1] for i in range(0, size, 2))
 
     return bytes(60 + 46) + words(firmware, 8) + words(model, 40)
 
@@ -276,7 +325,14 @@ def test_transport_is_read_from_the_place_in_sysfs(fake, path, vendor, transport
 
 def test_the_full_ata_model_and_firmware_are_read(fake):
     page = ata_page("EXAMPLE SSD 5000 PRO 960GB", "REV1.23")
-    fake.disk("sda", "8:0", device__model="EXAMPLE SSD 5000", device__rev="REV1", device__vpd_pg89=page, device__queue_depth="32")
+    fake.disk(
+        "sda",
+        "8:0",
+        device__model="EXAMPLE SSD 5000",
+        device__rev="REV1",
+        device__vpd_pg89=page,
+        device__queue_depth="32",
+    )
     seen = identity.identity(fake, "sda")
     assert (seen["model"], seen["firmware"], seen["queue_depth"]) == ("EXAMPLE SSD 5000 PRO 960GB", "REV1.23", 32)
 

@@ -14,7 +14,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 def identify(serial, model="Micron P420m-MTFDGAR700MAX", firmware="B2120508"):
     """IDENTIFY DEVICE as mtip32xx returns it: texts in reading order, not swapped."""
     page = bytearray(512)
-    page[20:40], page[46:54], page[54:94] = (text.encode().ljust(size) for text, size in ((serial, 20), (firmware, 8), (model, 40)))
+    page[20:40], page[46:54], page[54:94] = (
+        text.encode().ljust(size) for text, size in ((serial, 20), (firmware, 8), (model, 40))
+    )
     return bytes(page)
 
 
@@ -39,7 +41,11 @@ def test_a_p420m_says_who_it_is(emulated, answers):
     host.put("/sys/devices/pci0000:00/0000:04:00.0/numa_node", "1")
     answers["page"] = identify("000000001215A4B2")
     seen = identity.identity(host, "rssda")
-    assert (seen["serial"], seen["model"], seen["firmware"]) == ("000000001215A4B2", "Micron P420m-MTFDGAR700MAX", "B2120508")
+    assert (seen["serial"], seen["model"], seen["firmware"]) == (
+        "000000001215A4B2",
+        "Micron P420m-MTFDGAR700MAX",
+        "B2120508",
+    )
     assert (seen["transport"], seen["numa_node"], seen["path"]) == ("pcie", 1, "/dev/rssda")
     assert identity.find(host, {"serial": "000000001215A4B2"}) == ["rssda"]
     assert identity.find(host, {"serial": "1215A4B2"}) == []
@@ -71,6 +77,9 @@ def test_without_fio_status_a_card_has_no_name(fake):
     assert identity.identity(fake, "fioa")["serial"] is None
 
 
-@pytest.mark.parametrize("name, transport", [("rssda", "pcie"), ("fiob", "pcie"), ("rssda1", None), ("fct0", None), ("sda", None), ("fio", None)])
+@pytest.mark.parametrize(
+    "name, transport",
+    [("rssda", "pcie"), ("fiob", "pcie"), ("rssda1", None), ("fct0", None), ("sda", None), ("fio", None)],
+)
 def test_only_whole_drives_of_these_drivers(name, transport):
     assert vendor.transport(name) == transport

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a drive itself says that it holds something. GET LBA STATUS answers as sg_get_lba_status 1.21 prints them with --hex."""
+
 from __future__ import annotations
 
 import os
@@ -17,7 +18,9 @@ BLOCKS = 1 << 20
 
 
 def facts_of(name="sda", **identity):
-    return Facts(name, "/dev/" + name, "drive", dict({"logical_block_size_bytes": 512, "size_bytes": BLOCKS * 512}, **identity))
+    return Facts(
+        name, "/dev/" + name, "drive", dict({"logical_block_size_bytes": 512, "size_bytes": BLOCKS * 512}, **identity)
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,9 +43,15 @@ def test_an_nvme_namespace_says_how_much_is_used(namespace, told_bytes):
 
 def answer(*descriptors):
     """GET LBA STATUS: of (block, blocks, provisioning status)."""
-    data = bytes(4) + b"".join(block.to_bytes(8, "big") + blocks.to_bytes(4, "big") + bytes([status, 0, 0, 0]) for block, blocks, status in descriptors)
+    data = bytes(4) + b"".join(
+        block.to_bytes(8, "big") + blocks.to_bytes(4, "big") + bytes([status, 0, 0, 0])
+        for block, blocks, status in descriptors
+    )
     data = (len(data)).to_bytes(4, "big") + data
-    lines = [" {:02x}     {}  {}".format(start, data[start : start + 8].hex(" "), data[start + 8 : start + 16].hex(" ")) for start in range(0, len(data), 16)]
+    lines = [
+        " {:02x}     {}  {}".format(start, data[start : start + 8].hex(" "), data[start + 8 : start + 16].hex(" "))
+        for start in range(0, len(data), 16)
+    ]
     return (0, "\n".join(line.rstrip() for line in lines) + "\n", "")
 
 
@@ -82,7 +91,13 @@ def test_a_namespace_does_not_either():
 
 @pytest.mark.parametrize(
     "answers",
-    [[(5, "", "Get LBA Status command: bad field in cdb\n")], [(127, "", "not found")], [(0, "gibberish", "")], [answer()], [answer((0, 0, 0))]],
+    [
+        [(5, "", "Get LBA Status command: bad field in cdb\n")],
+        [(127, "", "not found")],
+        [(0, "gibberish", "")],
+        [answer()],
+        [answer((0, 0, 0))],
+    ],
 )
 def test_a_drive_that_gives_no_answer_is_looked_at_as_ever(fake, answers):
     facts, _asked = scsi(fake, *answers)
@@ -122,7 +137,11 @@ def behind(fake, tmp_path, monkeypatch):
 
 def test_a_file_tells_its_data_from_its_holes(behind):
     facts = behind()
-    assert [extent.offset for extent in facts.allocated] == [0, 10 * MIB, 63 * MIB] and 12288 <= facts.allocated_bytes < MIB
+    assert [extent.offset for extent in facts.allocated] == [
+        0,
+        10 * MIB,
+        63 * MIB,
+    ] and 12288 <= facts.allocated_bytes < MIB
 
 
 def test_of_a_part_of_a_file_only_what_lies_in_it(behind):

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What names a drive that is not in use, on fixture trees."""
+
 from __future__ import annotations
 
 import contextlib
@@ -34,7 +35,7 @@ def refusals(host):
 
 CONFIGURED = [
     ("/etc/fstab", f"UUID={UUID} /srv ext4 noauto 0 0"),
-    ("/etc/fstab", f"UUID=\"{UUID.upper()}\" /srv ext4 noauto 0 0"),
+    ("/etc/fstab", f'UUID="{UUID.upper()}" /srv ext4 noauto 0 0'),
     ("/etc/fstab", "# system\nLABEL=Data none swap sw"),
     ("/etc/fstab", "PARTUUID=aaaa-01 /srv ext4"),
     ("/etc/fstab", "PARTLABEL=db /srv ext4"),
@@ -63,7 +64,10 @@ CONFIGURED = [
     ("/run/systemd/generator.late/dev-x.swap", "[Swap]\nWhat=/dev/nvme0n1p1"),
     ("/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=PARTLABEL=db\nWhere=/srv/db"),
     ("/usr/local/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=/dev/disk/by-id/nvme-EX_SN1\nWhere=/srv/db"),
-    ("/var/lib/docker/containers/0f/hostconfig.json", '{"Devices": [{"PathOnHost": "/dev/nvme0n1", "PathInContainer": "/dev/x"}]}'),
+    (
+        "/var/lib/docker/containers/0f/hostconfig.json",
+        '{"Devices": [{"PathOnHost": "/dev/nvme0n1", "PathInContainer": "/dev/x"}]}',
+    ),
     ("/var/lib/lxc/db/config", "lxc.mount.entry = /dev/nvme0n1 dev/disk none bind,create=file"),
     ("/etc/tgt/conf.d/x.conf", "<target iqn.x>\n  backing-store /dev/nvme0n1\n</target>"),
 ]
@@ -101,7 +105,10 @@ def test_a_link_to_the_drive_is_told(host, path, target):
         ("/etc/fstab", "UUID=11111111-1111-1111-1111-111111111111 / ext4\n/dev/nvme0n10 /x ext4\nproc /proc proc\n\n"),
         ("/etc/fstab", "LABEL=Data2 /srv ext4"),
         ("/lib/systemd/system/tmp.mount", "[Mount]\nWhat=tmpfs\nWhere=/tmp"),
-        ("/var/lib/docker/containers/0f/hostconfig.json", '{"Binds": ["/dev:/dev", "/dev/nvme0n10:/x"], "Privileged": true}'),
+        (
+            "/var/lib/docker/containers/0f/hostconfig.json",
+            '{"Binds": ["/dev:/dev", "/dev/nvme0n10:/x"], "Privileged": true}',
+        ),
         ("/etc/crypttab", "swap /dev/sdz /dev/urandom swap"),
         ("/etc/crypttab", "broken"),
         ("/etc/mdadm/mdadm.conf", "DEVICE /dev/nvme*n1 partitions\nMAILADDR root\nARRAY <ignore> UUID=1111:2222"),
@@ -145,7 +152,11 @@ def test_the_target_of_hibernation(host, path, content):
 
 @pytest.mark.parametrize(
     "path, content",
-    [("/proc/cmdline", "noresume=/dev/nvme0n1 root=/dev/sda"), ("/sys/power/resume", "0:0"), ("/etc/initramfs-tools/conf.d/resume", "RESUME=none")],
+    [
+        ("/proc/cmdline", "noresume=/dev/nvme0n1 root=/dev/sda"),
+        ("/sys/power/resume", "0:0"),
+        ("/etc/initramfs-tools/conf.d/resume", "RESUME=none"),
+    ],
 )
 def test_no_hibernation(host, path, content):
     host.put(path, content)

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Partition tables as bytes, and what lies on a drive: images in files, signatures from a fixture host."""
+
 from __future__ import annotations
 
 import os
@@ -31,16 +32,31 @@ class Image(bytearray):
         super().__init__(size)
 
     def read(self, offset, length):
-        return bytes(self[offset:offset + length]) if offset >= 0 else b""
+        return bytes(self[offset : offset + length]) if offset >= 0 else b""
 
     def put(self, offset, data):
-        self[offset:offset + len(data)] = data
+        self[offset : offset + len(data)] = data
 
     def gpt(self, kind, block=512, header=None, first=64, last=127, entry_bytes=128):
         """A header after UEFI 2.10, table 5-5, and one entry after table 5-6; the entries' checksum is not looked at."""
         header = block if header is None else header
         entries = header + block if header < len(self) // 2 else header - block
-        fields = struct.pack("<8s4sIIIQQQQ16sQII", b"EFI PART", b"\0\0\1\0", 92, 0, 0, header // block, 0, 0, 0, b"", entries // block, 4, entry_bytes)
+        fields = struct.pack(
+            "<8s4sIIIQQQQ16sQII",
+            b"EFI PART",
+            b"\0\0\1\0",
+            92,
+            0,
+            0,
+            header // block,
+            0,
+            0,
+            0,
+            b"",
+            entries // block,
+            4,
+            entry_bytes,
+        )
         self.put(header, fields[:16] + struct.pack("<I", zlib.crc32(fields + bytes(4))) + fields[20:])
         self.put(entries, struct.pack("<16s16sQQ", uuid.UUID(kind).bytes_le, uuid.UUID(OWN).bytes_le, first, last))
         return self
@@ -71,7 +87,11 @@ def test_both_copies_are_one_partition():
 def test_an_mbr_with_logical_partitions():
     image = Image().mbr((0x83, 8, 8), (0x05, 100, 1000))
     image.mbr((0xEF, 2, 8), (0x05, 200, 10), sector=100 * 512).mbr((0xFB, 2, 8), sector=300 * 512)
-    assert tables.partitions(image.read, SIZE) == [("0x83", 4096, 4096, None), ("0xef", 52224, 4096, None), ("0xfb", 154624, 4096, None)]
+    assert tables.partitions(image.read, SIZE) == [
+        ("0x83", 4096, 4096, None),
+        ("0xef", 52224, 4096, None),
+        ("0xfb", 154624, 4096, None),
+    ]
 
 
 def test_a_chain_of_logical_partitions_that_bites_its_tail_ends():
@@ -90,7 +110,12 @@ def test_a_header_with_impossible_entries_has_none(entry_bytes):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([0, 446, 512, 584, 1024, 4096, SIZE - 512]), st.binary(max_size=96)), max_size=6), st.booleans())
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 446, 512, 584, 1024, 4096, SIZE - 512]), st.binary(max_size=96)), max_size=6
+    ),
+    st.booleans(),
+)
 def test_no_table_makes_the_parser_fail(pieces, signed):
     image = Image(1 << 16).gpt(EFI).mbr() if signed else Image(1 << 16)
     for offset, data in pieces:
@@ -100,6 +125,7 @@ def test_no_table_makes_the_parser_fail(pieces, signed):
 
 
 # --- a drive's content ----------------------------------------------------------------------------------------------------------------
+
 
 def look(fake, image):
     facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={"size_bytes": len(image)})
@@ -149,7 +175,11 @@ def test_the_tables_own_bytes_are_known(fake, block):
 
 
 def test_a_signatures_own_block_is_known(fake):
-    fake.answers["wipefs"] = (0, '{"signatures": [{"type": "swap", "offset": "0xff6"}, {"type": "dos", "offset": "0x1fe"}, {"type": "x", "offset": "?"}]}', "")
+    fake.answers["wipefs"] = (
+        0,
+        '{"signatures": [{"type": "swap", "offset": "0xff6"}, {"type": "dos", "offset": "0x1fe"}, {"type": "x", "offset": "?"}]}',
+        "",
+    )
     facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
     content.probe_wipefs(fake, facts)
     assert facts.marks == [(0, 4096, False), (0, 512, True)]
@@ -161,8 +191,17 @@ def test_the_reader_reads_whole_blocks_and_gives_the_bytes_asked_for(tmp_path):
     handle = os.open(tmp_path / "image", os.O_RDONLY)
     try:
         reader = Reader(handle, len(data), 512)
-        for offset, length in ((0, 92), (100, 5000), (512, 512), (10239, 1), (10000, 5000), (10240, 10), (-512, 92), (20000, 5)):
-            assert reader.read(offset, length) == (data[offset:offset + length] if offset >= 0 else b"")
+        for offset, length in (
+            (0, 92),
+            (100, 5000),
+            (512, 512),
+            (10239, 1),
+            (10000, 5000),
+            (10240, 10),
+            (-512, 92),
+            (20000, 5),
+        ):
+            assert reader.read(offset, length) == (data[offset : offset + length] if offset >= 0 else b"")
         with pytest.raises(OSError):
             Reader(handle, len(data) + 4096, 512).read(10000, 4096)
     finally:

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The guard on fixture trees: each case must refuse with its code. Real devices: tests/integration/test_guard_loop.py."""
+
 from __future__ import annotations
 
 import contextlib
@@ -85,7 +86,9 @@ def bystanders(host):
     host.disk("nvme0n10", "259:70")
     host.mount("/dev/nvme0n10", "259:70", "/srv")
     host.mount("nvme0n1", "0:45", "/sys/nvme0n1")
-    host.put("/proc/swaps", "Filename Type Size Used Priority\n/dev/nvme0n10 partition 1 0 -2\n/srv/nvme0n1 file 1 0 -3\n")
+    host.put(
+        "/proc/swaps", "Filename Type Size Used Priority\n/dev/nvme0n10 partition 1 0 -2\n/srv/nvme0n1 file 1 0 -3\n"
+    )
     host.loop(5, "/srv/nvme0n1")
     host.loop(6, "/dev/nvme0n10")
 
@@ -93,6 +96,7 @@ def bystanders(host):
 def says(**answers):
     def stage(host):
         host.answers.update(answers)
+
     return stage
 
 
@@ -109,11 +113,20 @@ SIGNATURES = '{"signatures": [%s]}'
         (bystanders, []),
         (lambda host: host.mount("/dev/nvme0n1", "0:45", "/srv"), ["mounted"]),  # btrfs: a number of its own
         (lambda host: host.mount("/dev/whatever", "259:0", "/srv"), ["mounted"]),
-        (lambda host: host.mount("/dev/nvme0n1", "259:0", "/mnt/a\\040b", process="4711"), ["mounted"]),  # another namespace
+        (
+            lambda host: host.mount("/dev/nvme0n1", "259:0", "/mnt/a\\040b", process="4711"),
+            ["mounted"],
+        ),  # another namespace
         (mounted_partition, ["mounted", "partition_table"]),
         (partition, ["partition_table"]),
         (raid, ["root_disk", "mounted", "held", "partition_table"]),
-        (put("/proc/swaps", "Filename Type Size Used Priority\n/dev/nvme0n1\\040(deleted) partition 1 0 -2\n/dev/nvme0n1 partition 1 0 -2\n"), ["swap"]),
+        (
+            put(
+                "/proc/swaps",
+                "Filename Type Size Used Priority\n/dev/nvme0n1\\040(deleted) partition 1 0 -2\n/dev/nvme0n1 partition 1 0 -2\n",
+            ),
+            ["swap"],
+        ),
         (lambda host: host.loop(0, "/dev/nvme0n1"), ["held"]),
         (lambda host: host.disk("zram0", "252:0", "/sys/devices/virtual", backing_dev="/dev/nvme0n1"), ["held"]),
         (lambda host: os.makedirs(host.path(host.block + "/holders/bcache0")), ["held"]),
@@ -199,7 +212,9 @@ def exec_error(number):
     raise OSError(number, os.strerror(number))
 
 
-@pytest.mark.parametrize("version, expected", [("2.36.1", []), ("2.32", []), ("2.37", ["probe_failed"]), ("3.0", ["probe_failed"])])
+@pytest.mark.parametrize(
+    "version, expected", [("2.36.1", []), ("2.32", []), ("2.37", ["probe_failed"]), ("3.0", ["probe_failed"])]
+)
 def test_an_old_wipefs_says_nothing_where_it_finds_nothing(drive_of, monkeypatch, version, expected):
     run = drive_of.run
 
@@ -267,7 +282,12 @@ def test_two_entries_for_one_drive_are_both_refused_and_order_is_kept(drive_of):
     selectors = [{"wwn": "eui.0025385B71B00EB0"}, {"serial": "SN2"}, SELECTOR, {"serial": "none"}]
     results = inspection.inspect(drive_of, selectors)
     assert [result["selector"] for result in results] == selectors
-    assert [[refusal["code"] for refusal in result["refusals"]] for result in results] == [["duplicate"], [], ["duplicate"], ["not_found"]]
+    assert [[refusal["code"] for refusal in result["refusals"]] for result in results] == [
+        ["duplicate"],
+        [],
+        ["duplicate"],
+        ["not_found"],
+    ]
     assert "SN1" in results[0]["refusals"][0]["message"]
 
 
@@ -291,7 +311,16 @@ def test_a_held_descriptor_must_be_the_drive(drive_of, real_open):
     assert "identity_changed" in [refusal["code"] for refusal in result["refusals"]]
 
 
-IDENTITY = {"serial": "S", "wwn": None, "model": "M", "size_bytes": 5, "logical_block_size_bytes": 512, "backing_file": None, "diskseq": 1, "path": "/dev/sda"}
+IDENTITY = {
+    "serial": "S",
+    "wwn": None,
+    "model": "M",
+    "size_bytes": 5,
+    "logical_block_size_bytes": 512,
+    "backing_file": None,
+    "diskseq": 1,
+    "path": "/dev/sda",
+}
 
 
 @pytest.mark.parametrize(
@@ -366,9 +395,25 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
 # docs/internals.md, "The guard's codes".
 def test_only_these_codes_can_be_overridden():
     allowed = {code for code, text in rules.REFUSALS.items() if text.overridable == "allow"}
-    assert allowed == {"partition_table", "signature", "efi_system_partition", "transport", "removable", "sanitize_failed", "unseen_users", "mentioned"}
-    assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == ["unsigned_data"]
-    assert {text.overridable for text in rules.REFUSALS.values()} == {"", "allow", "ssd_overwrite_data", "release_evidence"}
+    assert allowed == {
+        "partition_table",
+        "signature",
+        "efi_system_partition",
+        "transport",
+        "removable",
+        "sanitize_failed",
+        "unseen_users",
+        "mentioned",
+    }
+    assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == [
+        "unsigned_data"
+    ]
+    assert {text.overridable for text in rules.REFUSALS.values()} == {
+        "",
+        "allow",
+        "ssd_overwrite_data",
+        "release_evidence",
+    }
 
 
 WRITING = {"run_id": "r", "state": "writing", "released": None, "proved": ""}
@@ -401,15 +446,27 @@ def test_what_the_ledger_lifts(known, run_id, lifted):
         (LEFT, "no run of ours left", "was writing"),
         # Foreign data on the drive of a run that died: only that run's own data is that run's.
         (WRITING, "no run of ours left", "was writing"),
-        (dict(WRITING, proved="content"), "run r was writing to it and has not let go of it: the block at byte 0", "no run of ours"),
-        (dict(WRITING, reason="hangs: {0}"), "has not let go of it (hangs: {0}): the block at byte 0", "no run of ours"),
+        (
+            dict(WRITING, proved="content"),
+            "run r was writing to it and has not let go of it: the block at byte 0",
+            "no run of ours",
+        ),
+        (
+            dict(WRITING, reason="hangs: {0}"),
+            "has not let go of it (hangs: {0}): the block at byte 0",
+            "no run of ours",
+        ),
     ],
 )
 def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
-    facts = guard_facts.Facts("sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known)
+    facts = guard_facts.Facts(
+        "sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known
+    )
     (refusal,) = [refusal for refusal in rules.refusals(facts, SELECTOR) if refusal["code"] == "unsigned_data"]
     assert says in refusal["message"] and never not in refusal["message"]
-    assert ("-e ssd_run_id=r" in refusal["message"]) == (never == "no run of ours") and "ssd_overwrite_data: true" in refusal["message"]
+    assert ("-e ssd_run_id=r" in refusal["message"]) == (
+        never == "no run of ours"
+    ) and "ssd_overwrite_data: true" in refusal["message"]
 
 
 @pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])
@@ -423,7 +480,10 @@ def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):
     for address, kind in (("0000:05:00.0", "0x010802"), ("0000:06:00.0", "0x020000")):
         drive_of.put(f"/sys/bus/pci/drivers/vfio-pci/{address}/class", kind)
     (result,) = inspection.inspect(drive_of, [{"serial": "gone"}])
-    assert "0000:05:00.0 (vfio-pci)" in result["refusals"][0]["message"] and "06:00" not in result["refusals"][0]["message"]
+    assert (
+        "0000:05:00.0 (vfio-pci)" in result["refusals"][0]["message"]
+        and "06:00" not in result["refusals"][0]["message"]
+    )
 
 
 # A finding for every fact that can speak against a drive: no such fact may be without a rule.
@@ -438,7 +498,22 @@ FINDINGS = {
     "block_backing": "/dev/sdb",
     "identity": {"size_bytes": None, "path": "/dev/sda"},
     # Not against the drive by themselves: how to find out more, what a purge method asks, what lifts a refusal.
-    **dict.fromkeys(("name", "path", "family", "numbers", "tags", "ata_frozen", "own_data", "passing", "marks", "look", "allocated", "allocated_bytes")),
+    **dict.fromkeys(
+        (
+            "name",
+            "path",
+            "family",
+            "numbers",
+            "tags",
+            "ata_frozen",
+            "own_data",
+            "passing",
+            "marks",
+            "look",
+            "allocated",
+            "allocated_bytes",
+        )
+    ),
     "hangs": None,  # goes with a failure
 }
 
@@ -453,7 +528,9 @@ def test_no_finding_is_ever_lost(keys):
     facts = guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key] for key in keys}))
     refused = {refusal["code"] for refusal in rules.refusals(facts)}
     for key in keys:
-        alone = {refusal["code"] for refusal in rules.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))}
+        alone = {
+            refusal["code"] for refusal in rules.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))
+        }
         assert alone and (alone <= refused or {key, "kind"} <= keys)
 
 

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Looks at files that stand for drives, fio's random fill, and superblocks at their usual places."""
+
 from __future__ import annotations
 
 import math
@@ -22,6 +23,7 @@ SIZE = 8 * MIB
 
 # --- fio's random fill ----------------------------------------------------------------------------------------------------------------
 
+
 def fill(law, sectors=8, seed=1):
     """Sectors as fio writes them by a law, each from seeds of its own."""
     chosen, data = random.Random(seed), b""
@@ -35,7 +37,11 @@ def fill(law, sectors=8, seed=1):
 
 @pytest.mark.parametrize("law", filler.LAWS)
 def test_what_fio_writes_is_recognised(law):
-    assert filler.is_fill(fill(law)) and filler.is_fill(fill(law, sectors=1)) and filler.is_fill(bytes(512) + fill(law, sectors=7))
+    assert (
+        filler.is_fill(fill(law))
+        and filler.is_fill(fill(law, sectors=1))
+        and filler.is_fill(bytes(512) + fill(law, sectors=7))
+    )
 
 
 @pytest.mark.parametrize("law", filler.LAWS[:2])
@@ -48,13 +54,23 @@ def test_one_changed_byte_is_not_fios(law, place, change):
 
 
 @pytest.mark.parametrize(
-    "data", [os.urandom(4096), b"\xff" * 4096, b"\0" * 4095 + b"\1", b"\1" + bytes(4095), b"text " * 820, bytes(512) + b"\7" + bytes(511), b"x" * 100]
+    "data",
+    [
+        os.urandom(4096),
+        b"\xff" * 4096,
+        b"\0" * 4095 + b"\1",
+        b"\1" + bytes(4095),
+        b"text " * 820,
+        bytes(512) + b"\7" + bytes(511),
+        b"x" * 100,
+    ],
 )
 def test_other_data_is_not_fios(data):
     assert not filler.is_fill(data)
 
 
 # --- a look ---------------------------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture(params=["aio", "threads"])
 def drive(tmp_path, request, monkeypatch):
@@ -142,7 +158,10 @@ def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch
     """On top of the random blocks: they are as many as ever."""
     monkeypatch.setattr(look, "_whole_in_time", lambda *_args: False)
     arguments = drive(64 << 30, {40 << 30: b"x" * 5000})
-    assert look.take(*arguments, look.Terms(0.2), aim=[look.Extent(40 << 30, 8192)]).foreign in (40 << 30, (40 << 30) + 4096)
+    assert look.take(*arguments, look.Terms(0.2), aim=[look.Extent(40 << 30, 8192)]).foreign in (
+        40 << 30,
+        (40 << 30) + 4096,
+    )
     seen = look.take(*arguments, look.Terms(0.2), aim=[look.Extent(20 << 30, 8192)])
     assert seen.blank and seen.aimed_blocks == 2 and seen.blocks >= 32
 
@@ -168,11 +187,15 @@ def test_a_drive_that_does_not_read_raises(drive):
 
 # --- the chance -----------------------------------------------------------------------------------------------------------------------
 
+
 def test_the_issues_example():
     record = look.Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
     text = "looked at 182,000 blocks: 99.5 MiB of data anywhere on 2.75 TB would have been seen with 99.9 %"
     assert look.text(record, capacity) == text
-    assert look.text(dict(record, allocated_bytes=8 << 20), capacity) == text + "; the drive itself says that 8 MiB are in use"
+    assert (
+        look.text(dict(record, allocated_bytes=8 << 20), capacity)
+        == text + "; the drive itself says that 8 MiB are in use"
+    )
 
 
 @given(st.integers(1, 10**6), st.integers(10**7, 10**14))
@@ -183,11 +206,14 @@ def test_the_chance_and_the_size_that_is_told_agree(blocks, size):
 
 
 def test_a_look_at_nothing_proves_nothing():
-    assert look.seen_bytes(0, 10**12, whole=False) == 10**12 and math.isclose(look.chance(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5)
+    assert look.seen_bytes(0, 10**12, whole=False) == 10**12 and math.isclose(
+        look.chance(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
+    )
     assert look.text(look.Look(SIZE, SIZE // 4096, 0.5, True).record(), capacity) == "read whole: 8 MiB in 0.5 s"
 
 
 # --- superblocks ----------------------------------------------------------------------------------------------------------------------
+
 
 def scan(pieces, size=4 << 30, block_bytes=512):
     data = dict(pieces)
@@ -244,7 +270,9 @@ def test_a_superblock_is_found_at_each_usual_place(pieces, kind):
     assert kind in {found for found, _offset in scan(pieces)}
 
 
-@pytest.mark.parametrize("pieces", [{}, {MIB + 1024: ext(7)}, {128 * MIB: ext(3)}, {MIB: b"XFSB"}, {MIB + 1024 + 56: b"\x53\xef" * 20}])
+@pytest.mark.parametrize(
+    "pieces", [{}, {MIB + 1024: ext(7)}, {128 * MIB: ext(3)}, {MIB: b"XFSB"}, {MIB + 1024 + 56: b"\x53\xef" * 20}]
+)
 def test_what_only_looks_like_one_is_none(pieces):
     assert scan(pieces) == []
 
@@ -260,7 +288,9 @@ def test_a_drive_with_large_blocks_is_asked_for_whole_ones():
     assert seen and all(offset % 4096 == 0 for offset in seen)
 
 
-@pytest.mark.parametrize("seconds, size, least_s", [(10.0, 4 * 10**12, 0), (3600.0, 4 * 10**12, 3 * 3600), (None, 4 * 10**12, 4000)])
+@pytest.mark.parametrize(
+    "seconds, size, least_s", [(10.0, 4 * 10**12, 0), (3600.0, 4 * 10**12, 3 * 3600), (None, 4 * 10**12, 4000)]
+)
 def test_a_look_is_not_taken_for_a_drive_that_hangs(seconds, size, least_s):
     """A full look at 4 TB takes longer than any other step may."""
     assert look.longer_s(look.Terms(seconds), size) >= least_s

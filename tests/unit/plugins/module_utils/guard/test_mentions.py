@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files below /etc that name a drive, on fixture trees."""
+
 from __future__ import annotations
 
 import contextlib
@@ -21,7 +22,10 @@ def host(fake, monkeypatch):
     monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     fake.nvme("nvme0n1", "259:0", SERIAL, wwid="eui.0025385b71b00eb0")
     fake.nvme_says("id-ctrl", {"sn": SERIAL})
-    fake.put("/run/udev/data/b259:0", f"S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\nE:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\n")
+    fake.put(
+        "/run/udev/data/b259:0",
+        f"S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\nE:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\n",
+    )
     return fake
 
 
@@ -36,7 +40,10 @@ USES = [
     ("/etc/tgt/targets.conf", "<target iqn.x>\n backing-store /dev/nvme0n1\n</target>"),
     ("/etc/xen/vm.cfg", "disk = [ 'phy:/dev/nvme0n1,xvda,w' ]"),
     ("/etc/containers/systemd/db.container", "[Container]\nAddDevice=/dev/nvme0n1"),
-    ("/etc/systemd/system/db.service", "[Service]\nExecStart=/usr/bin/db --device /dev/disk/by-path/pci-0000:01:00.0-nvme-1"),
+    (
+        "/etc/systemd/system/db.service",
+        "[Service]\nExecStart=/usr/bin/db --device /dev/disk/by-path/pci-0000:01:00.0-nvme-1",
+    ),
     ("/etc/auto.misc", "data -fstype=ext4 :/dev/nvme0n1p1"),
     ("/etc/sysconfig/rawdevices", "/dev/raw/raw1 /dev/nvme0n1"),
     ("/etc/udev/rules.d/99-asm.rules", 'KERNEL=="nvme*", ENV{ID_SERIAL_SHORT}=="SN123456", OWNER="oracle"'),
@@ -82,24 +89,30 @@ def test_what_is_no_use_of_the_drive(host, path, content):
 def test_a_file_as_its_package_brought_it_does_not_count(host):
     content = "example = /dev/nvme0n1\n"
     host.put("/etc/x.conf", content)
-    host.put("/var/lib/dpkg/status", f"Package: x\nConffiles:\n /etc/x.conf {hashlib.md5(content.encode()).hexdigest()}\n /etc/y 0\n")
+    host.put(
+        "/var/lib/dpkg/status",
+        f"Package: x\nConffiles:\n /etc/x.conf {hashlib.md5(content.encode()).hexdigest()}\n /etc/y 0\n",
+    )
     assert refusals(host) == {}
     host.put("/etc/x.conf", content + "one more line\n")
     assert set(refusals(host)) == {"mentioned"}
 
 
-@pytest.mark.parametrize("rc, verified, counts", [
-    (0, "", False),
-    (1, "S.5....T.  c /etc/other", False),
-    (2, "S.5....T.  c /etc/other\nmissing     /usr/share/doc/x", False),
-    (1, ".M.......  c /etc/x.conf", False),  # hardened
-    (1, ".M...UGT.  c /etc/x.conf", False),
-    (1, "S.5....T.  c /etc/x.conf", True),
-    (1, "..?......  c /etc/x.conf", True),  # it could not be read
-    (124, "", True),
-    (127, "", True),
-    (-9, "", True),
-])
+@pytest.mark.parametrize(
+    "rc, verified, counts",
+    [
+        (0, "", False),
+        (1, "S.5....T.  c /etc/other", False),
+        (2, "S.5....T.  c /etc/other\nmissing     /usr/share/doc/x", False),
+        (1, ".M.......  c /etc/x.conf", False),  # hardened
+        (1, ".M...UGT.  c /etc/x.conf", False),
+        (1, "S.5....T.  c /etc/x.conf", True),
+        (1, "..?......  c /etc/x.conf", True),  # it could not be read
+        (124, "", True),
+        (127, "", True),
+        (-9, "", True),
+    ],
+)
 @pytest.mark.parametrize("dpkg", [False, True], ids=["rpm", "dpkg too"])
 def test_a_file_as_its_rpm_brought_it_does_not_count(host, rc, verified, counts, dpkg):
     host.put("/etc/x.conf", "example = /dev/nvme0n1\n")
@@ -151,7 +164,10 @@ def test_a_server_with_a_stock_enterprise_linux(host):
         host.put(path, text)
     host.link("/etc/grub2.cfg", "/boot/grub2/grub.cfg")
     host.put("/var/lib/rpm/rpmdb.sqlite", "")
-    host.answers["rpm -qf"], host.answers["rpm -Vf"] = (0, "mtools-4.0.36", ""), (1, ".......T.  c /etc/mtools.conf", "")
+    host.answers["rpm -qf"], host.answers["rpm -Vf"] = (
+        (0, "mtools-4.0.36", ""),
+        (1, ".......T.  c /etc/mtools.conf", ""),
+    )
     assert refusals(host) == {}
 
 
@@ -168,10 +184,19 @@ def test_a_search_that_was_cut_short_is_told(host, monkeypatch):
     assert "ended at /etc/b, after 2 files" in refusals(host)["mentioned"]
 
 
-@pytest.mark.parametrize("target, counts", [
-    ("/opt/db/db.service", True), ("/srv/etc/db.service", True), ("/usr/local/db/db.service", True), ("/var/lib/db/db.service", True),
-    ("/usr/lib/systemd/system/db.service", False), ("/lib/systemd/system/db.service", False), ("/run/db.service", False), ("/etc/ansible/db.service", False),
-])
+@pytest.mark.parametrize(
+    "target, counts",
+    [
+        ("/opt/db/db.service", True),
+        ("/srv/etc/db.service", True),
+        ("/usr/local/db/db.service", True),
+        ("/var/lib/db/db.service", True),
+        ("/usr/lib/systemd/system/db.service", False),
+        ("/lib/systemd/system/db.service", False),
+        ("/run/db.service", False),
+        ("/etc/ansible/db.service", False),
+    ],
+)
 def test_a_link_counts_that_leads_to_what_is_the_sites_own(host, target, counts):
     """As `systemctl link` makes it; what packages brought, or what is below /etc, has its own place."""
     host.put(target, "[Service]\nExecStart=/opt/db/db /dev/nvme0n1\n")

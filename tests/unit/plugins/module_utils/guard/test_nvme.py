@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an NVMe drive says of itself. The answers have the form of nvme-cli 2.3 (nvme-print.c) and, where named, of later versions."""
+
 from __future__ import annotations
 
 import json
@@ -35,7 +36,7 @@ def dump(data):
     """nvme-cli's d(): address, sixteen bytes, the text in quotes."""
     lines = ["NVME Security Receive Command Success:0", "       0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f"]
     for start in range(0, len(data), 16):
-        lines.append("{:04x}: {} \"................\"".format(start, data[start:start + 16].hex(" ")))
+        lines.append('{:04x}: {} "................"'.format(start, data[start : start + 16].hex(" ")))
     return (0, "\n".join(lines) + "\n", "")
 
 
@@ -103,7 +104,9 @@ def test_who_else_reaches_the_namespace(host, nmic, cmic, attached, shared):
     if attached is None:
         host.answers["nvme list-ctrl"] = (1, "", "NVMe status: INVALID_FIELD")
     else:
-        host.nvme_says("list-ctrl", {"num_ctrl": attached, "ctrl_list": [{"ctrl_id": number} for number in range(attached)]})
+        host.nvme_says(
+            "list-ctrl", {"num_ctrl": attached, "ctrl_list": [{"ctrl_id": number} for number in range(attached)]}
+        )
     assert ("shared" in found(host)) is shared
 
 
@@ -143,7 +146,13 @@ def test_reservations_as_nvme_cli_3_names_them(host):
 
 def sanitize_log(status):
     """The JSON of nvme sanitize-log 2.3."""
-    return {"nvme0": {"sprog": 65535, "sstat": {"global_erased": 0, "no_cmplted_passes": 0, "status": status}, "cdw10_info": 0}}
+    return {
+        "nvme0": {
+            "sprog": 65535,
+            "sstat": {"global_erased": 0, "no_cmplted_passes": 0, "status": status},
+            "cdw10_info": 0,
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -200,7 +209,9 @@ def test_security_without_tcg_is_no_opal(host):
     assert found(host) == {}
 
 
-@pytest.mark.parametrize("data", [b"", bytes(48), discovery(TPER, length=5000), discovery((0x0002, b"")), discovery(TPER, length=50)])
+@pytest.mark.parametrize(
+    "data", [b"", bytes(48), discovery(TPER, length=5000), discovery((0x0002, b"")), discovery(TPER, length=50)]
+)
 def test_a_discovery_that_is_none_is_unknown(host, data):
     opal_drive(host, data)
     assert list(found(host)) == ["failures"]
@@ -221,7 +232,9 @@ def test_no_answer_makes_the_opal_parser_fail_or_lie(data, framed):
 
 
 @pytest.mark.parametrize("command", ["id-ctrl", "id-ns", "smart-log", "resv-report", "sanitize-log", "security-recv"])
-@pytest.mark.parametrize("answer", [(1, "", "failed"), (0, "", ""), (0, "{}", ""), (0, "[]", ""), (0, "garbage", ""), (124, "", "no answer")])
+@pytest.mark.parametrize(
+    "answer", [(1, "", "failed"), (0, "", ""), (0, "{}", ""), (0, "[]", ""), (0, "garbage", ""), (124, "", "no answer")]
+)
 def test_no_answer_is_unknown(host, command, answer):
     host.nvme_says("id-ctrl", {"oncs": 0x20, "sanicap": 1, "oacs": 1})
     host.nvme_says("sanitize-log", sanitize_log("(0) never"))

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ledger of our own data, on a file that stands for a drive."""
+
 from __future__ import annotations
 
 import json
@@ -15,8 +16,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data
 
 SIZE = 8 << 20
 IDENTITY = {
-    "serial": "S1", "wwn": "eui.01", "model": "M", "backing_file": None, "size_bytes": SIZE, "logical_block_size_bytes": 512,
-    "kernel_name": "nvme0n1", "diskseq": 7,
+    "serial": "S1",
+    "wwn": "eui.01",
+    "model": "M",
+    "backing_file": None,
+    "size_bytes": SIZE,
+    "logical_block_size_bytes": 512,
+    "kernel_name": "nvme0n1",
+    "diskseq": 7,
 }
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the ledger counts only while it is root's")
@@ -72,7 +79,13 @@ def left(fake, tmp_path):
 
 def test_what_nobody_wrote_to_since_is_ours(left):
     seen = left.seen()
-    assert (seen["run_id"], seen["state"], seen["reason"], seen["proved"], seen["untouched"]) == ("r", "released", "", "", True)
+    assert (seen["run_id"], seen["state"], seen["reason"], seen["proved"], seen["untouched"]) == (
+        "r",
+        "released",
+        "",
+        "",
+        True,
+    )
     assert os.stat(left.file).st_mode & 0o777 == 0o644
 
 
@@ -137,7 +150,11 @@ def test_until_it_is_let_go_of_a_drive_is_being_written(left):
 
 def test_evidence_is_kept_with_its_reason(left):
     left.run("second", sectors=300, reason="iops: write_iops is 5")
-    assert (left.seen()["state"], left.seen()["reason"], left.seen()["run_id"]) == ("evidence", "iops: write_iops is 5", "second")
+    assert (left.seen()["state"], left.seen()["reason"], left.seen()["run_id"]) == (
+        "evidence",
+        "iops: write_iops is 5",
+        "second",
+    )
 
 
 def test_evidence_outlives_the_job_that_noted_it(left):
@@ -172,7 +189,10 @@ def test_sentinels_are_noted_with_their_hashes(left):
     before = own_data.begin(left.host, left.state_dir, IDENTITY, "second")
     own_data.note(before, IDENTITY, "", {512: b"b" * 512, 0: b"a" * 512})
     entry = own_data.read(left.state_dir, IDENTITY)
-    assert entry["state"] == "writing" and [(item["offset"], item["length"]) for item in entry["sentinels"]] == [(0, 512), (512, 512)]
+    assert entry["state"] == "writing" and [(item["offset"], item["length"]) for item in entry["sentinels"]] == [
+        (0, 512),
+        (512, 512),
+    ]
     assert entry["sentinels"][0]["sha256"] == own_data.sha256(b"a" * 512)
 
 
@@ -196,7 +216,11 @@ def test_evidence_counts_for_a_new_run_of_the_same_id(left):
 def test_evidence_of_a_run_that_wrote_nothing_is_kept(left):
     before = left.seen()
     left.run("second", sectors=200, reason="read_iops 9 < 10")
-    assert (left.seen()["run_id"], left.seen()["state"], left.seen()["reason"]) == ("second", "evidence", "read_iops 9 < 10")
+    assert (left.seen()["run_id"], left.seen()["state"], left.seen()["reason"]) == (
+        "second",
+        "evidence",
+        "read_iops 9 < 10",
+    )
     # What was proved of the data before is what is proved of it now.
     assert left.seen()["untouched"] == before["untouched"]
     os.unlink(left.file)
@@ -204,7 +228,9 @@ def test_evidence_of_a_run_that_wrote_nothing_is_kept(left):
     assert left.seen()["state"] == "evidence" and left.seen()["untouched"] is False
 
 
-@pytest.mark.parametrize("change", [{"serial": "S2"}, {"wwn": "eui.02"}, {"wwn": None}, {"backing_file": "/x"}, {"model": "N"}])
+@pytest.mark.parametrize(
+    "change", [{"serial": "S2"}, {"wwn": "eui.02"}, {"wwn": None}, {"backing_file": "/x"}, {"model": "N"}]
+)
 def test_another_drive_has_another_entry(left, change):
     assert left.seen(dict(IDENTITY, **change)) is None
 
@@ -287,11 +313,18 @@ def test_evidence_outlives_a_firmware_that_calls_the_drive_otherwise(left):
         left.seen(dict(IDENTITY, model="N"))
 
 
-ANYTHING = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["schema_version", "identity", "run_id", "state", "released", "reason", "sentinels", "written"]), ANYTHING)
+@given(
+    st.sampled_from(["schema_version", "identity", "run_id", "state", "released", "reason", "sentinels", "written"]),
+    ANYTHING,
+)
 def test_no_damaged_entry_is_ever_our_own_data(left, key, value):
     with open(left.file) as source:
         good = source.read()
@@ -304,7 +337,14 @@ def test_no_damaged_entry_is_ever_our_own_data(left, key, value):
         except own_data.Untrusted as error:
             assert left.file in str(error)
             seen = None
-        same = key not in ("written", "schema_version", "identity", "run_id", "state", "sentinels") or value == entry.get(key)
+        same = key not in (
+            "written",
+            "schema_version",
+            "identity",
+            "run_id",
+            "state",
+            "sentinels",
+        ) or value == entry.get(key)
         harmless = same or (key == "run_id" and isinstance(value, str)) or (key == "sentinels" and value == [])
         assert seen is None or harmless or seen["untouched"] is False
     finally:
@@ -327,7 +367,12 @@ def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
     own_data.note(before, IDENTITY, "", {0: b"x" * 512})
     own_data.give_up(before, IDENTITY, "the drive hangs")
     entry = own_data.read(left.state_dir, IDENTITY)
-    assert (entry["state"], entry["run_id"], entry["reason"], len(entry["sentinels"])) == ("writing", "second", "the drive hangs", 1)
+    assert (entry["state"], entry["run_id"], entry["reason"], len(entry["sentinels"])) == (
+        "writing",
+        "second",
+        "the drive hangs",
+        1,
+    )
     assert own_data.known(entry)["reason"] == "the drive hangs"
     # cleanup.yml of that run: what it left is evidence until it is released.
     own_data.close(left.state_dir, "second")

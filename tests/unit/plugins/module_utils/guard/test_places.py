@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where a look reads."""
+
 from __future__ import annotations
 
 import itertools
@@ -24,11 +25,17 @@ def test_what_a_drive_says_it_holds_is_looked_at(extents, few):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(places, "_ALL_AIMED", most)
         seen = [offset for offsets in itertools.islice(places.aimed_offsets(SIZE, extents), 80) for offset in offsets]
-    within = {block * 4096 for one in extents for block in range(one.offset // 4096, min(SIZE, one.offset + one.length + 4095) // 4096)}
+    within = {
+        block * 4096
+        for one in extents
+        for block in range(one.offset // 4096, min(SIZE, one.offset + one.length + 4095) // 4096)
+    }
     assert set(seen) <= within and all(0 <= offset <= SIZE - 4096 for offset in seen)
     if few and len(within) < 2000:
         assert set(seen) == within
-    assert {one.offset // 4096 * 4096 for one in extents if one.offset // 4096 * 4096 in within and one.length} <= set(seen)
+    assert {one.offset // 4096 * 4096 for one in extents if one.offset // 4096 * 4096 in within and one.length} <= set(
+        seen
+    )
 
 
 def test_two_looks_fall_on_other_blocks():

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a drive's entry lifts, on a file that stands for the drive."""
+
 from __future__ import annotations
 
 import contextlib
@@ -28,7 +29,9 @@ def looked_at(fake, tmp_path, monkeypatch):
         os.ftruncate(handle, SIZE)
         for offset, data in pieces.items():
             os.pwrite(handle, data, offset)
-        facts = Facts("sda", "/dev/sda", "drive", {"size_bytes": SIZE, "logical_block_size_bytes": 512, "path": "/dev/sda"})
+        facts = Facts(
+            "sda", "/dev/sda", "drive", {"size_bytes": SIZE, "logical_block_size_bytes": 512, "path": "/dev/sda"}
+        )
         facts.marks += marks
         monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext(handle))
         probe.look_at(fake, facts, None, Terms(5.0), None, lifted)

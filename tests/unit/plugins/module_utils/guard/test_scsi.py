@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What SATA and SAS drives say of themselves. The answers have the form of hdparm 9.65 and sg3_utils 1.46, from their sources."""
+
 from __future__ import annotations
 
 import pytest
@@ -21,20 +22,30 @@ def words(security=0x21, sanitize=0):
     page[0], page[82], page[83], page[84], page[87] = 0x0040, 0x0002, 0x4000, 0x4000, 0x4000
     for start, text, length in ((10, SERIAL, 20), (23, "FW1", 8), (27, "EXAMPLE SSD", 40)):
         data = text.ljust(length).encode()
-        page[start:start + length // 2] = [data[place] << 8 | data[place + 1] for place in range(0, length, 2)]
+        page[start : start + length // 2] = [data[place] << 8 | data[place + 1] for place in range(0, length, 2)]
     page[59], page[128] = sanitize, security
-    return "\n/dev/sda:\n" + "\n".join(" ".join(f"{word:04x}" for word in page[start:start + 8]) for start in range(0, 256, 8)) + "\n"
+    return (
+        "\n/dev/sda:\n"
+        + "\n".join(" ".join(f"{word:04x}" for word in page[start : start + 8]) for start in range(0, 256, 8))
+        + "\n"
+    )
 
 
 def status(state, *lines):
-    return (0, "\n/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    {}\n{}".format(state, "".join(lines)), "")
+    return (
+        0,
+        "\n/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    {}\n{}".format(
+            state, "".join(lines)
+        ),
+        "",
+    )
 
 
 def dump(data):
     """sg_raw's hex dump, on stderr."""
     lines = ["SCSI Status: Good \n", "Received %d bytes of data:" % len(data)]
     for start in range(0, len(data), 16):
-        part = data[start:start + 16]
+        part = data[start : start + 16]
         lines.append(" {:02x}     {}  {}".format(start, part[:8].hex(" "), part[8:].hex(" ")))
     return (0, "", "\n".join(line.rstrip() for line in lines) + "\n")
 
@@ -63,7 +74,7 @@ def sas(fake):
 
 def trusted(fake, word):
     page = bytearray(572)
-    page[60 + 96:60 + 98] = word.to_bytes(2, "little")
+    page[60 + 96 : 60 + 98] = word.to_bytes(2, "little")
     fake.put("/sys/block/sda/device/vpd_pg89", bytes(page))
 
 
@@ -95,6 +106,7 @@ def opal(fake, flags):
 
 # --- SATA -----------------------------------------------------------------------------------------------------------------------------
 
+
 def test_nothing_against_a_sata_drive(sata):
     assert found(sata, probe_ata) == {}
     assert [command[0] for command in sata.commands] == ["hdparm", "hdparm"]
@@ -123,7 +135,14 @@ def test_ata_security(sata, security, findings, frozen):
         (status("SD0 Sanitize Idle"), None),
         (status("SD0 Sanitize Idle", "    Last Sanitize Operation Completed Without Error\n"), None),
         (status("SD2 Sanitize operation In Process", "    Progress: 0x8000 (50%)\n"), "sanitizing"),
-        ((5, "Issuing SANITIZE_STATUS command\n", "SANITIZE failed: Input/output error\nDrive in SD3 Sanitize Operation Failed state\n"), "sanitize_failed"),
+        (
+            (
+                5,
+                "Issuing SANITIZE_STATUS command\n",
+                "SANITIZE failed: Input/output error\nDrive in SD3 Sanitize Operation Failed state\n",
+            ),
+            "sanitize_failed",
+        ),
         ((5, "", "SANITIZE failed: Input/output error\n"), "failures"),
     ],
 )
@@ -156,13 +175,16 @@ def test_when_opal_cannot_be_asked(sata, word, answer, places):
     assert list(found(sata, probe_ata)) == places
 
 
-@pytest.mark.parametrize("answer", [(0, "", ""), (0, "garbage", ""), (0, words().replace("5334", "5335"), ""), (0, words()[:900], "")])
+@pytest.mark.parametrize(
+    "answer", [(0, "", ""), (0, "garbage", ""), (0, words().replace("5334", "5335"), ""), (0, words()[:900], "")]
+)
 def test_a_sata_drive_that_is_not_understood(sata, answer):
     sata.answers["hdparm --Istdout"] = answer
     assert list(found(sata, probe_ata)) == ["failures"]
 
 
 # --- SAS ------------------------------------------------------------------------------------------------------------------------------
+
 
 def test_nothing_against_a_sas_drive(sas):
     assert found(sas, probe_scsi) == {}
@@ -171,7 +193,10 @@ def test_nothing_against_a_sas_drive(sas):
 @pytest.mark.parametrize(
     "text, place",
     [
-        ("  PR generation=0x4, Additional length=16\n 00     00 00 00 00 00 00 00 01  00 00 00 00 00 00 00 02\n", "reserved"),
+        (
+            "  PR generation=0x4, Additional length=16\n 00     00 00 00 00 00 00 00 01  00 00 00 00 00 00 00 02\n",
+            "reserved",
+        ),
         ("garbage", "failures"),
         ("  PR generation=0x4, Additional length=16\n", "failures"),
     ],
@@ -181,7 +206,9 @@ def test_registered_keys(sas, text, place):
     assert list(found(sas, probe_scsi)) == [place]
 
 
-@pytest.mark.parametrize("rc, places", [(5, []), (9, []), (24, ["failures"]), (2, ["failures"]), (124, ["failures"]), (127, ["failures"])])
+@pytest.mark.parametrize(
+    "rc, places", [(5, []), (9, []), (24, ["failures"]), (2, ["failures"]), (124, ["failures"]), (127, ["failures"])]
+)
 def test_a_drive_without_reservations_has_none(sas, rc, places):
     sas.answers["sg_persist"] = (rc, "", "PR in: failed")
     assert list(found(sas, probe_scsi)) == places

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who uses a drive, on fixture trees."""
+
 from __future__ import annotations
 
 import contextlib
@@ -20,7 +21,13 @@ def host(fake, monkeypatch):
     """A host with one drive that may be erased. Device nodes are told by their names: a fixture tree has none."""
     monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     for module, name in ((users, "device_number"), (descriptors, "key_at")):
-        monkeypatch.setattr(module, name, lambda host, path: host.get("/sys/class/block/{}/dev".format((host.readlink(path) or path).rpartition("/")[2])))
+        monkeypatch.setattr(
+            module,
+            name,
+            lambda host, path: host.get(
+                "/sys/class/block/{}/dev".format((host.readlink(path) or path).rpartition("/")[2])
+            ),
+        )
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1")
     return fake
 
@@ -42,6 +49,7 @@ def stack(host, below, name, number, **files):
 
 
 # --- the system -----------------------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("place", ["/", "/boot", "/boot/efi", "/usr", "/var"])
 def test_a_drive_with_the_system_is_a_root_disk(host, place):
@@ -98,7 +106,10 @@ def test_a_zfs_root_is_asked_for_its_drives(host):
 
 
 def test_an_overlay_root_lies_on_what_is_below_it(host):
-    lines = ["36 35 259:0 / /run/live rw - ext4 /dev/nvme0n1 rw", "37 35 0:30 / / rw - overlay overlay rw,lowerdir=/run/live/root,upperdir=/run/cow"]
+    lines = [
+        "36 35 259:0 / /run/live rw - ext4 /dev/nvme0n1 rw",
+        "37 35 0:30 / / rw - overlay overlay rw,lowerdir=/run/live/root,upperdir=/run/cow",
+    ]
     host.put("/proc/self/mountinfo", "\n".join(lines) + "\n")
     assert set(refusals(host)) == {"root_disk", "mounted"}
 
@@ -111,6 +122,7 @@ def test_a_root_on_a_loop_device_lies_on_the_drive_that_has_its_file(host):
 
 
 # --- processes ------------------------------------------------------------------------------------------------------------------------
+
 
 def opened(host, pid, target, comm="qemu-kvm", fd=11):
     host.put(f"/proc/{pid}/comm", comm)
@@ -148,7 +160,10 @@ def test_who_only_looked_does_not_count(host, monkeypatch):
 
 @pytest.mark.parametrize("mount_id, looks", [("36", False), ("37", False), ("38", True), ("99", True), (None, True)])
 def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mount_id, looks):
-    host.put("/proc/self/mountinfo", "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n38 35 0:52 / / rw - ext4 x rw\n")
+    host.put(
+        "/proc/self/mountinfo",
+        "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n38 35 0:52 / / rw - ext4 x rw\n",
+    )
     opened(host, 4711, "/net/dead/nvme0n1")
     if mount_id:
         host.put("/proc/4711/fdinfo/11", f"pos:\t0\nflags:\t02\nmnt_id:\t{mount_id}\nino:\t3\n")
@@ -163,7 +178,10 @@ def test_a_root_on_a_remote_file_system_hides_no_open_drive(host, kind, process)
     """A host that booted from the network, or one container with such a root: what lies below it need not lie on it."""
     host.put("/proc/self/mountinfo", "24 27 0:6 / /dev rw - devtmpfs devtmpfs rw\n")
     before = host.get(f"/proc/{process}/mountinfo") or ""
-    host.put(f"/proc/{process}/mountinfo", before + f"\n27 1 0:50 / / rw - {kind} x rw\n" if before else f"27 1 0:50 / / rw - {kind} x rw\n")
+    host.put(
+        f"/proc/{process}/mountinfo",
+        before + f"\n27 1 0:50 / / rw - {kind} x rw\n" if before else f"27 1 0:50 / / rw - {kind} x rw\n",
+    )
     opened(host, 4711, "/dev/nvme0n1")
     host.put("/proc/4711/fdinfo/11", "pos:\t0\nflags:\t02\nmnt_id:\t24\nino:\t3\n")
     assert "qemu-kvm (process 4711)" in refusals(host)["opened"]
@@ -181,6 +199,7 @@ def test_fds_that_cannot_be_read(host, monkeypatch, number, code):
 
 
 # --- exports, multipath ---------------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize(
     "path, who",
@@ -218,6 +237,7 @@ def test_a_path_of_a_multipath_device(host, uuid, codes):
 
 # --- what can't be seen from here -----------------------------------------------------------------------------------------------------
 
+
 def test_a_container_with_the_machines_processes_but_files_of_its_own(host):
     """`podman run --pid=host`: fstab there is the image's."""
     os.makedirs(host.path("/proc/1/root"))
@@ -239,8 +259,14 @@ def test_exports_that_do_not_show(host, module, place):
 
 
 BACKSTORES = [
-    ("fileio_0/disk", "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1073741824  Mode: O_DSYNC Async: 0\n"),
-    ("iblock_1/disk", "Status: ACTIVATED\n        iBlock device: nvme0n1  UDEV PATH: N/A  readonly: 0\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK\n"),
+    (
+        "fileio_0/disk",
+        "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1073741824  Mode: O_DSYNC Async: 0\n",
+    ),
+    (
+        "iblock_1/disk",
+        "Status: ACTIVATED\n        iBlock device: nvme0n1  UDEV PATH: N/A  readonly: 0\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK\n",
+    ),
 ]
 
 

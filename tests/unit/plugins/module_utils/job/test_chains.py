@@ -2,13 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tests that go on from another's state, and points that follow from a sweep."""
+
 from __future__ import annotations
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import points, standing
 
-TESTS = [{"name": "a"}, {"name": "a-1", "follows": "a"}, {"name": "a-2", "follows": "a-1"}, {"name": "b", "follows": None}]
+TESTS = [
+    {"name": "a"},
+    {"name": "a-1", "follows": "a"},
+    {"name": "a-2", "follows": "a-1"},
+    {"name": "b", "follows": None},
+]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +36,10 @@ def test_a_chain_is_measured_anew_as_a_whole(kept, to_do):
     [
         ([("a", "steady")], ""),
         ([("a", "not_steady"), ("a", "complete")], ""),
-        ([("a", "steady"), ("a", "not_steady")], "not measured: it goes on from the state that a leaves, which is not steady"),
+        (
+            [("a", "steady"), ("a", "not_steady")],
+            "not measured: it goes on from the state that a leaves, which is not steady",
+        ),
         ([("b", "steady")], "not measured: it goes on from the state that a leaves, which is not measured"),
     ],
 )
@@ -40,19 +49,33 @@ def test_without_the_state_that_it_goes_on_from_a_test_is_not_measured(finished,
     assert standing.without_its_state(TESTS[0], records) == standing.without_its_state(TESTS[3], []) == ""
 
 
-SWEEP = {"name": "a", "cells": [{"id": "c1", "threads": 1, "queue_depth": 1}, {"id": "c2", "threads": 2, "queue_depth": 4}]}
-POINT = {"name": "a-1", "cells": [{"id": "p", "threads": 2, "queue_depth": 4, "point": {"test": "a", "take": "fewest"}}, {"id": "c1", "threads": 1}]}
+SWEEP = {
+    "name": "a",
+    "cells": [{"id": "c1", "threads": 1, "queue_depth": 1}, {"id": "c2", "threads": 2, "queue_depth": 4}],
+}
+POINT = {
+    "name": "a-1",
+    "cells": [
+        {"id": "p", "threads": 2, "queue_depth": 4, "point": {"test": "a", "take": "fewest"}},
+        {"id": "c1", "threads": 1},
+    ],
+}
 
 
 def test_a_point_has_the_load_of_the_cell_that_the_last_sweep_shows():
     old, new = ([{"cell": "c1", "metrics": {"iops": one}}, {"cell": "c2", "metrics": {"iops": 5}}] for one in (9, 1))
     records = [{"test": "a", "cells": old}, {"test": "a", "cells": new}]
     point, other = points.with_points(POINT, [SWEEP, POINT], records)["cells"]
-    assert (point["threads"], point["queue_depth"], point["chosen"]["cell"]) == (1, 1, "c1") and other == POINT["cells"][1]
+    assert (point["threads"], point["queue_depth"], point["chosen"]["cell"]) == (1, 1, "c1") and other == POINT[
+        "cells"
+    ][1]
     assert points.with_points(SWEEP, [], []) is SWEEP
 
 
 def test_a_sweep_without_such_a_cell_is_told():
-    limited = {**POINT, "cells": [{**POINT["cells"][0], "point": {"test": "a", "take": "most", "mean_latency_below_us": 5000}}]}
+    limited = {
+        **POINT,
+        "cells": [{**POINT["cells"][0], "point": {"test": "a", "take": "most", "mean_latency_below_us": 5000}}],
+    }
     with pytest.raises(points.NoPoint, match="cell p: a has no cell with a mean latency below 5000 us"):
         points.with_points(limited, [SWEEP], [{"test": "a", "cells": []}])

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A campaign's conditions: one baseline, a look after each test, and the vendor's settings with every result."""
+
 from __future__ import annotations
 
 import json
@@ -97,7 +98,10 @@ def test_what_the_sampler_saw_is_kept_and_not_told_twice(micron):
 
 def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
     made = micron({"queue_depth": 256})
-    assert made.end_test({"precondition": None, "cells": []}, Quiet()) == [] and made.fields() == {"conditions": [], "vendor_settings": None}
+    assert made.end_test({"precondition": None, "cells": []}, Quiet()) == [] and made.fields() == {
+        "conditions": [],
+        "vendor_settings": None,
+    }
 
 
 def test_a_resumed_run_goes_by_its_first_baseline(micron):

@@ -45,10 +45,16 @@ class Work:
 def work_of(monkeypatch):
     def make(blank=True, **about):
         work = Work(**about)
-        method = types.SimpleNamespace(family="any", supported=lambda _found: "", run=lambda work: work.bounded("discard", lambda: work.touch("discard")))
+        method = types.SimpleNamespace(
+            family="any",
+            supported=lambda _found: "",
+            run=lambda work: work.bounded("discard", lambda: work.touch("discard")),
+        )
         monkeypatch.setitem(methods.METHODS, "deallocate", method)
         monkeypatch.setattr(methods, "probe", lambda _host, _identity: {"any": {}})
-        monkeypatch.setattr(leaving.look, "take", lambda *_arguments: work.touch("look", types.SimpleNamespace(blank=blank)))
+        monkeypatch.setattr(
+            leaving.look, "take", lambda *_arguments: work.touch("look", types.SimpleNamespace(blank=blank))
+        )
         return work
 
     return make

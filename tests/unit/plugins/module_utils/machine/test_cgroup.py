@@ -8,7 +8,10 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cgroup
 
-V2, V1 = "usage_usec 1\nnr_throttled 3\nthrottled_usec 2500000\n", "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n"
+V2, V1 = (
+    "usage_usec 1\nnr_throttled 3\nthrottled_usec 2500000\n",
+    "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n",
+)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,15 @@ def test_however_it_is_spelled_the_canonical_form_is_one(ranges):
 
 @pytest.mark.parametrize(
     "text, says",
-    [("0-", "not a list"), ("a", "not a list"), ("1,,2", "not a list"), ("-1", "not a list"), ("0-3:2", "not a list"),
-     ("3-1", "backwards"), ("0-99999", "no CPU")],
+    [
+        ("0-", "not a list"),
+        ("a", "not a list"),
+        ("1,,2", "not a list"),
+        ("-1", "not a list"),
+        ("0-3:2", "not a list"),
+        ("3-1", "backwards"),
+        ("0-99999", "no CPU"),
+    ],
 )
 def test_a_wrong_list_is_refused_in_words(text, says):
     with pytest.raises(ValueError, match=says):
@@ -58,7 +65,11 @@ def test_the_cores_and_nodes_of_a_host(fake):
     "cgroup, files, allowed",
     [
         # cgroup v2, where the controller ends above the unit; v1; hybrid; a container that does not see its path; none.
-        ("0::/system.slice/ssd.service", {"/system.slice/cpuset.cpus.effective": "0-1", "/cpuset.cpus.effective": "0-3"}, [0, 1]),
+        (
+            "0::/system.slice/ssd.service",
+            {"/system.slice/cpuset.cpus.effective": "0-1", "/cpuset.cpus.effective": "0-3"},
+            [0, 1],
+        ),
         ("4:cpu,cpuacct:/a\n3:cpuset:/machine/b\n0::/c", {"/cpuset/machine/b/cpuset.effective_cpus": "2"}, [2]),
         ("3:cpuset:/\n0::/c", {"/cpuset/cpuset.effective_cpus": "0-3"}, [0, 1, 2, 3]),
         ("0::/docker/1234", {"/cpuset.cpus.effective": "3"}, [3]),

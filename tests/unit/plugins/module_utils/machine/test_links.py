@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SATA and SAS links of trees of files as the kernel shows them."""
+
 from __future__ import annotations
 
 import pytest
@@ -27,7 +28,16 @@ def sas(fake, *rates, expander=""):
 
 
 @pytest.mark.parametrize(
-    "text, rate", [("6.0 Gbps", 6.0), ("1.5 Gbps", 1.5), ("12.0 Gbit", 12.0), ("<unknown>", None), ("Unknown", None), (None, None), ("", None)]
+    "text, rate",
+    [
+        ("6.0 Gbps", 6.0),
+        ("1.5 Gbps", 1.5),
+        ("12.0 Gbit", 12.0),
+        ("<unknown>", None),
+        ("Unknown", None),
+        (None, None),
+        ("", None),
+    ],
 )
 def test_rate(text, rate):
     assert links.rate(text) == rate

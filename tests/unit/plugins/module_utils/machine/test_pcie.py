@@ -19,9 +19,9 @@ PM_AT, EXPRESS_AT = 0x40, 0x80
 def config(slot_capabilities, flags=0x0142, express_id=0x10, status=0x10):
     data = bytearray(256)
     data[0x06], data[0x34] = status, PM_AT
-    data[PM_AT:PM_AT + 2] = bytes([0x01, EXPRESS_AT])
-    data[EXPRESS_AT:EXPRESS_AT + 4] = bytes([express_id, 0]) + struct.pack("<H", flags)
-    data[EXPRESS_AT + 0x14:EXPRESS_AT + 0x18] = struct.pack("<I", slot_capabilities)
+    data[PM_AT : PM_AT + 2] = bytes([0x01, EXPRESS_AT])
+    data[EXPRESS_AT : EXPRESS_AT + 4] = bytes([express_id, 0]) + struct.pack("<H", flags)
+    data[EXPRESS_AT + 0x14 : EXPRESS_AT + 0x18] = struct.pack("<I", slot_capabilities)
     return bytes(data)
 
 
@@ -39,7 +39,18 @@ def config(slot_capabilities, flags=0x0142, express_id=0x10, status=0x10):
         (config(75 << 7)[:64], None),
         (b"", None),
     ],
-    ids=["75 W", "scale 0.1", "code F0h", "F0h is a figure at another scale", "never told", "no slot", "no PCIe", "no list", "no root", "nothing"],
+    ids=[
+        "75 W",
+        "scale 0.1",
+        "code F0h",
+        "F0h is a figure at another scale",
+        "never told",
+        "no slot",
+        "no PCIe",
+        "no list",
+        "no root",
+        "nothing",
+    ],
 )
 def test_slot_power_is_read_from_the_slot_capabilities(data, watts):
     assert pcie.slot_power_w(data) == watts
@@ -60,7 +71,15 @@ def test_any_configuration_space_gives_watts_or_nothing(data):
 
 @pytest.mark.parametrize(
     "text, gts",
-    [("16.0 GT/s PCIe", 16.0), ("8 GT/s", 8.0), ("2.5 GT/s PCIe", 2.5), ("64.0 GT/s PCIe", 64.0), ("Unknown", None), ("Unknown speed", None), (None, None)],
+    [
+        ("16.0 GT/s PCIe", 16.0),
+        ("8 GT/s", 8.0),
+        ("2.5 GT/s PCIe", 2.5),
+        ("64.0 GT/s PCIe", 64.0),
+        ("Unknown", None),
+        ("Unknown speed", None),
+        (None, None),
+    ],
 )
 def test_rates_of_all_kernels(text, gts):
     assert pcie.speed_gts(text) == gts
@@ -125,7 +144,12 @@ def test_a_function_is_read_with_its_way_to_the_root(fake):
     drive, port = pcie.path_to_root(fake, "0000:01:00.0")
     assert (drive["address"], drive["speed_gts"], drive["width"], drive["driver"]) == ("0000:01:00.0", 8.0, 2, "nvme")
     assert drive["aer"] == {"correctable": 1, "nonfatal": 2, "fatal": 3} and drive["max_width"] is None
-    assert (port["address"], port["slot_power_w"], port["max_speed_gts"], port["aer"]) == ("0000:00:01.0", 75.0, 16.0, None)
+    assert (port["address"], port["slot_power_w"], port["max_speed_gts"], port["aer"]) == (
+        "0000:00:01.0",
+        75.0,
+        16.0,
+        None,
+    )
     assert pcie.topology(fake) == {"0000:00:01.0": [], "0000:01:00.0": ["0000:00:01.0"]}
     assert pcie.path_to_root(fake, None) == []
 
@@ -156,8 +180,20 @@ def test_a_drive_behind_vmd_has_its_own_domain(fake):
     """Intel VMD: the drives' root ports are in a domain of their own below the controller, which is no bridge."""
     controller = ["0000:5d:05.5", "pci10000:00", "10000:00:02.0"]
     fake.pci("0000:5d:05.5", base="/sys/devices/pci0000:5d", **{"class": "0x010400"})
-    fake.pci(*controller, base="/sys/devices/pci0000:5d", bridge=True, current_link_speed="8.0 GT/s PCIe", current_link_width="4")
-    path = fake.pci(*controller, "10000:01:00.0", base="/sys/devices/pci0000:5d", current_link_speed="8.0 GT/s PCIe", current_link_width="4")
+    fake.pci(
+        *controller,
+        base="/sys/devices/pci0000:5d",
+        bridge=True,
+        current_link_speed="8.0 GT/s PCIe",
+        current_link_width="4",
+    )
+    path = fake.pci(
+        *controller,
+        "10000:01:00.0",
+        base="/sys/devices/pci0000:5d",
+        current_link_speed="8.0 GT/s PCIe",
+        current_link_width="4",
+    )
     fake.put(path + "/nvme/nvme0/transport", "pcie")
     fake.link(fake.disk("nvme0n1", "259:0", path + "/nvme/nvme0") + "/device", path + "/nvme/nvme0")
     assert pcie.address_of(fake, "nvme0n1") == "10000:01:00.0"

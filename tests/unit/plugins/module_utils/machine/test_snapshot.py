@@ -41,7 +41,9 @@ def server(fake):
     """Three CPUs with different governors, and an NVMe drive on node 1."""
     fake.answers["dmidecode"] = (0, DMIDECODE, "")
     fake.nvme("nvme0n1", "259:0", "S1", queue__scheduler="[none] mq-deadline\n")
-    fake.put("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Example 3.0GHz\nmicrocode\t: 0x2a\n")
+    fake.put(
+        "/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Example 3.0GHz\nmicrocode\t: 0x2a\n"
+    )
     fake.put("/proc/meminfo", "MemTotal:  1024 kB\nMemAvailable: 512 kB\n")
     fake.put("/proc/cmdline", "ro quiet\n")
     fake.put("/sys/class/dmi/id/bios_version", "1.2\n")
@@ -64,7 +66,12 @@ def test_the_snapshot_tells_what_the_host_is(server):
     seen = snapshot.gather(server, tools={})
     assert set(seen) == PARTS
     assert (seen["cpu"]["model"], seen["cpu"]["microcode"], seen["cpu"]["cpus"]) == ("Example 3.0GHz", "0x2a", 3)
-    assert seen["memory"] == {"total_bytes": 1 << 20, "available_bytes": 1 << 19, "swap_bytes": None, "modules": {"32 GB DDR4 2933 MT/s": 2}}
+    assert seen["memory"] == {
+        "total_bytes": 1 << 20,
+        "available_bytes": 1 << 19,
+        "swap_bytes": None,
+        "modules": {"32 GB DDR4 2933 MT/s": 2},
+    }
     assert (seen["bios"]["version"], seen["command_line"]) == ("1.2", "ro quiet")
     assert seen["numa"]["nodes"] == {"1": {"cpus": "0-1", "memory_bytes": 256 << 10, "distances": [10]}}
     assert seen["numa"]["drives"] == {"nvme0n1": 1} and seen["pcie"]["drives"] == {"nvme0n1": "0000:80:01.0"}
@@ -75,7 +82,10 @@ def test_the_values_in_force_are_told_by_value(server):
     tuned = snapshot.gather(server, tools={})["tunables"]
     assert tuned["governor"] == {"powersave": "0,2", "performance": "1"}
     assert tuned["queue"]["nvme0n1"]["scheduler"] == "none"
-    assert tuned["idle_states"] == [{"name": "POLL", "latency_us": 0, "disabled": False}, {"name": "C1", "latency_us": 2, "disabled": True}]
+    assert tuned["idle_states"] == [
+        {"name": "POLL", "latency_us": 0, "disabled": False},
+        {"name": "C1", "latency_us": 2, "disabled": True},
+    ]
 
 
 def test_a_host_that_tells_nothing_has_every_part(fake):
@@ -94,12 +104,22 @@ class Systemd(Host):
 
     def run(self, argv, timeout_s=60, stdin=None):
         units = argv[argv.index("--") + 1 :]
-        told = {"tuned.service": ("loaded", "active"), "x.timer": ("loaded", "inactive"), "none.service": ("not-found", "inactive")}
-        return Result(argv, 0, "\n\n".join("LoadState={}\nActiveState={}".format(*told[unit]) for unit in units) + "\n", "")
+        told = {
+            "tuned.service": ("loaded", "active"),
+            "x.timer": ("loaded", "inactive"),
+            "none.service": ("not-found", "inactive"),
+        }
+        return Result(
+            argv, 0, "\n\n".join("LoadState={}\nActiveState={}".format(*told[unit]) for unit in units) + "\n", ""
+        )
 
 
 def test_services_that_are_not_there_have_no_state(tmp_path):
     units = ["none.service", "tuned.service", "x.timer"]
     assert systemd.states(Systemd(str(tmp_path)), units) == dict.fromkeys(units)
     (tmp_path / "run/systemd/system").mkdir(parents=True)
-    assert systemd.states(Systemd(str(tmp_path)), units) == {"none.service": None, "tuned.service": "active", "x.timer": "inactive"}
+    assert systemd.states(Systemd(str(tmp_path)), units) == {
+        "none.service": None,
+        "tuned.service": "active",
+        "x.timer": "inactive",
+    }

@@ -75,7 +75,17 @@ def kernel(read=1024, write=1024, discard=0):
         ({}, {"merged_share": 0.9, "in_flight": 3.0}),
         ({}, {"in_flight": None}),
         ({}, {"throttled_s": None, "idle_s": None, "clock_jump_s": 0.0}),
-        ({}, {"fio_cpu": 0.94, "cpu_steal": 0.04, "throttled_s": 10.0, "idle_s": 4.9, "suspended_s": 0.9, "clock_jump_s": -1.9}),
+        (
+            {},
+            {
+                "fio_cpu": 0.94,
+                "cpu_steal": 0.04,
+                "throttled_s": 10.0,
+                "idle_s": 4.9,
+                "suspended_s": 0.9,
+                "clock_jump_s": -1.9,
+            },
+        ),
     ],
 )
 def test_what_is_well_is_silent(cell, seen):
@@ -94,7 +104,11 @@ def test_what_is_well_is_silent(cell, seen):
         # Another writer at half the load, of a slow drive.
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(0, 3)}, "other_io"),
         ({}, {"fio_bytes": {"read": 0, "write": 2 * MIB}, **kernel(8.1, 2)}, "other_io"),
-        ({"ramp_s": 30}, {**kernel(1536, 1600), "process_bytes": {"read": 1536 * MIB, "write": 1536 * MIB}}, "other_io"),
+        (
+            {"ramp_s": 30},
+            {**kernel(1536, 1600), "process_bytes": {"read": 1536 * MIB, "write": 1536 * MIB}},
+            "other_io",
+        ),
         # Half of the asked depth in every row; the queue's own limits; nothing at the drive though fio says so; a clock that lies.
         ({}, {"queued": 16.0}, "queue_not_filled"),
         ({"threads": 1, "queue_depth": 1}, {"queued": 0.6, "fio_cpu": 0.2, "in_flight": 0.5}, "queue_not_filled"),
@@ -143,8 +157,18 @@ def test_limits_can_be_set():
 
 # Micron's blog on the P420m, part 2: (outstanding I/Os, IOPS, mean latency in µs) at device depth 31 and 255. IOPS x latency are half of the first column.
 BLOG = [
-    (2, 33279, 29), (4, 51586, 38), (8, 61364, 65), (16, 58586, 136), (32, 57111, 279), (64, 54854, 583),
-    (2, 32282, 30), (4, 52848, 37), (8, 80433, 49), (16, 80117, 99), (32, 75266, 212), (64, 71527, 447),
+    (2, 33279, 29),
+    (4, 51586, 38),
+    (8, 61364, 65),
+    (16, 58586, 136),
+    (32, 57111, 279),
+    (64, 54854, 583),
+    (2, 32282, 30),
+    (4, 52848, 37),
+    (8, 80433, 49),
+    (16, 80117, 99),
+    (32, 75266, 212),
+    (64, 71527, 447),
 ]
 
 

@@ -52,13 +52,23 @@ def watched(counts):
 
 @pytest.mark.parametrize(
     "counts, written",
-    [([500, 700, 500 + SIZE], SIZE), ([0, 0, 0], None), ([None], None), ([5, 6, None], None), ([4096, 4096, 4096], 0), ([500, 500 + SIZE // 2], SIZE // 2)],
+    [
+        ([500, 700, 500 + SIZE], SIZE),
+        ([0, 0, 0], None),
+        ([None], None),
+        ([5, 6, None], None),
+        ([4096, 4096, 4096], 0),
+        ([500, 500 + SIZE // 2], SIZE // 2),
+    ],
 )
 def test_what_the_kernel_does_not_count_is_unknown(counts, written):
     assert watched(counts).written == written
 
 
-@pytest.mark.parametrize("written, fine", [(SIZE, True), (SIZE + 512, True), (None, True), (SIZE - 512, False), (SIZE // 2, False), (0, False)])
+@pytest.mark.parametrize(
+    "written, fine",
+    [(SIZE, True), (SIZE + 512, True), (None, True), (SIZE - 512, False), (SIZE // 2, False), (0, False)],
+)
 def test_a_fill_that_wrote_less_than_asked_is_short(written, fine):
     if fine:
         fillcurve.check(written, SIZE)

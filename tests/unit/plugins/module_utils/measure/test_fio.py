@@ -70,7 +70,9 @@ def test_a_good_result_is_accepted():
 def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, message):
     (found,) = [
         text
-        for text in fio.problems(rc, result, "/dev/nvme0n1", **dict({"directions": {"write": 1.0}, "runtime_s": 60}, **asked))
+        for text in fio.problems(
+            rc, result, "/dev/nvme0n1", **dict({"directions": {"write": 1.0}, "runtime_s": 60}, **asked)
+        )
         if message in text
     ]
     assert found
@@ -78,7 +80,15 @@ def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, mes
 
 @pytest.mark.parametrize(
     "ios, share, believed",
-    [(20, 0.05, True), (400, 0.05, True), (405, 0.05, False), (8, 0.9, True), (10, 0.9, False), (1, 1.0, False), (0, 0.5, False)],
+    [
+        (20, 0.05, True),
+        (400, 0.05, True),
+        (405, 0.05, False),
+        (8, 0.9, True),
+        (10, 0.9, False),
+        (1, 1.0, False),
+        (0, 0.5, False),
+    ],
 )
 def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
     """Of 20 I/Os with 5 % writes a third of all cells have no write."""
@@ -88,7 +98,9 @@ def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
     assert (not [text for text in found if "no write" in text]) == believed
 
 
-@pytest.mark.parametrize("text", [json.dumps(GOOD), "fio: a warning\n" + json.dumps(GOOD), "one\ntwo\n" + json.dumps(GOOD)])
+@pytest.mark.parametrize(
+    "text", [json.dumps(GOOD), "fio: a warning\n" + json.dumps(GOOD), "one\ntwo\n" + json.dumps(GOOD)]
+)
 def test_text_may_precede_the_result(text):
     assert fio.parse(text) == GOOD
 
@@ -110,7 +122,9 @@ def test_an_unknown_placeholder_is_an_error():
 
 
 def test_metrics_of_a_mix_weigh_latency_by_ios():
-    read, write = (fio.figures({"jobs": [{"read": side(3000), "write": side(1000)}]}, name) for name in ("read", "write"))
+    read, write = (
+        fio.figures({"jobs": [{"read": side(3000), "write": side(1000)}]}, name) for name in ("read", "write")
+    )
     read["mean_latency_us"] = 10.0
     found = fio.metrics(read, write)
     assert found["mean_latency_us"] == pytest.approx((3000 * 10 + 1000 * 50) / 4000)
@@ -147,7 +161,9 @@ def alive(pid):
         return False
 
 
-@pytest.mark.parametrize("line", ["include other.fio", "include=other.fio", "filename=/dev/sdb", "exec_prerun = dd", "directory=/"])
+@pytest.mark.parametrize(
+    "line", ["include other.fio", "include=other.fio", "filename=/dev/sdb", "exec_prerun = dd", "directory=/"]
+)
 def test_a_job_that_names_more_than_the_drive_is_a_stray(line):
     job = "[cell]\nfilename=/dev/sda\nrw=write\n"
     assert fio.strays(job, "/dev/sda") == []

@@ -29,19 +29,26 @@ def test_the_bins_lie_side_by_side_and_are_told_by_their_middle():
         assert histogram.bin_of(lowest - 1) == number
     assert lowest == 1 << 34 and histogram.bin_of(1 << 40) == histogram.MOST_BINS - 1
     # Seen in the output of fio: a longest read of 10,844,787 ns, a shortest of 1,602.
-    assert (histogram.value_of(histogram.bin_of(10_844_787)), histogram.value_of(histogram.bin_of(1602))) == (10_813_440, 1608)
+    assert (histogram.value_of(histogram.bin_of(10_844_787)), histogram.value_of(histogram.bin_of(1602))) == (
+        10_813_440,
+        1608,
+    )
 
 
 @given(st.lists(LATENCIES, min_size=1, max_size=6))
 def test_merging_loses_and_adds_nothing(rounds):
-    assert histogram.merged(counted(latencies) for latencies in rounds) == counted([ns for latencies in rounds for ns in latencies])
+    assert histogram.merged(counted(latencies) for latencies in rounds) == counted(
+        [ns for latencies in rounds for ns in latencies]
+    )
 
 
 @given(LATENCIES, st.sampled_from(histogram.PERCENTILES))
 def test_a_percentile_is_the_bin_of_that_very_io(latencies, percent):
     ordered = sorted(latencies)
     rank = -(-Fraction(float(percent)) * len(ordered) // 100)
-    assert histogram.bin_of(ordered[int(rank) - 1]) == histogram.bin_of(histogram.percentile_ns(counted(latencies), percent))
+    assert histogram.bin_of(ordered[int(rank) - 1]) == histogram.bin_of(
+        histogram.percentile_ns(counted(latencies), percent)
+    )
 
 
 @given(LATENCIES, st.integers(1, 20_000_000))
@@ -53,7 +60,9 @@ def test_a_share_counts_no_io_that_took_longer(latencies, limit_us):
     assert nearly - 1e-9 <= share <= true + 1e-9
 
 
-@pytest.mark.parametrize("percent, needed", [("50", 20), ("99", 1000), ("99.9", 10_000), ("99.99", 100_000), ("99.9999", 10_000_000)])
+@pytest.mark.parametrize(
+    "percent, needed", [("50", 20), ("99", 1000), ("99.9", 10_000), ("99.99", 100_000), ("99.9999", 10_000_000)]
+)
 def test_ten_ios_lie_beyond_a_percentile_or_it_is_null(percent, needed):
     assert histogram.needed_ios(percent) == needed
     for ios, known in ((needed - 1, False), (needed, True)):
@@ -68,11 +77,19 @@ def test_one_bad_round_of_five_is_not_averaged_away():
     pooled = histogram.metrics({"write": histogram.merged([good, good, good, good, bad])}, [1000, 2500])
     assert pooled["write_p99_9_latency_us"] == pytest.approx(8000, rel=0.01)
     assert (pooled["write_ios"], pooled["write_within_1ms_pct"], pooled["within_2500us_pct"]) == (50_000, 99.8, 99.8)
-    assert pooled["write_p99_99_latency_us"] is None and histogram.too_few("write_p99_99_latency_us", pooled) == (50_000, 100_000)
-    assert histogram.too_few("write_p99_latency_us", pooled) is None and histogram.too_few("read_p99_latency_us", pooled) is None
+    assert pooled["write_p99_99_latency_us"] is None and histogram.too_few("write_p99_99_latency_us", pooled) == (
+        50_000,
+        100_000,
+    )
+    assert (
+        histogram.too_few("write_p99_latency_us", pooled) is None
+        and histogram.too_few("read_p99_latency_us", pooled) is None
+    )
 
 
-@pytest.mark.parametrize("bins", [{"50433": 1}, {"-1": 1}, {"x": 1}, {"50432": -1}, {"50432": 1.5}, {"50432": True}, {str(LAST_NS): 1}])
+@pytest.mark.parametrize(
+    "bins", [{"50433": 1}, {"-1": 1}, {"x": 1}, {"50432": -1}, {"50432": 1.5}, {"50432": True}, {str(LAST_NS): 1}]
+)
 def test_what_is_no_histogram_is_refused(bins):
     with pytest.raises(ValueError):
         histogram.of({"bins": bins})

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Data that flatter a controller that compresses are told."""
+
 from __future__ import annotations
 
 import pytest
@@ -32,9 +33,20 @@ def test_options_of_a_job(change, found):
 
 def planned(precondition):
     cells = [{"block_size": "4KiB", "read_pct": 0}]
-    drive = {"selector": {"serial": "S1"}, "identity": {"serial": "S1", "size_bytes": 1 << 30, "logical_block_size_bytes": 512}}
+    drive = {
+        "selector": {"serial": "S1"},
+        "identity": {"serial": "S1", "size_bytes": 1 << 30, "logical_block_size_bytes": 512},
+    }
     test = {"name": "x", "cells": cells, "rounds": {"max": 1}, "precondition": precondition}
-    plan = render(load_plan([test]), run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=[drive], engine_version="0", variables={})
+    plan = render(
+        load_plan([test]),
+        run={"id": "r", "name": "n"},
+        host="h",
+        boot_id="b",
+        drives=[drive],
+        engine_version="0",
+        variables={},
+    )
     return plan["drives"][0]["tests"][0]
 
 

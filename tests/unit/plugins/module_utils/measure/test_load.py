@@ -14,7 +14,10 @@ def test_the_rates_of_bursts_are_for_the_time_of_the_bursts():
     assert load.burst_time_s(BURSTS) == 15 and load.burst_time_s({"runtime_s": 60}) == 60
 
 
-@pytest.mark.parametrize(("run_s", "with_ramp", "share"), [(45, False, 15 / 45), (55, False, 15 / 55), (45, True, 30 / 60), (10, False, 1.0), (0, False, 1.0)])
+@pytest.mark.parametrize(
+    ("run_s", "with_ramp", "share"),
+    [(45, False, 15 / 45), (55, False, 15 / 55), (45, True, 30 / 60), (10, False, 1.0), (0, False, 1.0)],
+)
 def test_the_share_of_time_in_which_the_queue_is_to_be_full(run_s, with_ramp, share):
     assert load.busy_share(BURSTS, run_s, with_ramp) == pytest.approx(share)
     assert load.busy_share({"runtime_s": 45}, run_s) == 1.0
@@ -38,14 +41,23 @@ def test_bytes_follow_from_the_sizes(options, ios, total, astride, fits):
     assert load.Sizes(options).fit(ios, total, astride, 6.0) == fits
 
 
-SWEEP = [{"id": f"t{threads}d{depth}", "threads": threads, "queue_depth": depth} for threads in (1, 4) for depth in (1, 8)]
+SWEEP = [
+    {"id": f"t{threads}d{depth}", "threads": threads, "queue_depth": depth} for threads in (1, 4) for depth in (1, 8)
+]
 FIGURES = {"t1d1": (1000, 100), "t1d8": (5000, 1600), "t4d1": (3000, 1300), "t4d8": (6000, 5300)}
 AVERAGES = [{"cell": name, "metrics": {"iops": iops, "mean_latency_us": us}} for name, (iops, us) in FIGURES.items()]
 
 
 @pytest.mark.parametrize(
     ("take", "below_us", "cell"),
-    [("most", None, "t4d8"), ("most", 5000, "t1d8"), ("fewest", None, "t1d1"), ("middle", 5000, "t4d1"), ("most", 100, None), ("most", 101, "t1d1")],
+    [
+        ("most", None, "t4d8"),
+        ("most", 5000, "t1d8"),
+        ("fewest", None, "t1d1"),
+        ("middle", 5000, "t4d1"),
+        ("most", 100, None),
+        ("most", 101, "t1d1"),
+    ],
 )
 def test_a_point_is_found_by_what_was_measured(take, below_us, cell):
     found = load.chosen({"take": take, "mean_latency_below_us": below_us}, SWEEP, AVERAGES)
@@ -54,7 +66,11 @@ def test_a_point_is_found_by_what_was_measured(take, below_us, cell):
 
 def test_what_leads_a_round_or_has_no_figures_is_no_point():
     lead = {"id": "lead", "threads": 9, "queue_depth": 9, "lead": True}
-    averages = [*AVERAGES, {"cell": "lead", "metrics": {"iops": 9000, "mean_latency_us": 1}}, {"cell": "none", "metrics": {"iops": None}}]
+    averages = [
+        *AVERAGES,
+        {"cell": "lead", "metrics": {"iops": 9000, "mean_latency_us": 1}},
+        {"cell": "none", "metrics": {"iops": None}},
+    ]
     found = load.chosen({"take": "most"}, [lead, *SWEEP, {"id": "none", "threads": 1, "queue_depth": 1}], averages)
     assert found == {"cell": "t4d8", "threads": 4, "queue_depth": 8}
     assert load.chosen({"take": "most"}, SWEEP, []) is None

@@ -36,12 +36,23 @@ def side(ios, body_ns=50_176, max_ns=31_844_636):
     tail = -(-ios // 100) if ios else 0
     counts = {3000: 1, body_ns: ios - 1 - tail, max_ns: tail} if ios > 2 else {max_ns: ios}
     bins = histogram.merged({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
-    latency = {"min": min(counts), "max": max_ns, "mean": sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0, "N": ios}
+    latency = {
+        "min": min(counts),
+        "max": max_ns,
+        "mean": sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0,
+        "N": ios,
+    }
     if ios:
         latency["percentile"] = {share: histogram.percentile_ns(bins, share) for share in ("50.000000", "99.900000")}
         latency["bins"] = {str(value): count for value, count in bins.items()}
     return {
-        "total_ios": ios, "io_bytes": ios * 4096, "runtime": 2006, "iops": ios / 2.006, "bw_bytes": int(ios * 4096 / 2.006), "short_ios": 0, "drop_ios": 0,
+        "total_ios": ios,
+        "io_bytes": ios * 4096,
+        "runtime": 2006,
+        "iops": ios / 2.006,
+        "bw_bytes": int(ios * 4096 / 2.006),
+        "short_ios": 0,
+        "drop_ios": 0,
         "lat_ns": latency,
     }
 
@@ -51,7 +62,15 @@ GOOD = {
     "jobs": [
         {
             "jobname": "cell",
-            "job options": {"rw": "randrw", "rwmixread": "65", "bs": "4096", "iodepth": "8", "numjobs": "2", "size": "67108864", "runtime": "2"},
+            "job options": {
+                "rw": "randrw",
+                "rwmixread": "65",
+                "bs": "4096",
+                "iodepth": "8",
+                "numjobs": "2",
+                "size": "67108864",
+                "runtime": "2",
+            },
             "read": side(5186),
             "write": side(2792),
         }
@@ -87,15 +106,24 @@ def test_a_true_result_is_believed():
         (falsified(*CELL, "read", "lat_ns", "mean", 40e6), "not between"),
         (falsified(*CELL, "read", "lat_ns", "max", 20_000_000), "above the maximum"),
         (falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 9000, "99.0": 8000}), "not in order"),
-        (falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5186}), "min latency 3000 ns is not in the histogram's bin"),
+        (
+            falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5186}),
+            "min latency 3000 ns is not in the histogram's bin",
+        ),
         (falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5185}), "counts 5185 I/Os of 5186"),
         (falsified(*CELL, "read", "lat_ns", "bins", {"50433": 5186}), "50433 ns is the middle of no bin"),
         (falsified(*CELL, "read", "lat_ns", "bins", {"50432": -1}), "-1 I/Os in the bin"),
-        (falsified(*CELL, "read", "lat_ns", {k: v for k, v in side(5186)["lat_ns"].items() if k != "bins"}), "no latency histogram"),
+        (
+            falsified(*CELL, "read", "lat_ns", {k: v for k, v in side(5186)["lat_ns"].items() if k != "bins"}),
+            "no latency histogram",
+        ),
         (falsified(*CELL, "read", "lat_ns", "min", 40_000), "min latency 40000 ns is not in"),
         (falsified(*CELL, "read", "lat_ns", "max", 40_000_000), "max latency 40000000 ns is not in"),
         (falsified(*CELL, "read", "lat_ns", "mean", 60_000.0), "can't be that of the histogram"),
-        (falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 50_432, "99.9": 50_432}), "percentile 99.9 is told as 50432 ns, which the histogram"),
+        (
+            falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 50_432, "99.9": 50_432}),
+            "percentile 99.9 is told as 50432 ns, which the histogram",
+        ),
         (falsified(*CELL, "read", "short_ios", 3), "3 I/Os were short"),
         (falsified(*CELL, "write", "drop_ios", 1), "1 I/Os were dropped"),
         ({**GOOD, "jobs": [{**GOOD["jobs"][0], "read": side(7000), "write": side(978)}]}, "were reads, not 65%"),
@@ -125,7 +153,9 @@ def test_ios_in_flight_when_a_ramp_ends_count_by_their_end_alone(more, fine):
     assert (plausible.contradictions(result, JOB + "ramp_time=1\n", 2) == []) == fine
 
 
-@pytest.mark.parametrize("asked_s, fine", [(2, True), (1.7, False), (1.76, True), (2.04, True), (2.06, False), (60, False)])
+@pytest.mark.parametrize(
+    "asked_s, fine", [(2, True), (1.7, False), (1.76, True), (2.04, True), (2.06, False), (60, False)]
+)
 def test_a_cell_lasts_as_long_as_asked(asked_s, fine):
     """2.006 s were told, with a longest I/O of 32 ms."""
     assert (plausible.contradictions(GOOD, JOB, asked_s) == []) == fine
@@ -137,7 +167,10 @@ def test_a_slow_drive_may_drain_its_queue():
     slow.update(iops=226 / 1.358, bw_bytes=int(226 * 4096 / 1.358))
     job = JOB.replace("randrw", "randwrite").replace("rwmixread=65\n", "")
     options = {key: value for key, value in GOOD["jobs"][0]["job options"].items() if key != "rwmixread"}
-    result = {**GOOD, "jobs": [{**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0), "write": slow}]}
+    result = {
+        **GOOD,
+        "jobs": [{**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0), "write": slow}],
+    }
     assert plausible.contradictions(result, job, 1) == []
 
 
@@ -149,7 +182,12 @@ def test_a_fill_of_one_block_tells_no_rate():
     assert plausible.contradictions(result, job) == []
 
 
-@given(st.sampled_from(["read", "write"]), st.sampled_from(["io_bytes", "bw_bytes", "iops", "total_ios", "runtime"]), st.floats(1.15, 1e6), st.booleans())
+@given(
+    st.sampled_from(["read", "write"]),
+    st.sampled_from(["io_bytes", "bw_bytes", "iops", "total_ios", "runtime"]),
+    st.floats(1.15, 1e6),
+    st.booleans(),
+)
 @settings(deadline=None)
 def test_no_figure_can_be_changed_alone(direction, key, factor, up):
     value = GOOD["jobs"][0][direction][key]
@@ -164,13 +202,22 @@ def test_chance_is_no_contradiction(share, total, seed):
     reads = sum(chance.random() < share / 100 for _each in range(total))
     job = JOB.replace("rwmixread=65", "rwmixread=%d" % share)
     options = {**GOOD["jobs"][0]["job options"], "rwmixread": str(share)}
-    result = {**GOOD, "jobs": [{**GOOD["jobs"][0], "job options": options, "read": side(reads), "write": side(total - reads)}]}
+    result = {
+        **GOOD,
+        "jobs": [{**GOOD["jobs"][0], "job options": options, "read": side(reads), "write": side(total - reads)}],
+    }
     assert plausible.contradictions(result, job, 2) == []
 
 
 @pytest.mark.parametrize(
     "ramp, more, fine",
-    [("", 1, False), ("ramp_time=1\n", 1, True), ("ramp_time=1\n", 16, True), ("ramp_time=1\n", 17, False), ("ramp_time=1\n", 0.5, False)],
+    [
+        ("", 1, False),
+        ("ramp_time=1\n", 1, True),
+        ("ramp_time=1\n", 16, True),
+        ("ramp_time=1\n", 17, False),
+        ("ramp_time=1\n", 0.5, False),
+    ],
 )
 def test_an_io_astride_the_end_of_the_ramp_may_count_for_its_bytes_alone(ramp, more, fine):
     """fio 3.33: 53,956,608 bytes of 13,172 I/Os of 4 KiB, after a ramp at depth 4."""

@@ -83,7 +83,11 @@ def test_averages_are_of_the_window_and_maxima_stay_maxima():
     values = [{"write_iops": v, "iops": v, "max_latency_us": v} for v in (900, 96, 98, 100, 102, 104)]
     (average,) = run(make_test(), values).averages()
     steady = {"metric": "iops", "steady": True, "range_ratio": 0.08, "slope_ratio": 0.08}
-    assert average == {"cell": CELL, "metrics": {"write_iops": 100, "iops": 100, "max_latency_us": 104}, "steady": steady}
+    assert average == {
+        "cell": CELL,
+        "metrics": {"write_iops": 100, "iops": 100, "max_latency_us": 104},
+        "steady": steady,
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,8 +103,11 @@ def test_averages_are_of_the_window_and_maxima_stay_maxima():
     ],
 )
 def test_a_maximum_covers_rounds_that_are_no_sample_and_all_of_a_saturation_test(test, worst_at, seen):
-    values = ([100] * 15 if test["steady_state"]["sample_every"] == 3 else FALLING + STEADY)
-    samples = [{"write_iops": v, "iops": v, "write_max_latency_us": 9000 if number == worst_at else 10} for number, v in enumerate(values, 1)]
+    values = [100] * 15 if test["steady_state"]["sample_every"] == 3 else FALLING + STEADY
+    samples = [
+        {"write_iops": v, "iops": v, "write_max_latency_us": 9000 if number == worst_at else 10}
+        for number, v in enumerate(values, 1)
+    ]
     rounds = run(test, samples)
     assert rounds.outcome()[0] == "steady"
     (average,) = rounds.averages()
@@ -112,15 +119,32 @@ def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_la
     good, bad = {100_864: 9980, 501_760: 20}, {100_864: 9900, 8_060_928: 100}
     rounds = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000)
     for number in range(1, 16):
-        rounds.add({CELL: {"write_iops": 100, "iops": 100}}, number * 100, number * 60.0, {CELL: {"write": bad if number in (1, 7) else good}})
+        rounds.add(
+            {CELL: {"write_iops": 100, "iops": 100}},
+            number * 100,
+            number * 60.0,
+            {CELL: {"write": bad if number in (1, 7) else good}},
+        )
     (average,) = rounds.averages()
     assert rounds.window_rounds() == [3, 6, 9, 12, 15] and rounds.span() == list(range(3, 16))
-    found = {name: average["metrics"][name] for name in ("write_ios", "write_p99_9_latency_us", "write_within_1ms_pct", "write_p99_999_latency_us")}
+    found = {
+        name: average["metrics"][name]
+        for name in ("write_ios", "write_p99_9_latency_us", "write_within_1ms_pct", "write_p99_999_latency_us")
+    }
     assert found == {
-        "write_ios": 130_000, "write_p99_9_latency_us": 501.76, "write_within_1ms_pct": 100 * (1 - 100 / 130_000), "write_p99_999_latency_us": None,
+        "write_ios": 130_000,
+        "write_p99_9_latency_us": 501.76,
+        "write_within_1ms_pct": 100 * (1 - 100 / 130_000),
+        "write_p99_999_latency_us": None,
     }
     (record,) = rounds.histograms()
-    assert (record["cell"], record["direction"], record["first_round"], record["last_round"], record["ios"]) == (CELL, "write", 3, 15, 130_000)
+    assert (record["cell"], record["direction"], record["first_round"], record["last_round"], record["ios"]) == (
+        CELL,
+        "write",
+        3,
+        15,
+        130_000,
+    )
     assert record["bins"] == {"100864": 12 * 9980 + 9900, "501760": 240, "8060928": 100}
 
 
@@ -180,13 +204,21 @@ def test_a_window_counts_once_the_drive_can_have_left_its_fresh_state(test, valu
 def test_what_ends_before_the_drive_can_be_steady_is_not_steady_and_says_so():
     rounds = run(saturation_test(max=19), PLATEAU)
     outcome, reasons = rounds.outcome()
-    assert outcome == "not_steady" and "2 x the user capacity (2000 bytes)" in reasons[1] and "1900 bytes were" in reasons[1]
+    assert (
+        outcome == "not_steady"
+        and "2 x the user capacity (2000 bytes)" in reasons[1]
+        and "1900 bytes were" in reasons[1]
+    )
     assert rounds.saturation()["written_before_bytes"] < 2000
 
 
 def test_the_record_shows_what_was_written_before_the_windows():
     shown = run(saturation_test(), PLATEAU).saturation()
-    assert (shown["written_before_bytes"], shown["user_capacity_bytes"], shown["averages"]) == (2000, 1000, [[50.0], [50.0]])
+    assert (shown["written_before_bytes"], shown["user_capacity_bytes"], shown["averages"]) == (
+        2000,
+        1000,
+        [[50.0], [50.0]],
+    )
     assert run(make_test(), STEADY).saturation() is None
 
 

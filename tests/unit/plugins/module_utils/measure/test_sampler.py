@@ -13,12 +13,31 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import sampler
 
 FIRST = {
-    "temperature_c": 40, "critical_warning": 0, "warning_temp_min": 5, "critical_temp_min": 0, "throttle_counts": {"t1": 3, "t2": 0},
-    "throttle_s": {"t1": 100, "t2": 0}, "media_errors": 0, "error": "", "link_speed_gts": 16.0, "link_width": 4,
-    "aer": {"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}}, "seconds": 0.01,
+    "temperature_c": 40,
+    "critical_warning": 0,
+    "warning_temp_min": 5,
+    "critical_temp_min": 0,
+    "throttle_counts": {"t1": 3, "t2": 0},
+    "throttle_s": {"t1": 100, "t2": 0},
+    "media_errors": 0,
+    "error": "",
+    "link_speed_gts": 16.0,
+    "link_width": 4,
+    "aer": {"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
+    "seconds": 0.01,
 }
-NOTHING = dict(FIRST, temperature_c=None, critical_warning=None, warning_temp_min=None, critical_temp_min=None, throttle_counts=None, throttle_s=None,
-               link_speed_gts=None, link_width=None, aer={})
+NOTHING = dict(
+    FIRST,
+    temperature_c=None,
+    critical_warning=None,
+    warning_temp_min=None,
+    critical_temp_min=None,
+    throttle_counts=None,
+    throttle_s=None,
+    link_speed_gts=None,
+    link_width=None,
+    aer={},
+)
 
 
 @pytest.mark.parametrize(
@@ -26,17 +45,29 @@ NOTHING = dict(FIRST, temperature_c=None, critical_warning=None, warning_temp_mi
     [
         ({}, []),
         ({"temperature_c": 69, "media_errors": 1}, []),
-        ({"throttle_counts": {"t1": 4, "t2": 0}}, ["it was throttled by thermal management 1: 1 more transitions, 0 s more"]),
-        ({"throttle_s": {"t1": 100, "t2": 7}}, ["it was throttled by thermal management 2: 0 more transitions, 7 s more"]),
+        (
+            {"throttle_counts": {"t1": 4, "t2": 0}},
+            ["it was throttled by thermal management 1: 1 more transitions, 0 s more"],
+        ),
+        (
+            {"throttle_s": {"t1": 100, "t2": 7}},
+            ["it was throttled by thermal management 2: 0 more transitions, 7 s more"],
+        ),
         ({"warning_temp_min": 6}, ["it was above its warning temperature for 1 min more"]),
         ({"critical_temp_min": 2}, ["it was above its critical temperature for 2 min more"]),
-        ({"critical_warning": 0x06}, ["it warns: the temperature is beyond a threshold", "it warns: its reliability is degraded"]),
+        (
+            {"critical_warning": 0x06},
+            ["it warns: the temperature is beyond a threshold", "it warns: its reliability is degraded"],
+        ),
         ({"link_width": 2}, ["its link fell from 16 GT/s x4 to 16 GT/s x2"]),
         ({"link_speed_gts": 2.5}, ["its link fell from 16 GT/s x4 to 2.5 GT/s x4"]),
         ({"link_speed_gts": None, "link_width": None}, ["its link of 16 GT/s x4 can no longer be seen"]),
         ({"link_speed_gts": 32.0}, []),
         ({"link_width": 8}, []),
-        ({"aer": {"a": {"correctable": 4, "nonfatal": 0, "fatal": 0}}}, ["PCI Express errors rose by 3 correctable at a"]),
+        (
+            {"aer": {"a": {"correctable": 4, "nonfatal": 0, "fatal": 0}}},
+            ["PCI Express errors rose by 3 correctable at a"],
+        ),
         ({"aer": {"a": FIRST["aer"]["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, []),
         (NOTHING, ["its link of 16 GT/s x4 can no longer be seen"]),
     ],
@@ -52,10 +83,16 @@ def test_what_was_never_known_is_not_compared():
 
 @pytest.mark.parametrize(
     ("before", "after", "told"),
-    [(0x04, 0x04, []), (0x04, 0x05, ["it warns: the spare is below its threshold"]), (0x02, 0x02, ["it warns: the temperature is beyond a threshold"])],
+    [
+        (0x04, 0x04, []),
+        (0x04, 0x05, ["it warns: the spare is below its threshold"]),
+        (0x02, 0x02, ["it warns: the temperature is beyond a threshold"]),
+    ],
 )
 def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, told):
-    assert list(sampler.spoilt(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values()) == told
+    assert (
+        list(sampler.spoilt(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values()) == told
+    )
 
 
 @pytest.fixture
@@ -66,7 +103,12 @@ def nvme(fake):
     )
     block = fake.disk("nvme0n1", "259:0", path + "/nvme/nvme0")
     fake.link(block + "/device", path + "/nvme/nvme0")
-    throttled = {"thm_temp1_trans_count": 0, "thm_temp2_trans_count": 0, "thm_temp1_total_time": 0, "thm_temp2_total_time": 0}
+    throttled = {
+        "thm_temp1_trans_count": 0,
+        "thm_temp2_trans_count": 0,
+        "thm_temp1_total_time": 0,
+        "thm_temp2_total_time": 0,
+    }
     fake.told = {"critical_warning": 0, "temperature": 313, **throttled}
 
     def say(**values):
@@ -81,7 +123,11 @@ def nvme(fake):
 def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None, limit_c=None):
     records = []
     made = sampler.Sampler(
-        host, lambda: {"transport": transport, "path": "/dev/nvme0n1"}, note or (lambda event, **fields: records.append(fields)), interval_s, lambda: io_cpus,
+        host,
+        lambda: {"transport": transport, "path": "/dev/nvme0n1"},
+        note or (lambda event, **fields: records.append(fields)),
+        interval_s,
+        lambda: io_cpus,
         lambda: limit_c,
     )
     return made, records
@@ -127,7 +173,11 @@ def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(n
     nvme.answers["smartctl"] = (0, json.dumps({"smart_status": {"passed": True}}), "")
     made, records = watch(nvme, transport=transport)
     with made:
-        before, nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = dict(nvme.answers), (1, "", "Device or resource busy"), (127, "", "")
+        before, nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = (
+            dict(nvme.answers),
+            (1, "", "Device or resource busy"),
+            (127, "", ""),
+        )
         seen = len(records)
         until(lambda: len(records) > seen + 1)
         nvme.answers.update(before)
@@ -135,11 +185,18 @@ def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(n
     made, records = watch(nvme, transport=transport)
     with made:
         nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = (1, "", "Device or resource busy"), (127, "", "")
-    assert len(made.reasons) == 1 and made.reasons[0].startswith("its health could not be read at the end, so whether it was throttled is unknown: ")
+    assert len(made.reasons) == 1 and made.reasons[0].startswith(
+        "its health could not be read at the end, so whether it was throttled is unknown: "
+    )
 
 
 def test_a_health_that_could_never_be_read_is_not_missed():
-    assert sampler.unread(dict(NOTHING, error="smartctl is not installed"), dict(NOTHING, error="smartctl is not installed")) == {}
+    assert (
+        sampler.unread(
+            dict(NOTHING, error="smartctl is not installed"), dict(NOTHING, error="smartctl is not installed")
+        )
+        == {}
+    )
     assert sampler.unread(None, dict(FIRST, error="x")) == sampler.unread(FIRST, FIRST) == {}
 
 
@@ -147,8 +204,16 @@ def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
     made, _records = watch(nvme, interval_s=60)
     with made:
         nvme.answers["nvme smart-log"] = (1, "", "Device or resource busy")
-        nvme.answers["smartctl"] = (0, json.dumps({"nvme_smart_health_information_log": {"critical_warning": 0}, "smart_status": {"passed": True}}), "")
-    assert made.reasons == ["its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its counters"]
+        nvme.answers["smartctl"] = (
+            0,
+            json.dumps(
+                {"nvme_smart_health_information_log": {"critical_warning": 0}, "smart_status": {"passed": True}}
+            ),
+            "",
+        )
+    assert made.reasons == [
+        "its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its counters"
+    ]
 
 
 def test_without_an_interval_nothing_is_looked_at(nvme):
@@ -171,7 +236,9 @@ def test_a_p420m_that_shuts_down_for_heat_is_seen_without_a_command_to_it(fake):
     identity = {"transport": "pcie", "path": "/dev/rssda", "kernel_name": "rssda"}
     first = sampler.take(fake, identity, [], ask=False)
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
-    assert list(sampler.spoilt(first, sampler.take(fake, identity, [], ask=False)).values()) == ["it warns: the temperature is beyond a threshold"]
+    assert list(sampler.spoilt(first, sampler.take(fake, identity, [], ask=False)).values()) == [
+        "it warns: the temperature is beyond a threshold"
+    ]
     assert fake.commands == []
 
 
@@ -181,7 +248,10 @@ def test_the_samples_keep_off_the_cpus_of_the_io(nvme):
         pytest.skip("needs two CPUs")
     seen = []
     run = nvme.run
-    nvme.run = lambda *arguments, **more: (seen.append((threading.current_thread(), sorted(os.sched_getaffinity(0)))), run(*arguments, **more))[1]
+    nvme.run = lambda *arguments, **more: (
+        seen.append((threading.current_thread(), sorted(os.sched_getaffinity(0)))),
+        run(*arguments, **more),
+    )[1]
     made, records = watch(nvme, io_cpus=str(cpus[0]))
     with made:
         until(lambda: len(records) >= 3)
@@ -207,7 +277,9 @@ def test_samples_that_end_early_make_the_test_invalid(nvme):
     with made:
         until(lambda: len(count) >= 2)
         made._thread.join(5)
-    assert made.reasons == ["samples ended early (OSError: No space left on device): whether it was throttled is unknown"]
+    assert made.reasons == [
+        "samples ended early (OSError: No space left on device): whether it was throttled is unknown"
+    ]
 
 
 def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
@@ -245,7 +317,13 @@ def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
 
 
 @pytest.mark.parametrize(
-    "after, says", [(6.0, []), (12.0, []), (3.0, ["its link fell from 6 to 3 Gb/s"]), (None, ["its link of 6 Gb/s can no longer be seen"])]
+    "after, says",
+    [
+        (6.0, []),
+        (12.0, []),
+        (3.0, ["its link fell from 6 to 3 Gb/s"]),
+        (None, ["its link of 6 Gb/s can no longer be seen"]),
+    ],
 )
 def test_a_serial_link(after, says):
     first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)

@@ -15,12 +15,25 @@ UNSURE = Cause("other_io", "unknown", "nobody counts")
 
 def test_rounds_are_told_by_cause_with_what_was_seen_first():
     tally = Tally()
-    for number, causes in ((1, []), (2, [UNSURE]), (3, [BUSY]), (4, [BUSY._replace(message="later"), UNSURE]), (5, []), (6, [BUSY])):
+    for number, causes in (
+        (1, []),
+        (2, [UNSURE]),
+        (3, [BUSY]),
+        (4, [BUSY._replace(message="later"), UNSURE]),
+        (5, []),
+        (6, [BUSY]),
+    ):
         tally.add(number, "a", causes)
         tally.add(number, "b", causes)
     assert [number for number in range(1, 7) if tally.is_spoilt(number)] == [3, 4, 6]
     unsure, busy = tally.fields()
-    assert busy == {"cause": "other_io", "level": "spoils", "rounds": [[3, 4], [6, 6]], "count": 3, "first": "round 3, a: somebody else wrote"}
+    assert busy == {
+        "cause": "other_io",
+        "level": "spoils",
+        "rounds": [[3, 4], [6, 6]],
+        "count": 3,
+        "first": "round 3, a: somebody else wrote",
+    }
     assert unsure["rounds"] == [[2, 2], [4, 4]]
     assert tally.reasons() == ["other I/O in rounds 3-4, 6 (3 in all): round 3, a: somebody else wrote"]
 
@@ -40,4 +53,7 @@ def test_ranges_hold_exactly_their_numbers(numbers):
 
 
 def test_one_round_is_one():
-    assert sentence({"cause": "idle_gap", "rounds": [[7, 7]], "count": 1, "first": "x"}) == "idle gap in round 7 (1 in all): x"
+    assert (
+        sentence({"cause": "idle_gap", "rounds": [[7, 7]], "count": 1, "first": "x"})
+        == "idle gap in round 7 (1 in all): x"
+    )

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The steady-state rule against a least-squares fit of its own, in fractions."""
+
 from __future__ import annotations
 
 import json
@@ -30,7 +31,11 @@ def oracle(window, range_limit=Fraction(1, 5), slope_limit=Fraction(1, 10)):
     mean_y = sum(y for _x, y in points) / count
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _y in points)
     values = [y for _x, y in points]
-    steady = mean_y > 0 and max(values) - min(values) <= range_limit * mean_y and abs(slope) * (count - 1) <= slope_limit * mean_y
+    steady = (
+        mean_y > 0
+        and max(values) - min(values) <= range_limit * mean_y
+        and abs(slope) * (count - 1) <= slope_limit * mean_y
+    )
     return steady, mean_y, slope
 
 
@@ -97,27 +102,38 @@ def test_figures_are_those_of_the_first_steady_window():
     result = evaluate([200, 150, 100, 100, 100, 100, 100, 7, 8])
     assert (result["steady"], result["rounds"], result["window_values"]) == (True, 7, [100.0] * 5)
     result = evaluate([96, 98, 100, 102, 104])
-    assert (result["average"], result["range_ratio"], result["slope"], result["slope_ratio"]) == (100.0, 0.08, 2.0, 0.08)
+    assert (result["average"], result["range_ratio"], result["slope"], result["slope_ratio"]) == (
+        100.0,
+        0.08,
+        2.0,
+        0.08,
+    )
 
 
 def test_without_a_steady_window_the_last_one_is_shown():
     result = evaluate([100, 100, 100, 10, 100, 100])
-    assert (result["steady"], result["rounds"], result["window_values"]) == (False, 6, [100.0, 100.0, 10.0, 100.0, 100.0])
+    assert (result["steady"], result["rounds"], result["window_values"]) == (
+        False,
+        6,
+        [100.0, 100.0, 10.0, 100.0, 100.0],
+    )
     assert result["reasons"] == ["the range of the window is 110 % of its average, limit 20 %"]
 
 
 def test_a_miss_by_little_is_told_apart_from_the_limit():
-    assert evaluate([90, 110, 100, 110, 89.99999])["reasons"] == ["the range of the window is 20.0000104 % of its average, limit 20 %"]
+    assert evaluate([90, 110, 100, 110, 89.99999])["reasons"] == [
+        "the range of the window is 20.0000104 % of its average, limit 20 %"
+    ]
 
 
 @given(SERIES, st.integers(2, 7))
 def test_agrees_with_the_oracle(values, window):
-    ends = [end for end in range(window, len(values) + 1) if oracle(values[end - window:end])[0]]
+    ends = [end for end in range(window, len(values) + 1) if oracle(values[end - window : end])[0]]
     result = evaluate(values, window=window)
     assert first_steady(values, window=window) == (ends[0] if ends else None)
     assert (result["steady"], result["rounds"]) == (bool(ends), ends[0] if ends else len(values))
     if len(values) >= window:
-        _steady, average, slope = oracle(values[result["rounds"] - window:result["rounds"]])
+        _steady, average, slope = oracle(values[result["rounds"] - window : result["rounds"]])
         assert (result["average"], result["slope"]) == (float(average), float(slope))
         assert result["slope_ratio"] == float(abs(slope) * (window - 1) / average)
 

@@ -21,7 +21,9 @@ intr 1
 """
 LAT = {"mean": 1e6, "max": 2_000_000, "min": 1}
 JOB = {
-    "usr_cpu": 10.0, "sys_cpu": 5.5, "read": {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": {"mean": 0}},
+    "usr_cpu": 10.0,
+    "sys_cpu": 5.5,
+    "read": {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": {"mean": 0}},
     "write": {"io_bytes": 800 * 512, "runtime": 1000, "total_ios": 4000, "lat_ns": LAT},
 }
 
@@ -34,7 +36,9 @@ def server(root, files):
     return Host(str(root))
 
 
-@pytest.mark.parametrize("text, fields", [(STAT, 17), ("1 " * 11, 11), ("1 " * 10, None), ("", None), ("a " * 17, None)])
+@pytest.mark.parametrize(
+    "text, fields", [(STAT, 17), ("1 " * 11, 11), ("1 " * 10, None), ("", None), ("a " * 17, None)]
+)
 def test_counters(text, fields):
     got = witness.counters(text)
     assert (got and len(got)) == fields
@@ -52,15 +56,25 @@ def clocks(times, walls, boots):
 
 def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
     files = {
-        "/sys/block/sdx/stat": STAT, "/sys/block/sdx/queue/nr_requests": "64\n", "/sys/block/sdx/queue/iostats": "1\n", "/sys/block/sdx/mq/0/tags": "",
-        "/sys/block/sdx/device/queue_depth": "32\n", "/proc/stat": PROC_STAT,
+        "/sys/block/sdx/stat": STAT,
+        "/sys/block/sdx/queue/nr_requests": "64\n",
+        "/sys/block/sdx/queue/iostats": "1\n",
+        "/sys/block/sdx/mq/0/tags": "",
+        "/sys/block/sdx/device/queue_depth": "32\n",
+        "/proc/stat": PROC_STAT,
     }
     host = server(tmp_path, files)
     times, walls, boots = iter([10.0, 12.0]), iter([1000.0, 1005.0]), iter([20.0, 22.5])
     monkeypatch.setattr(witness, "time", clocks(times, walls, boots))
     eyes = witness.Witness(host, "sdx", "0-1")
     before = eyes.look()
-    server(tmp_path, {"/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 6 0 7 4011 3 0 64 1 0 0", "/proc/stat": PROC_STAT.replace(" 100 ", " 150 ")})
+    server(
+        tmp_path,
+        {
+            "/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 6 0 7 4011 3 0 64 1 0 0",
+            "/proc/stat": PROC_STAT.replace(" 100 ", " 150 "),
+        },
+    )
     after = eyes.look()
     seen = witness.evidence({"ramp_s": 1}, {"jobs": [JOB]}, before, after, {"read": 0, "write": 1}, eyes)
     assert seen["kernel_bytes"] == {"read": 0, "write": 800 * 512, "discard": 0}
@@ -81,7 +95,13 @@ def test_nothing_is_counted_with_iostats_off(tmp_path):
 
 def test_other_namespaces_of_the_controller_are_seen(tmp_path):
     """A path of the namespace itself (multipath) is none, nor is another controller's."""
-    for name, home in (("nvme0n1", "nvme0"), ("nvme0n2", "nvme0"), ("nvme0c0n1", "nvme0"), ("nvme1n1", "nvme1"), ("sda", "sda")):
+    for name, home in (
+        ("nvme0n1", "nvme0"),
+        ("nvme0n2", "nvme0"),
+        ("nvme0c0n1", "nvme0"),
+        ("nvme1n1", "nvme1"),
+        ("sda", "sda"),
+    ):
         (tmp_path / "sys/devices" / home).mkdir(parents=True, exist_ok=True)
         (tmp_path / "sys/block" / name).mkdir(parents=True)
         (tmp_path / "sys/block" / name / "device").symlink_to("../../devices/" + home)

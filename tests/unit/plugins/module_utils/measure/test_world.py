@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The drive's world: what changes spoils, what nobody can see is said, and what holds still is silent."""
+
 from __future__ import annotations
 
 import json
@@ -12,40 +13,96 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import world
 
 FIRST = {
-    "transport": "nvme", "temperature_c": 40, "highest_temperature_c": None, "warning_temperature_c": 70, "critical_temperature_c": 80, "critical_warning": 0,
-    "warning_temp_min": 5, "critical_temp_min": 0, "throttle_counts": {"t1": 3, "t2": 0}, "throttle_s": {"t1": 9, "t2": 0}, "media_errors": 2, "error": "",
-    "link_speed_gts": 16.0, "link_width": 4, "link_rate_gbit_s": None, "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
-    "link_policy": None, "pci_power": "D0", "power_state": {"number": 0, "works": True}, "direct_io": None, "write_cache": "write back",
+    "transport": "nvme",
+    "temperature_c": 40,
+    "highest_temperature_c": None,
+    "warning_temperature_c": 70,
+    "critical_temperature_c": 80,
+    "critical_warning": 0,
+    "warning_temp_min": 5,
+    "critical_temp_min": 0,
+    "throttle_counts": {"t1": 3, "t2": 0},
+    "throttle_s": {"t1": 9, "t2": 0},
+    "media_errors": 2,
+    "error": "",
+    "link_speed_gts": 16.0,
+    "link_width": 4,
+    "link_rate_gbit_s": None,
+    "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
+    "link_policy": None,
+    "pci_power": "D0",
+    "power_state": {"number": 0, "works": True},
+    "direct_io": None,
+    "write_cache": "write back",
 }
 SATA = dict(
-    FIRST, transport="sata", critical_warning=None, warning_temp_min=None, critical_temp_min=None, throttle_counts=None, throttle_s=None, link_rate_gbit_s=6.0,
-    link_policy="max_performance", power_state={"number": None, "works": None}, highest_temperature_c=50,
+    FIRST,
+    transport="sata",
+    critical_warning=None,
+    warning_temp_min=None,
+    critical_temp_min=None,
+    throttle_counts=None,
+    throttle_s=None,
+    link_rate_gbit_s=6.0,
+    link_policy="max_performance",
+    power_state={"number": None, "works": None},
+    highest_temperature_c=50,
 )
 SAS = dict(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None)
 LOOP = dict.fromkeys(FIRST, None)
-LOOP.update(transport="loop", error="a drive of transport loop has no health to read", aer={}, power_state={"number": None, "works": None}, direct_io=True)
+LOOP.update(
+    transport="loop",
+    error="a drive of transport loop has no health to read",
+    aer={},
+    power_state={"number": None, "works": None},
+    direct_io=True,
+)
 ERRORS = {"0000:01:00.0": {"correctable": 4, "nonfatal": 0, "fatal": 0}}
 
 
 def spoilt(first, **change):
-    return [(item.cause, item.message) for item in world.changed(first, first, dict(first, **change)) if item.level == world.SPOILS]
+    return [
+        (item.cause, item.message)
+        for item in world.changed(first, first, dict(first, **change))
+        if item.level == world.SPOILS
+    ]
 
 
 @pytest.mark.parametrize(
     "first, change, cause, says",
     [
-        (FIRST, {"write_cache": "write through"}, "write_cache", "its write cache changed from 'write back' to 'write through'"),
+        (
+            FIRST,
+            {"write_cache": "write through"},
+            "write_cache",
+            "its write cache changed from 'write back' to 'write through'",
+        ),
         (FIRST, {"link_width": 2}, "link", "its link fell from 16 GT/s x4 to 16 GT/s x2"),
         (FIRST, {"link_speed_gts": None, "link_width": None}, "link", "can no longer be seen"),
         (SATA, {"link_rate_gbit_s": 3.0}, "link", "its link fell from 6 to 3 Gb/s"),
         (SATA, {"link_rate_gbit_s": None}, "link", "its link of 6 Gb/s can no longer be seen"),
         (SAS, {"link_rate_gbit_s": 6.0}, "link", "its link fell from 12 to 6 Gb/s"),
-        (FIRST, {"power_state": {"number": 2, "works": True}}, "power_state", "it works in power state 2, and worked in 0"),
+        (
+            FIRST,
+            {"power_state": {"number": 2, "works": True}},
+            "power_state",
+            "it works in power state 2, and worked in 0",
+        ),
         (FIRST, {"pci_power": "D3hot"}, "power_state", "its PCI power state changed from D0 to D3hot"),
-        (SATA, {"link_policy": "med_power_with_dipm"}, "power_state", "link power management changed from max_performance to med_power_with_dipm"),
+        (
+            SATA,
+            {"link_policy": "med_power_with_dipm"},
+            "power_state",
+            "link power management changed from max_performance to med_power_with_dipm",
+        ),
         (FIRST, {"aer": ERRORS}, "pcie_errors", "PCI Express errors rose by 3 correctable at 0000:01:00.0"),
         (FIRST, {"temperature_c": 70}, "temperature", "it had 70 °C, its own limit is 70 °C"),
-        (dict(SATA, warning_temperature_c=None), {"temperature_c": 81}, "temperature", "it had 81 °C, its own limit is 80 °C"),
+        (
+            dict(SATA, warning_temperature_c=None),
+            {"temperature_c": 81},
+            "temperature",
+            "it had 81 °C, its own limit is 80 °C",
+        ),
         (SATA, {"highest_temperature_c": 72}, "temperature", "it had 72 °C"),
         (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", "it was throttled by thermal management 1"),
         (FIRST, {"warning_temp_min": 6}, "throttled", "above its warning temperature for 1 min more"),
@@ -98,7 +155,11 @@ def test_what_cannot_be_read_is_unknown_and_said():
     assert unknowns(FIRST, throttle_counts=None) == {"throttled"}
     assert unknowns(FIRST, link_width=None) == {"link"}
     assert unknowns(FIRST, media_errors=None) == {"media_errors"}
-    assert unknowns(FIRST, temperature_c=None) == unknowns(FIRST, warning_temperature_c=None, critical_temperature_c=None) == {"temperature"}
+    assert (
+        unknowns(FIRST, temperature_c=None)
+        == unknowns(FIRST, warning_temperature_c=None, critical_temperature_c=None)
+        == {"temperature"}
+    )
     assert unknowns(FIRST, power_state={"number": None, "works": None}) == {"power_state"}
     assert unknowns(SATA, highest_temperature_c=None) == {"throttled"}
     assert unknowns(SATA, link_rate_gbit_s=None) == {"link"}
@@ -122,23 +183,46 @@ def test_direct_io_of_a_loop_device(fake, dio, seen):
 
 def test_a_look_at_an_nvme_drive_has_all_of_it(fake):
     function = fake.pci("0000:00:01.0", bridge=True, aer=(0, 0, 0)) and fake.pci(
-        "0000:00:01.0", "0000:01:00.0", aer=(1, 0, 0), current_link_speed="16.0 GT/s PCIe", current_link_width="4", power_state="D0"
+        "0000:00:01.0",
+        "0000:01:00.0",
+        aer=(1, 0, 0),
+        current_link_speed="16.0 GT/s PCIe",
+        current_link_width="4",
+        power_state="D0",
     )
     fake.link(fake.disk("nvme0n1", "259:0", function + "/nvme/nvme0") + "/device", function + "/nvme/nvme0")
-    counts = {"thm_temp1_trans_count": 0, "thm_temp2_trans_count": 0, "thm_temp1_total_time": 0, "thm_temp2_total_time": 0}
-    fake.nvme_says("smart-log", {"temperature": 313, "media_errors": 0, "warning_temp_time": 0, "critical_comp_time": 0, **counts})
+    counts = {
+        "thm_temp1_trans_count": 0,
+        "thm_temp2_trans_count": 0,
+        "thm_temp1_total_time": 0,
+        "thm_temp2_total_time": 0,
+    }
+    fake.nvme_says(
+        "smart-log", {"temperature": 313, "media_errors": 0, "warning_temp_time": 0, "critical_comp_time": 0, **counts}
+    )
     fake.nvme_says("id-ctrl", {"wctemp": 343, "cctemp": 353, "psds": [{"flags": 0}]})
     fake.answers["nvme get-feature"] = (0, "get-feature:0x2 (Power Management), Current value:00000000", "")
     seen = world.take(fake, {"transport": "nvme", "path": "/dev/nvme0n1"})
-    assert (seen["link_width"], seen["pci_power"], seen["power_state"], world.limit_c(seen)) == (4, "D0", {"number": 0, "works": True}, 70)
+    assert (seen["link_width"], seen["pci_power"], seen["power_state"], world.limit_c(seen)) == (
+        4,
+        "D0",
+        {"number": 0, "works": True},
+        70,
+    )
     assert set(seen["aer"]) == {"0000:00:01.0", "0000:01:00.0"} and set(seen) == set(FIRST)
     assert world.unknown(seen, seen) == [] and world.changed(seen, seen, seen) == []
     fake.put(function + "/current_link_width", "1\n")
-    assert [item.cause for item in world.changed(seen, seen, world.take(fake, {"transport": "nvme", "path": "/dev/nvme0n1"}))] == ["link"]
+    assert [
+        item.cause
+        for item in world.changed(seen, seen, world.take(fake, {"transport": "nvme", "path": "/dev/nvme0n1"}))
+    ] == ["link"]
 
 
 def test_a_sata_drives_own_limits_are_smartctls(fake):
-    told = {"ata_smart_attributes": {"table": []}, "temperature": {"current": 41, "power_cycle_max": 55, "op_limit_max": 70, "limit_max": 80}}
+    told = {
+        "ata_smart_attributes": {"table": []},
+        "temperature": {"current": 41, "power_cycle_max": 55, "op_limit_max": 70, "limit_max": 80},
+    }
     fake.answers["smartctl"] = (0, json.dumps(told), "")
     fake.disk("sda", "8:0", "/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0")
     seen = world.take(fake, {"transport": "sata", "path": "/dev/sda"})
@@ -147,7 +231,10 @@ def test_a_sata_drives_own_limits_are_smartctls(fake):
 
 def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emulated):
     """It throttles at 78 °C: the card keeps the highest that it had, which a look after the test still shows."""
-    host, identity = emulated(cards=[emulator.card(0, "C1", temperature_c=60.0, highest_c=65.0)]), {"kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
+    host, identity = (
+        emulated(cards=[emulator.card(0, "C1", temperature_c=60.0, highest_c=65.0)]),
+        {"kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"},
+    )
     identity["transport"] = "pcie"
     host.block("fioa", "252:0", "04:00.0")
     first = world.take(host, identity)

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purging a SATA drive: every state of its security and sanitize, through the emulator of hdparm, run as a command."""
+
 from __future__ import annotations
 
 import os
@@ -50,7 +51,11 @@ def test_auto_takes_the_strongest(drive):
 @pytest.mark.parametrize(
     "facts, method, reason",
     [
-        ({"sanitize": {"operations": ["block_erase"]}}, "ata_sanitize_crypto", "lists no crypto_scramble .it lists: block_erase"),
+        (
+            {"sanitize": {"operations": ["block_erase"]}},
+            "ata_sanitize_crypto",
+            "lists no crypto_scramble .it lists: block_erase",
+        ),
         ({"sanitize": {"operations": []}}, "ata_sanitize_block", "no sanitize at all"),
         ({"sanitize": {"state": "SD1"}}, "ata_sanitize_block", "frozen until the next power cycle; suspend and resume"),
         ({"security": {"password": "x", "locked": True}}, "ata_sanitize_crypto", "locked by a password"),
@@ -59,7 +64,11 @@ def test_auto_takes_the_strongest(drive):
         ({"security": {"frozen": True}}, "ata_security_erase", "security is frozen; suspend and resume"),
         ({"security": {"password": "x"}}, "ata_security_erase", "password is set that is not ours"),
         ({"security": {"password": "x", "locked": True}}, "ata_security_erase", "password is set that is not ours"),
-        ({"security": {"password": "x", "locked": True, "attempts": 0}}, "ata_security_erase", "attempts are used up; power-cycle"),
+        (
+            {"security": {"password": "x", "locked": True, "attempts": 0}},
+            "ata_security_erase",
+            "attempts are used up; power-cycle",
+        ),
         ({"faults": {"silent": True}}, "ata_sanitize_crypto", "0 of the 256 words"),
         ({"serial": "OTHER"}, "ata_security_erase", "another drive"),
     ],
@@ -76,13 +85,17 @@ def test_an_enhanced_erase_that_is_not_there_does_not_hinder_the_normal_one(driv
     assert drive.offers()["ata_security_erase"]["supported"]
 
 
-@pytest.mark.parametrize("place", ["/sys/devices/pci0000:00/host1/port-1:0/end_device-1:0/target1:0:0/1:0:0:0", "/sys/devices/virtual"])
+@pytest.mark.parametrize(
+    "place", ["/sys/devices/pci0000:00/host1/port-1:0/end_device-1:0/target1:0:0/1:0:0:0", "/sys/devices/virtual"]
+)
 def test_no_security_erase_behind_an_adapter(drive, place):
     """It may cut the long command short, and leave the drive locked; a sanitize is short commands."""
     block = drive.host.disk("sdb", "8:16", place)
     drive.identity["kernel_name"] = os.path.basename(block)
     offers = drive.offers()
-    assert "not on an AHCI port" in offers["ata_security_erase"]["reason"] and offers["ata_sanitize_crypto"]["supported"]
+    assert (
+        "not on an AHCI port" in offers["ata_security_erase"]["reason"] and offers["ata_sanitize_crypto"]["supported"]
+    )
 
 
 @pytest.mark.parametrize("transport", ["nvme", "usb", "sas", "loop", None])
@@ -97,6 +110,7 @@ def test_a_host_without_hdparm_is_told(drive, monkeypatch):
 
 
 # --- sanitize ---------------------------------------------------------------------------------------------------------
+
 
 def test_the_progress_is_shown(drive):
     drive.purge("ata_sanitize_block")
@@ -161,7 +175,11 @@ def test_registers_that_do_not_come_back_are_no_support_and_no_success(drive, mo
 
     def lossy(argv, **kwargs):
         result = run(argv, **kwargs)
-        return result if "--Istdout" in argv else result._replace(rc=0, stderr="SG_IO: bad/missing sense data, sb[]:  f0 00\n")
+        return (
+            result
+            if "--Istdout" in argv
+            else result._replace(rc=0, stderr="SG_IO: bad/missing sense data, sb[]:  f0 00\n")
+        )
 
     drive.change(sanitize={"succeeded": True})
     capabilities = methods.probe(drive.host, drive.identity)["ata"]
@@ -187,6 +205,7 @@ def test_a_start_whose_outcome_is_unknown_does_not_count_on_an_older_success(dri
 
 
 # --- security erase ---------------------------------------------------------------------------------------------------
+
 
 def test_the_password_stands_in_the_journal_before_the_drive_has_it_and_is_gone_afterwards(drive):
     seen = []
@@ -339,7 +358,13 @@ def test_a_drive_that_is_silent_for_a_moment_is_asked_again(drive, monkeypatch):
 
 @pytest.mark.parametrize(
     "minutes, size, given, expected",
-    [(2, 0, None, 2 * 60 + 3600 + 300), (None, 4 * 10**12, None, 131057), (508, 4 * 10**12, None, 129257), (65532, 0, None, 65532 * 60 + 3900), (2, 0, 77, 77)],
+    [
+        (2, 0, None, 2 * 60 + 3600 + 300),
+        (None, 4 * 10**12, None, 131057),
+        (508, 4 * 10**12, None, 129257),
+        (65532, 0, None, 65532 * 60 + 3900),
+        (2, 0, 77, 77),
+    ],
 )
 def test_the_timeout_is_longer_than_hdparms_own(minutes, size, given, expected):
     found = {"size_bytes": size, "security": {"erase_min": minutes, "enhanced_erase_min": minutes}}
@@ -347,7 +372,12 @@ def test_the_timeout_is_longer_than_hdparms_own(minutes, size, given, expected):
         assert methods.METHODS[method].timeout_s(found, {"timeout_s": given}) == expected
 
 
-@given(st.fixed_dictionaries({name: st.booleans() for name in ("supported", "enabled", "locked", "frozen", "expired", "enhanced")}), st.booleans())
+@given(
+    st.fixed_dictionaries(
+        {name: st.booleans() for name in ("supported", "enabled", "locked", "frozen", "expired", "enhanced")}
+    ),
+    st.booleans(),
+)
 def test_only_a_drive_without_any_obstacle_gets_a_password(security, direct):
     found = {"security": security, "direct": direct}
     clean = security["supported"] and direct and not any(security[name] for name in ("enabled", "frozen", "expired"))

@@ -13,7 +13,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
 
-IDENTITY = {"kernel_name": "fiob", "serial": "C1", "size_bytes": 1 << 20, "path": "/dev/fiob", "logical_block_size_bytes": 512}
+IDENTITY = {
+    "kernel_name": "fiob",
+    "serial": "C1",
+    "size_bytes": 1 << 20,
+    "path": "/dev/fiob",
+    "logical_block_size_bytes": 512,
+}
 (METHOD,) = purge_iomemory.METHODS
 
 
@@ -58,10 +64,15 @@ def test_it_detaches_formats_and_attaches_while_the_drive_is_closed(server):
     assert METHOD.supported(found) == ""
     options = {"iomemory_sector_bytes": 4096, "iomemory_size_pct": 80}
     assert METHOD.commands(found, options) == [
-        ["fio-detach", "/dev/fct1"], ["fio-format", "-y", "-b", "4096", "-s", "80%", "/dev/fct1"], ["fio-attach", "/dev/fct1"]]
+        ["fio-detach", "/dev/fct1"],
+        ["fio-format", "-y", "-b", "4096", "-s", "80%", "/dev/fct1"],
+        ["fio-attach", "/dev/fct1"],
+    ]
     fields = METHOD.run(Work(server, found, options))
     assert changing(server) == ["close", "fio-detach", "fio-format", "fio-attach", "open"]
-    assert [command for command in server.commands if command[0].startswith("fio-") and command != ["fio-status", "-a"]] == METHOD.commands(found, options)
+    assert [
+        command for command in server.commands if command[0].startswith("fio-") and command != ["fio-status", "-a"]
+    ] == METHOD.commands(found, options)
     assert fields["lba_format_before"] == {"sector_bytes": 512, "size_bytes": 1205000000000, "size_pct": 100}
     assert (fields["lba_format_after"]["sector_bytes"], fields["lba_format_after"]["size_pct"]) == (4096, 80)
     assert set(server.media.read_bytes()) == {0}
@@ -77,7 +88,10 @@ def test_without_options_the_format_stays(server):
     assert METHOD.commands(found, {"lba_size_bytes": 512})[1][3] == "512"
 
 
-@pytest.mark.parametrize("options, says", [({"iomemory_sector_bytes": 520}, "sector_bytes 520"), ({"iomemory_size_pct": 120}, "size_pct 120")])
+@pytest.mark.parametrize(
+    "options, says",
+    [({"iomemory_sector_bytes": 520}, "sector_bytes 520"), ({"iomemory_size_pct": 120}, "size_pct 120")],
+)
 def test_bad_options_are_refused_before_anything_is_detached(server, options, says):
     found = purge_iomemory.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError, match=says):
@@ -106,7 +120,12 @@ def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says,
 
 
 @pytest.mark.parametrize(
-    "change, says", [({"vsu": "fioz"}, "C1 is fioz"), ({"serial": "X"}, "no cards with the serial C1"), ({"attached": False}, "C1 is None")]
+    "change, says",
+    [
+        ({"vsu": "fioz"}, "C1 is fioz"),
+        ({"serial": "X"}, "no cards with the serial C1"),
+        ({"attached": False}, "C1 is None"),
+    ],
 )
 def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
     found = purge_iomemory.capabilities(server, IDENTITY)
@@ -145,5 +164,8 @@ def test_a_card_in_trouble_is_not_supported(server):
 
 
 def test_it_is_what_auto_takes(server):
-    assert methods.choose("auto", methods.offers(server, dict(IDENTITY, max_discard_bytes=4096), {}))["method"] == "iomemory_format"
+    assert (
+        methods.choose("auto", methods.offers(server, dict(IDENTITY, max_discard_bytes=4096), {}))["method"]
+        == "iomemory_format"
+    )
     assert changing(server) == []

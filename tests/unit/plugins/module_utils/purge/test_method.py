@@ -37,10 +37,14 @@ class Held:
 
 
 def work(held=None, tick=lambda share: None):
-    return Work(host=Host(), held=held or Held(), options={}, tick=tick, note=lambda *_, **__: None, fill=lambda tick: {})
+    return Work(
+        host=Host(), held=held or Held(), options={}, tick=tick, note=lambda *_, **__: None, fill=lambda tick: {}
+    )
 
 
-@pytest.mark.parametrize("size, given, expected", [(0, None, 1800), (TB, None, 21800), (TB, 60, 60), (16 * TB, None, 321800)])
+@pytest.mark.parametrize(
+    "size, given, expected", [(0, None, 1800), (TB, None, 21800), (TB, 60, 60), (16 * TB, None, 321800)]
+)
 def test_a_timeout_follows_the_capacity_or_the_inventory(size, given, expected):
     assert timeout_s(size, {"timeout_s": given}) == expected
 
@@ -63,7 +67,9 @@ def test_a_stop_ends_a_command_that_may_not_have_begun(tmp_path):
 
     began, flag = time.monotonic(), tmp_path / "formatted"
     with pytest.raises(InterruptedError):
-        work(tick=stop).command([sys.executable, "-c", "import sys, time; time.sleep(2.5); open(sys.argv[1], 'w')", str(flag)], 30)
+        work(tick=stop).command(
+            [sys.executable, "-c", "import sys, time; time.sleep(2.5); open(sys.argv[1], 'w')", str(flag)], 30
+        )
     assert time.monotonic() - began < 2.4
     time.sleep(2.5)
     assert not flag.exists()

@@ -17,7 +17,15 @@ JOB = {"job": "[purge]", "remainder_job": "[rest]"}
 
 
 def offer(method, reason="", hits_others=""):
-    return {"method": method, "supported": not reason, "reason": reason, "hits_others": hits_others, "purge_class": PTS, "commands": [], "timeout_s": 1.0}
+    return {
+        "method": method,
+        "supported": not reason,
+        "reason": reason,
+        "hits_others": hits_others,
+        "purge_class": PTS,
+        "commands": [],
+        "timeout_s": 1.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -36,14 +44,23 @@ def test_any_drive_can_be_emptied_by_what_it_reports(method, discard_bytes, chos
     assert (taken["method"], taken["purge_class"]) == (chosen, "not_pts")
 
 
-STRONG, HITS, LACKS, WEAK = offer("a_strong"), offer("b_hits", hits_others="2 namespaces"), offer("c_lacks", reason="no bit"), offer("d_weak")
+STRONG, HITS, LACKS, WEAK = (
+    offer("a_strong"),
+    offer("b_hits", hits_others="2 namespaces"),
+    offer("c_lacks", reason="no bit"),
+    offer("d_weak"),
+)
 
 
 @pytest.mark.parametrize(
     "offered, chosen, why",
     [
         ([STRONG, WEAK], "a_strong", "auto: the strongest that the drive offers"),
-        ([HITS, LACKS, WEAK], "d_weak", "auto: the strongest that the drive offers; not b_hits: 2 namespaces; not c_lacks: no bit"),
+        (
+            [HITS, LACKS, WEAK],
+            "d_weak",
+            "auto: the strongest that the drive offers; not b_hits: 2 namespaces; not c_lacks: no bit",
+        ),
     ],
 )
 def test_auto_takes_the_strongest_and_says_why_not_a_stronger_one(offered, chosen, why):
@@ -56,7 +73,11 @@ def test_auto_takes_the_strongest_and_says_why_not_a_stronger_one(offered, chose
     [
         ("c_lacks", "purge_unsupported", "does not support c_lacks: no bit; it offers: a_strong, d_weak"),
         ("b_hits", "purge_hits_others", "more than this drive: 2 namespaces; it offers: a_strong, d_weak"),
-        ("overwrite", "purge_unsupported", "overwrite is not for this kind of drive; the drive offers: a_strong, d_weak"),
+        (
+            "overwrite",
+            "purge_unsupported",
+            "overwrite is not for this kind of drive; the drive offers: a_strong, d_weak",
+        ),
         ("sanitise", "purge_unsupported", "sanitise is unknown; the drive offers: a_strong, d_weak"),
     ],
 )
@@ -76,14 +97,23 @@ def test_methods_with_the_same_reason_stand_together():
         purge.choose("auto", [LACKS, dict(LACKS, method="e_lacks")])
 
 
-@pytest.mark.parametrize(("wanted", "reason"), [(None, ""), (512, ""), (4096, "it cannot change the LBA size from 512 to 4096 bytes")])
+@pytest.mark.parametrize(
+    ("wanted", "reason"), [(None, ""), (512, ""), (4096, "it cannot change the LBA size from 512 to 4096 bytes")]
+)
 def test_only_a_method_that_can_set_the_lba_size_is_offered_for_another_one(wanted, reason):
     offered = purge.offers(Host(), IDENTITY, dict(JOB, lba_size_bytes=wanted))
-    assert {item["reason"] for item in offered} == {reason} and all(item["supported"] == (not reason) for item in offered)
+    assert {item["reason"] for item in offered} == {reason} and all(
+        item["supported"] == (not reason) for item in offered
+    )
 
 
 def family(capabilities, **fields):
-    nothing = {"supported": lambda found: "", "commands": lambda found, options: [["x"]], "run": lambda work: {}, **fields}
+    nothing = {
+        "supported": lambda found: "",
+        "commands": lambda found, options: [["x"]],
+        "run": lambda work: {},
+        **fields,
+    }
     return types.SimpleNamespace(capabilities=capabilities, METHODS=(Method("f", "fake", PTS, 90, **nothing),))
 
 
@@ -101,7 +131,13 @@ def test_a_drive_that_is_not_understood_offers_nothing_of_that_family(broken, sa
     monkeypatch.setattr(purge, "FAMILIES", (fake, generic))
     monkeypatch.setitem(purge.METHODS, "f", fake.METHODS[0])
     first = purge.offers(Host(), IDENTITY, JOB)[0]
-    assert (first["method"], first["supported"], first["reason"], first["commands"], first["timeout_s"]) == ("f", False, said, [], None)
+    assert (first["method"], first["supported"], first["reason"], first["commands"], first["timeout_s"]) == (
+        "f",
+        False,
+        said,
+        [],
+        None,
+    )
     assert "not f: " + said in purge.choose("auto", purge.offers(Host(), IDENTITY, JOB))["why"]
 
 
@@ -120,7 +156,10 @@ def test_names_are_unique_and_strengths_put_the_methods_in_one_order():
     assert all(method.strength < 30 or method.purge_class == PTS for method in methods)
 
 
-@pytest.mark.parametrize(("codes", "asked"), [([], True), (["unsigned_data"], True), (["unsigned_data", "mounted"], False), (["busy"], False)])
+@pytest.mark.parametrize(
+    ("codes", "asked"),
+    [([], True), (["unsigned_data"], True), (["unsigned_data", "mounted"], False), (["busy"], False)],
+)
 def test_only_a_drive_that_may_be_erased_is_asked(codes, asked):
     told = purge.facts(Host(), {"identity": IDENTITY, "refusals": [{"code": code} for code in codes]})
     assert [offer["method"] for offer in told["purge"]] == (["deallocate", "overwrite"] if asked else [])

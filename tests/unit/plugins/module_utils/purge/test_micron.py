@@ -13,7 +13,13 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, micron
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 
-IDENTITY = {"kernel_name": "rssda", "serial": "S1", "size_bytes": 1 << 20, "path": "/dev/rssda", "logical_block_size_bytes": 512}
+IDENTITY = {
+    "kernel_name": "rssda",
+    "serial": "S1",
+    "size_bytes": 1 << 20,
+    "path": "/dev/rssda",
+    "logical_block_size_bytes": 512,
+}
 ERASE = ["rssdm", "-X", "-p", "ffff", "-n", "1"]
 
 
@@ -42,7 +48,9 @@ def server(emulated, tmp_path):
     """A P420m that is the second of rssdm's list, with a file for its media."""
     media = tmp_path / "media"
     media.write_bytes(b"old data" * 4096)
-    host = emulated(rssdm=[emulator.p420m(0, "OTHER", pci="09:00.0"), emulator.p420m(1, "S1", pci="04:00.0", media=str(media))])
+    host = emulated(
+        rssdm=[emulator.p420m(0, "OTHER", pci="09:00.0"), emulator.p420m(1, "S1", pci="04:00.0", media=str(media))]
+    )
     host.block("rssda", "252:0", "04:00.0")
     host.media = media
     return host

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purges of an emulated drive (tests/emulators/nvme) through the whole step: choose, sentinels, command, wait, verify."""
+
 from __future__ import annotations
 
 import contextlib
@@ -95,8 +96,13 @@ class Bed:
 
     def work(self, **options):
         return Work(
-            host=self.host, held=self.held, options=options, tick=self.ticks.append, sleep=lambda seconds: time.sleep(min(seconds, 0.05)),
-            note=lambda event, **fields: self.notes.append(dict(fields, event=event)), fill=lambda tick: {},
+            host=self.host,
+            held=self.held,
+            options=options,
+            tick=self.ticks.append,
+            sleep=lambda seconds: time.sleep(min(seconds, 0.05)),
+            note=lambda event, **fields: self.notes.append(dict(fields, event=event)),
+            fill=lambda tick: {},
         )
 
     def purge(self, method, **options):
@@ -143,16 +149,26 @@ def bed(tmp_path, fake):
         os.close(each.held.handle)
 
 
-@pytest.mark.parametrize("method, action", [("nvme_sanitize_crypto", 4), ("nvme_sanitize_block", 2), ("nvme_sanitize_overwrite", 3)])
+@pytest.mark.parametrize(
+    "method, action", [("nvme_sanitize_crypto", 4), ("nvme_sanitize_block", 2), ("nvme_sanitize_overwrite", 3)]
+)
 def test_a_sanitize_is_watched_to_its_end_and_verified(bed, method, action):
     drive_ = bed(seconds=0.4)
     record = drive_.purge(method)
     assert record["verified"] and record["purge_class"] == "pts" and record["seconds"] >= 0.4
     assert record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
-    assert drive_.erasing() == record["commands"] == [["nvme", "sanitize", "/dev/nvme0", "--sanact=%d" % action, *(["--owpass=1"] if action == 3 else [])]]
+    assert (
+        drive_.erasing()
+        == record["commands"]
+        == [["nvme", "sanitize", "/dev/nvme0", "--sanact=%d" % action, *(["--owpass=1"] if action == 3 else [])]]
+    )
     assert any(share for share in drive_.ticks) and drive_.held.checks == 1 and drive_.held.lent == []
     (started,) = drive_.notes
-    assert started["event"] == "purge_started" and started["method"] == method and started["commands"] == record["commands"]
+    assert (
+        started["event"] == "purge_started"
+        and started["method"] == method
+        and started["commands"] == record["commands"]
+    )
     assert bool(drive_.media.read_bytes().strip(b"\0")) is (action == 4)
 
 
@@ -161,8 +177,14 @@ def test_a_format_keeps_the_lba_format_and_is_verified(bed, method, ses):
     drive_ = bed()
     record = drive_.purge(method, timeout_s=700)
     assert record["verified"] and drive_.held.lent == []
-    assert drive_.erasing() == [["nvme", "format", "/dev/nvme0", "--namespace-id=1", "--lbaf=0", "--ses=%d" % ses, "--timeout=700000"]]
-    assert record["lba_format_before"] == record["lba_format_after"] == {"index": 0, "data_bytes": 512, "metadata_bytes": 0, "performance": 2}
+    assert drive_.erasing() == [
+        ["nvme", "format", "/dev/nvme0", "--namespace-id=1", "--lbaf=0", "--ses=%d" % ses, "--timeout=700000"]
+    ]
+    assert (
+        record["lba_format_before"]
+        == record["lba_format_after"]
+        == {"index": 0, "data_bytes": 512, "metadata_bytes": 0, "performance": 2}
+    )
 
 
 def test_a_format_sets_the_lba_format_and_the_drive_is_opened_anew(bed):
@@ -286,7 +308,10 @@ def test_a_format_leaves_another_namespace_alone_where_the_drive_can(bed, tmp_pa
 
 def test_a_subsystem_with_another_controller_is_not_sanitized(bed):
     offered = bed(controller_ids=[1, 2]).offers()
-    assert "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"] and not offered["nvme_format_crypto"]["hits_others"]
+    assert (
+        "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"]
+        and not offered["nvme_format_crypto"]["hits_others"]
+    )
 
 
 @pytest.mark.parametrize("oacs, fna, hit", [(0x2, 4, False), (0x2, 6, True), (0x2, 5, True), (0xA, 6, False)])
@@ -329,7 +354,10 @@ def test_of_a_wanted_lba_size_the_fastest_format_without_metadata_is_taken(size,
 
 def test_an_lba_size_that_the_drive_lacks_is_unsupported_with_what_it_has(bed):
     offered = bed().offers(lba_size_bytes=8192)
-    assert "it has: 512, 4096" in offered["nvme_format_crypto"]["reason"] and "cannot change" in offered["nvme_sanitize_crypto"]["reason"]
+    assert (
+        "it has: 512, 4096" in offered["nvme_format_crypto"]["reason"]
+        and "cannot change" in offered["nvme_sanitize_crypto"]["reason"]
+    )
     assert not any(offer["supported"] for offer in offered.values())
 
 
@@ -386,7 +414,12 @@ def test_of_several_controllers_the_one_that_means_the_namespace_is_taken(bed):
     drive_ = bed()
     subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys7"
     mine = "/sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0"
-    other = dict(drive_.facts(), controller="nvme1", namespaces={"1": {"size_bytes": SIZE, "eui64": "0025385b71b004ff"}}, sn=SERIAL)
+    other = dict(
+        drive_.facts(),
+        controller="nvme1",
+        namespaces={"1": {"size_bytes": SIZE, "eui64": "0025385b71b004ff"}},
+        sn=SERIAL,
+    )
     drive_.state.write_text(json.dumps({"drives": [other, drive_.facts()]}))
     for name in ("nvme1", "nvme0"):
         drive_.host.link(subsystem + "/" + name, mine[:-1] + name[-1])
@@ -411,7 +444,10 @@ def test_another_kind_of_drive_is_none_of_its_business(bed):
 
 
 def history(bed_, **more):
-    return [{"event": "test_started", "test": "t"}, dict(bed_.notes[0], time="2026-11-21T13:00:00.000Z", test="t", **more)]
+    return [
+        {"event": "test_started", "test": "t"},
+        dict(bed_.notes[0], time="2026-11-21T13:00:00.000Z", test="t", **more),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -431,10 +467,15 @@ def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, l
     assert bool(step.unfinished(records)) is left
 
 
-@pytest.mark.parametrize(("method", "events", "goes"), [
-    ("nvme_sanitize_block", ["purge_started"], True), ("deallocate", ["purge_started"], False), ("melt", ["purge_started"], False),
-    ("nvme_sanitize_block", ["purge_started", "purge"], False),
-])
+@pytest.mark.parametrize(
+    ("method", "events", "goes"),
+    [
+        ("nvme_sanitize_block", ["purge_started"], True),
+        ("deallocate", ["purge_started"], False),
+        ("melt", ["purge_started"], False),
+        ("nvme_sanitize_block", ["purge_started", "purge"], False),
+    ],
+)
 def test_only_some_purges_go_on_without_their_job(method, events, goes):
     assert step.goes_on([{"event": event, "method": method} for event in events]) is goes
 
@@ -457,7 +498,12 @@ def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels
     later = drive_.work(method="nvme_sanitize_block")
     assert step.wait_for_unfinished(later, started) is True
     record = step.resumed(drive_.work(method="nvme_sanitize_block"), started)
-    assert record["verified"] and record["resumed"] and record["method"] == "nvme_sanitize_block" and len(drive_.erasing()) == 1
+    assert (
+        record["verified"]
+        and record["resumed"]
+        and record["method"] == "nvme_sanitize_block"
+        and len(drive_.erasing()) == 1
+    )
     assert record["lba_format_before"] == record["lba_format_after"] and record["lba_format_after"]["data_bytes"] == 512
     # The drive has blocks of 512 bytes: what was wanted of this purge was not done.
     assert step.resumed(drive_.work(method="auto", lba_size_bytes=4096), started) is None
@@ -484,7 +530,11 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
 
 @pytest.mark.parametrize(
     "facts, message",
-    [({"mode": "stuck"}, "stuck"), ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"), ({"sn": "other"}, "does not tell")],
+    [
+        ({"mode": "stuck"}, "stuck"),
+        ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"),
+        ({"sn": "other"}, "does not tell"),
+    ],
 )
 def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):
     drive_ = bed()

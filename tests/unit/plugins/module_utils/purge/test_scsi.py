@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purging a SAS drive: sanitize and format through the emulators of sg3_utils, run as commands."""
+
 from __future__ import annotations
 
 import pytest
@@ -46,8 +47,16 @@ def test_auto_takes_the_strongest(drive):
 @pytest.mark.parametrize(
     "facts, method, reason",
     [
-        ({"commands": ["format", "block"]}, "scsi_sanitize_crypto", "does not have SANITIZE, cryptographic erase; it has: SANITIZE, block erase, FORMAT UNIT"),
-        ({"faults": {"no_rsoc": True}}, "scsi_sanitize_block", "could not be asked for SANITIZE, .*: it does not tell which commands it has"),
+        (
+            {"commands": ["format", "block"]},
+            "scsi_sanitize_crypto",
+            "does not have SANITIZE, cryptographic erase; it has: SANITIZE, block erase, FORMAT UNIT",
+        ),
+        (
+            {"faults": {"no_rsoc": True}},
+            "scsi_sanitize_block",
+            "could not be asked for SANITIZE, .*: it does not tell which commands it has",
+        ),
         ({"faults": {"silent": True}}, "scsi_sanitize_block", "could not be asked.*ended with 72"),
     ],
 )
@@ -79,7 +88,12 @@ START = ["--quick", "--early", "--timeout=300"]
         ("scsi_sanitize_block", {}, "0", ["sg_sanitize", "--block", *START]),
         ("scsi_sanitize_overwrite", {}, "0", ["sg_sanitize", "--overwrite", "--zero", "--count=1", *START]),
         ("scsi_sanitize_overwrite", {"passes": 3}, "0", ["sg_sanitize", "--overwrite", "--zero", "--count=3", *START]),
-        ("scsi_sanitize_overwrite", {"passes": 99}, "0", ["sg_sanitize", "--overwrite", "--zero", "--count=31", *START]),
+        (
+            "scsi_sanitize_overwrite",
+            {"passes": 99},
+            "0",
+            ["sg_sanitize", "--overwrite", "--zero", "--count=31", *START],
+        ),
         ("scsi_format_unit", {}, "0", ["sg_format", "--format", "--size=512", *START]),
         ("scsi_format_unit", {"lba_size_bytes": 4096}, "0", ["sg_format", "--format", "--size=4096", *START]),
         ("scsi_format_unit", {}, "1", ["sg_format", "--format", "--size=512", "--fmtpinfo=2", *START]),
@@ -96,7 +110,10 @@ def test_the_argument_lists(drive, method, options, protection, argv):
 def test_no_format_where_the_protection_type_is_unknown(drive, protection):
     drive.host.put(drive.host.realpath(DISK) + "/scsi_disk/0:0:0:0/protection_type", protection)
     offers = drive.offers()
-    assert "protection type is unknown" in offers["scsi_format_unit"]["reason"] and offers["scsi_sanitize_block"]["supported"]
+    assert (
+        "protection type is unknown" in offers["scsi_format_unit"]["reason"]
+        and offers["scsi_sanitize_block"]["supported"]
+    )
 
 
 def test_only_a_format_changes_the_block_size_and_the_kernel_reads_it_anew(drive):
@@ -163,7 +180,11 @@ def test_a_sanitize_that_runs_already_is_waited_for(drive):
 
 
 @pytest.mark.parametrize(
-    "method, states", [("scsi_sanitize_block", ["running", "running", "running", "done"]), ("scsi_format_unit", ["failed", "failed", "failed", "failed"])]
+    "method, states",
+    [
+        ("scsi_sanitize_block", ["running", "running", "running", "done"]),
+        ("scsi_format_unit", ["failed", "failed", "failed", "failed"]),
+    ],
 )
 def test_after_a_stop_and_a_power_loss_a_sanitize_goes_on_and_a_format_has_failed(drive, method, states):
     def stop(_share):
@@ -196,4 +217,6 @@ def test_whatever_the_tools_say_is_a_refusal(stdout, stderr, rc):
             return Result(list(argv), rc, stdout, stderr)
 
     with pytest.raises(PurgeError):
-        scsi.capabilities(Garbage("/nowhere"), {"transport": "sas", "path": "/dev/sda", "kernel_name": "sda", "size_bytes": 1})
+        scsi.capabilities(
+            Garbage("/nowhere"), {"transport": "sas", "path": "/dev/sda", "kernel_name": "sda", "size_bytes": 1}
+        )

@@ -90,7 +90,10 @@ def test_a_drive_that_keeps_a_block_is_alive(drive):
     check_alive(drive, BLOCK)
 
 
-@pytest.mark.parametrize(("name", "does", "message"), [("pwritev", OSError(5, "Input/output error"), "neither reads nor"), ("pwritev", 0, "not keep")])
+@pytest.mark.parametrize(
+    ("name", "does", "message"),
+    [("pwritev", OSError(5, "Input/output error"), "neither reads nor"), ("pwritev", 0, "not keep")],
+)
 def test_a_drive_that_answers_nothing_proves_nothing(drive, monkeypatch, name, does, message):
     def broken(*_):
         if isinstance(does, OSError):

@@ -70,7 +70,11 @@ def test_an_answer_that_fails_now_and_then_is_asked_again():
         (lambda now: Progress(RUNNING), "not done after 1000 s, without a word", 1000),
         (lambda now: Progress(RUNNING, now / 5000), "not done after 1000 s, at ", 1000),
         (lambda now: Unreadable("no JSON"), "no progress for 100 s.*its last answer: no JSON", 100),
-        (lambda now: Progress(FAILED, None, "status 3") if now else Progress(RUNNING, 0.1), "says that the purge failed: status 3", 0),
+        (
+            lambda now: Progress(FAILED, None, "status 3") if now else Progress(RUNNING, 0.1),
+            "says that the purge failed: status 3",
+            0,
+        ),
         (lambda now: Progress(IDLE), "no purge was started", 0),
         (lambda now: Progress("melted"), "unknown state melted", 0),
     ],

@@ -2,13 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which criteria a drive missed, as the host sees it: the same functions judge it on the controller."""
+
 from __future__ import annotations
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
 
-DONE = {"test": "iops", "outcome": "steady", "metrics": {"write_iops": 500.0}, "cells": [{"cell": "c", "metrics": {"read_iops": 7.0}}]}
+DONE = {
+    "test": "iops",
+    "outcome": "steady",
+    "metrics": {"write_iops": 500.0},
+    "cells": [{"cell": "c", "metrics": {"read_iops": 7.0}}],
+}
 
 
 @pytest.mark.parametrize(

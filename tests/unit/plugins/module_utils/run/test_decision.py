@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A plan is what preflight decided on, or nothing is done."""
+
 from __future__ import annotations
 
 import copy
@@ -33,15 +34,24 @@ def decided(**changes):
 
 def test_the_plan_as_it_was_decided_on_also_after_its_way_to_the_host():
     assert decision.problem(decided()) == "" == decision.problem(json.loads(json.dumps(decided())))
-    assert decision.problem(decided(boot_id="two", tune={"services_stopped": ["x"]})) == ""  # nothing that is done to a drive
+    assert (
+        decision.problem(decided(boot_id="two", tune={"services_stopped": ["x"]})) == ""
+    )  # nothing that is done to a drive
 
 
-@pytest.mark.parametrize("key, value", [("drive", "S2"), ("selector", {"serial": "S2"}), ("expected", {"serial": "S1", "diskseq": 4}), ("tests", [])])
+@pytest.mark.parametrize(
+    "key, value",
+    [("drive", "S2"), ("selector", {"serial": "S2"}), ("expected", {"serial": "S1", "diskseq": 4}), ("tests", [])],
+)
 def test_another_drive_or_test_is_another_decision(key, value):
-    assert "not those that preflight decided on" in decision.problem(decided(drives=[dict(PLAN["drives"][0], **{key: value})]))
+    assert "not those that preflight decided on" in decision.problem(
+        decided(drives=[dict(PLAN["drives"][0], **{key: value})])
+    )
 
 
-@pytest.mark.parametrize("changes", [{"run": {"id": "other"}}, {"host": "other"}, {"drives": PLAN["drives"] * 2}, {"drives": []}])
+@pytest.mark.parametrize(
+    "changes", [{"run": {"id": "other"}}, {"host": "other"}, {"drives": PLAN["drives"] * 2}, {"drives": []}]
+)
 def test_another_run_or_host_is_another_decision(changes):
     assert decision.problem(decided(**changes))
 

@@ -28,7 +28,9 @@ ME = {"pid": os.getpid(), "pid_start": pid_start(HOST, os.getpid()), "boot_id": 
     ],
 )
 def test_a_job_lives_only_as_the_same_process_of_the_same_boot(changes, state):
-    assert state_of(HOST, dict(ME, state="running", **changes) if "state" not in changes else dict(ME, **changes)) == state
+    assert (
+        state_of(HOST, dict(ME, state="running", **changes) if "state" not in changes else dict(ME, **changes)) == state
+    )
 
 
 def test_a_run_without_a_status_is_dead():

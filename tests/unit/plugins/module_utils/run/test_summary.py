@@ -18,7 +18,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import p
 RUN = "20261121T130000Z-qualify"
 HOST = Host()
 SCHEMAS = Path(__file__).parents[5] / "plugins" / "plugin_utils" / "common" / "schemas"
-STEADY = {"outcome": "steady", "reasons": [], "rounds": 7, "steady_state": [], "metrics": {"write_iops": 41200.0}, "cells": [{"cell": "c", "metrics": {}}]}
+STEADY = {
+    "outcome": "steady",
+    "reasons": [],
+    "rounds": 7,
+    "steady_state": [],
+    "metrics": {"write_iops": 41200.0},
+    "cells": [{"cell": "c", "metrics": {}}],
+}
 INTERRUPTED = dict(STEADY, outcome="interrupted", reasons=["interrupted: the run was stopped"], metrics={})
 IDENTITY = {"serial": "A1", "model": "Sim"}
 
@@ -33,9 +40,19 @@ class Folder:
     def status(self, state="running", alive=True, drives=(), **more):
         pid = os.getpid() if alive else 2**22 + 1
         fields = {
-            "run_id": self.run_dir.run_id, "run_name": "qualify", "host": "rack1-07", "boot_id": HOST.get(BOOT_ID),
-            "pid": pid, "pid_start": pid_start(HOST, os.getpid()), "unit": None, "engine_version": "0.1.0", "state": state,
-            "started": files.now(), "restored": False, "message": "", "drives": [dict(rundir.queued(name), **entry) for name, entry in drives],
+            "run_id": self.run_dir.run_id,
+            "run_name": "qualify",
+            "host": "rack1-07",
+            "boot_id": HOST.get(BOOT_ID),
+            "pid": pid,
+            "pid_start": pid_start(HOST, os.getpid()),
+            "unit": None,
+            "engine_version": "0.1.0",
+            "state": state,
+            "started": files.now(),
+            "restored": False,
+            "message": "",
+            "drives": [dict(rundir.queued(name), **entry) for name, entry in drives],
         }
         rundir.Status(self.run_dir.status, fields).set(**more)
         return self
@@ -65,7 +82,9 @@ def ended(result, attempt=1, test="iops", drive="A1"):
 
 
 def guard(**fields):
-    return "guard", dict({"drive": "A1", "step": "start", "eligible": True, "refusals": [], "identity": IDENTITY}, **fields)
+    return "guard", dict(
+        {"drive": "A1", "step": "start", "eligible": True, "refusals": [], "identity": IDENTITY}, **fields
+    )
 
 
 def kinds(run):
@@ -89,12 +108,30 @@ DONE, CUT = {"phase": "done", "outcome": "complete"}, {"phase": "done", "outcome
         ("running", True, DONE, [started(), ended(STEADY)], [("test", "A1", "steady"), ("drive", "A1", "complete")]),
         ("running", False, BUSY, [started()], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
         ("running", False, WAITING, [], [("drive", "A1", "interrupted")]),
-        ("running", False, BUSY, [started(), ended(INTERRUPTED), started(2), ended(STEADY, 2)], [("test", "A1", "steady"), ("drive", "A1", "interrupted")]),
-        ("stopped", False, CUT, [started(), ended(INTERRUPTED)], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
+        (
+            "running",
+            False,
+            BUSY,
+            [started(), ended(INTERRUPTED), started(2), ended(STEADY, 2)],
+            [("test", "A1", "steady"), ("drive", "A1", "interrupted")],
+        ),
+        (
+            "stopped",
+            False,
+            CUT,
+            [started(), ended(INTERRUPTED)],
+            [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")],
+        ),
         ("failed", False, BUSY, [started()], [("test", "A1", "interrupted"), ("drive", "A1", "interrupted")]),
         ("finished", False, DONE, [started(), ended(STEADY)], [("test", "A1", "steady"), ("drive", "A1", "complete")]),
         # The journal of a resumed run whose drive was done before has no second start of it.
-        ("finished", False, {"phase": "done", "outcome": "refused"}, [guard(eligible=False)], [("drive", "A1", "refused")]),
+        (
+            "finished",
+            False,
+            {"phase": "done", "outcome": "refused"},
+            [guard(eligible=False)],
+            [("drive", "A1", "refused")],
+        ),
     ],
 )
 def test_records_tell_what_stands(tmp_path, state, alive, entry, events, told):
@@ -124,9 +161,18 @@ def test_an_unfinished_test_says_so_and_counts_its_rounds(tmp_path):
 def test_a_drive_record_carries_who_it_is_and_why_it_was_refused(tmp_path):
     refusals = [{"code": "mounted", "message": "mounted on /"}]
     entry = {"phase": "done", "outcome": "refused", "message": "mounted on /", "path": "/dev/loop9"}
-    folder = Folder(tmp_path).status("finished", drives=[("A1", entry)]).journal(guard(), guard(eligible=False, refusals=refusals, identity=None))
+    folder = (
+        Folder(tmp_path)
+        .status("finished", drives=[("A1", entry)])
+        .journal(guard(), guard(eligible=False, refusals=refusals, identity=None))
+    )
     record = summary.records(folder.read())[0]
-    assert (record["identity"], record["refusals"], record["message"], record["path"]) == (IDENTITY, refusals, "mounted on /", "/dev/loop9")
+    assert (record["identity"], record["refusals"], record["message"], record["path"]) == (
+        IDENTITY,
+        refusals,
+        "mounted on /",
+        "/dev/loop9",
+    )
 
 
 def test_reading_twice_gives_the_same_records(tmp_path):
@@ -182,7 +228,9 @@ def test_unfinished_names_the_drives_of_a_live_job_only(tmp_path):
     assert summary.unfinished(folder.status(alive=False, drives=[("B2", BUSY)]).read()) == []
 
 
-@pytest.mark.parametrize("state, asked_for, told", [("running", None, True), ("finished", None, False), ("finished", RUN, True)])
+@pytest.mark.parametrize(
+    "state, asked_for, told", [("running", None, True), ("finished", None, False), ("finished", RUN, True)]
+)
 def test_a_run_tells_how_its_tests_are_defined_where_that_counts(tmp_path, state, asked_for, told):
     Folder(tmp_path).status(state).plan(cells=[{"id": "c", "runtime_s": 1}], rounds={"max": 5})
     (run,) = summary.runs(HOST, str(tmp_path), definitions_of=asked_for)
@@ -192,6 +240,8 @@ def test_a_run_tells_how_its_tests_are_defined_where_that_counts(tmp_path, state
 def test_a_definition_is_the_same_for_drives_that_cannot_do_all_cells():
     small = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}], "not_applicable": [{"id": "b", "reason": "r"}]}
     whole = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}, {"id": "b", "runtime_s": 1}], "not_applicable": []}
-    one, both = [summary.definitions({"drives": [{"tests": [test]} for test in tests]}) for tests in ([small], [small, whole])]
+    one, both = [
+        summary.definitions({"drives": [{"tests": [test]} for test in tests]}) for tests in ([small], [small, whole])
+    ]
     assert one == both
     assert one != summary.definitions({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What hdparm prints, read. Recorded outputs: tests/fixtures/commands/hdparm/README.md."""
+
 from __future__ import annotations
 
 import pathlib
@@ -27,7 +28,11 @@ def recorded(name):
 
 
 def istdout(words):
-    return "\n/dev/sda:\n" + "\n".join(" ".join(f"{word:04x}" for word in words[start:start + 8]) for start in range(0, len(words), 8)) + "\n"
+    return (
+        "\n/dev/sda:\n"
+        + "\n".join(" ".join(f"{word:04x}" for word in words[start : start + 8]) for start in range(0, len(words), 8))
+        + "\n"
+    )
 
 
 def drive(tmp_path_factory=None, **facts):
@@ -41,7 +46,10 @@ def summed(words):
 
 @pytest.mark.parametrize(
     "name, serial, model, firmware",
-    [("istdout-st3160023as", "3JS2KSL3", "ST3160023AS", "3.18"), ("istdout-maxtor-6b200m0", "B41RVC2H", "Maxtor 6B200M0", "BANC1BY0")],
+    [
+        ("istdout-st3160023as", "3JS2KSL3", "ST3160023AS", "3.18"),
+        ("istdout-maxtor-6b200m0", "B41RVC2H", "Maxtor 6B200M0", "BANC1BY0"),
+    ],
 )
 def test_recorded_drives_without_sanitize(name, serial, model, firmware):
     found = hdparm.identify(recorded(name))
@@ -57,7 +65,10 @@ def test_recorded_drives_without_sanitize(name, serial, model, firmware):
         ({"password": "x"}, {"enabled": True, "locked": False}),
         ({"password": "x", "locked": True}, {"enabled": True, "locked": True}),
         ({"attempts": 0}, {"expired": True}),
-        ({"enhanced": False, "units": 0, "enhanced_units": 0}, {"enhanced": False, "erase_min": None, "enhanced_erase_min": None}),
+        (
+            {"enhanced": False, "units": 0, "enhanced_units": 0},
+            {"enhanced": False, "erase_min": None, "enhanced_erase_min": None},
+        ),
         ({"units": 0xFF, "enhanced_units": 0xFFFF}, {"erase_min": 508, "enhanced_erase_min": 65532}),
         ({"units": 0x8123}, {"erase_min": 582}),
     ],
@@ -84,7 +95,9 @@ def test_of_two_words_that_contradict_each_other_the_worse_counts():
 
 def test_swapped_bytes_are_set_right():
     words = ata_drive.words(drive())
-    assert hdparm.identify(istdout([word >> 8 | (word & 0xFF) << 8 for word in words])) == hdparm.identify(istdout(words))
+    assert hdparm.identify(istdout([word >> 8 | (word & 0xFF) << 8 for word in words])) == hdparm.identify(
+        istdout(words)
+    )
 
 
 def broken(**changes):
@@ -134,7 +147,11 @@ class Hdparm(Host):
     "host, serial, message",
     [
         (Hdparm("", 127), None, "install"),
-        (Hdparm("\n/dev/sda:\n", 0, "SG_IO: bad/missing sense data\nmore"), None, "0 of the 256 words.*it said: SG_IO: bad"),
+        (
+            Hdparm("\n/dev/sda:\n", 0, "SG_IO: bad/missing sense data\nmore"),
+            None,
+            "0 of the 256 words.*it said: SG_IO: bad",
+        ),
         (Hdparm(istdout(ata_drive.words(drive()))), "OTHER", "another drive"),
     ],
 )
@@ -159,12 +176,25 @@ def status(stdout, rc=0, stderr=""):
         (recorded("sanitize-status-running"), 0, "", Progress(RUNNING, 0x41C2 / 65536)),
         (ISSUING + "Sanitize status:\n    State:    SD0 Sanitize Idle\n", 0, "", Progress(IDLE)),
         (
-            ISSUING + "Sanitize status:\n    State:    SD1 Sanitize Frozen\n    Last Sanitize Operation Completed Without Error\n", 0, "",
+            ISSUING
+            + "Sanitize status:\n    State:    SD1 Sanitize Frozen\n    Last Sanitize Operation Completed Without Error\n",
+            0,
+            "",
             Progress(hdparm.FROZEN),
         ),
-        (ISSUING + "Sanitize status:\n    State:    SD2 Sanitize operation In Process\n", 0, "", Progress(RUNNING, None)),
+        (
+            ISSUING + "Sanitize status:\n    State:    SD2 Sanitize operation In Process\n",
+            0,
+            "",
+            Progress(RUNNING, None),
+        ),
         (ISSUING + "Sanitize status:\n    State:    SD4 Sanitize Operation succeeded\n", 0, "", Progress(DONE)),
-        (ISSUING + "Sanitize status:\n    State:    SD3 Sanitize Operation Failed\n", 0, "", Progress(FAILED, None, "the last sanitize failed")),
+        (
+            ISSUING + "Sanitize status:\n    State:    SD3 Sanitize Operation Failed\n",
+            0,
+            "",
+            Progress(FAILED, None, "the last sanitize failed"),
+        ),
         (
             ISSUING,
             5,
@@ -212,9 +242,16 @@ def test_a_command_whose_outcome_hdparm_did_not_learn(name):
 
 LINES = st.sampled_from(
     [
-        "/dev/sda:", "Sanitize status:", "    State:    SD0 Sanitize Idle", "    State:    SD2 Sanitize operation In Process", "    State: SD9 x",
-        "    Progress: 0xffff (100%)", "    Progress: 0xfffff (1%)", "    Last Sanitize Operation Completed Without Error",
-        "0040 " * 7 + "0040", "ffff " * 7 + "ffff",
+        "/dev/sda:",
+        "Sanitize status:",
+        "    State:    SD0 Sanitize Idle",
+        "    State:    SD2 Sanitize operation In Process",
+        "    State: SD9 x",
+        "    Progress: 0xffff (100%)",
+        "    Progress: 0xfffff (1%)",
+        "    Last Sanitize Operation Completed Without Error",
+        "0040 " * 7 + "0040",
+        "ffff " * 7 + "ffff",
     ]
 )
 TEXTS = st.one_of(st.text(max_size=300), st.lists(st.one_of(LINES, st.text(max_size=60)), max_size=40).map("\n".join))
@@ -259,19 +296,36 @@ def test_a_word_that_changed_on_its_way_is_an_error_unless_the_sum_is_right(chan
 
 @pytest.mark.skipif(shutil.which("hdparm", path="/usr/sbin:/sbin") is None, reason="no hdparm")
 @settings(deadline=None)
-@given(st.integers(0, 63).filter(lambda bits: bits & 1), st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.integers(0, 15))
+@given(
+    st.integers(0, 63).filter(lambda bits: bits & 1), st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.integers(0, 15)
+)
 def test_hdparm_itself_reads_the_words_as_we_do(bits, erase, enhanced, sanitize):
     """`hdparm -I` in prose, made by the real tool from the same words (`--Istdin`)."""
     words = ata_drive.words(drive())
     words[128], words[89], words[90], words[59] = bits | (bits & 4) >> 1, erase, enhanced, sanitize << 12
     text = istdout(summed(words))
-    prose = subprocess.run(["hdparm", "--Istdin"], input=text, capture_output=True, text=True, check=True, env={"PATH": "/usr/sbin:/sbin"}).stdout
+    prose = subprocess.run(
+        ["hdparm", "--Istdin"], input=text, capture_output=True, text=True, check=True, env={"PATH": "/usr/sbin:/sbin"}
+    ).stdout
     found = hdparm.identify(text)
     lines = [" ".join(line.split()) for line in prose.splitlines()]
-    names = {"enabled": "enabled", "locked": "locked", "frozen": "frozen", "expired": "expired: security count", "enhanced": "supported: enhanced erase"}
+    names = {
+        "enabled": "enabled",
+        "locked": "locked",
+        "frozen": "frozen",
+        "expired": "expired: security count",
+        "enhanced": "supported: enhanced erase",
+    }
     for field, name in names.items():
         assert (("not " if not getattr(found.security, field) else "") + name) in lines
-    for minutes, name in ((found.security.erase_min, "min for SECURITY"), (found.security.enhanced_erase_min, "min for ENHANCED")):
+    for minutes, name in (
+        (found.security.erase_min, "min for SECURITY"),
+        (found.security.enhanced_erase_min, "min for ENHANCED"),
+    ):
         assert (str(minutes) + name in prose) if minutes is not None else name not in prose
-    for operation, name in (("crypto_scramble", "CRYPTO_SCRAMBLE_EXT"), ("block_erase", "BLOCK_ERASE_EXT"), ("overwrite", "OVERWRITE_EXT")):
+    for operation, name in (
+        ("crypto_scramble", "CRYPTO_SCRAMBLE_EXT"),
+        ("block_erase", "BLOCK_ERASE_EXT"),
+        ("overwrite", "OVERWRITE_EXT"),
+    ):
         assert (operation in found.sanitize) == (f"* {name} command" in lines)

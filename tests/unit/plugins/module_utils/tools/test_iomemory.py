@@ -102,17 +102,35 @@ fct1\tAttached as 'fiob' (block device)
 
 def test_a_recorded_card():
     (card,) = iomemory.parse_status(RECORDED)
-    assert (card.control, card.state, card.serial, card.block, card.pci_address) == ("/dev/fct0", "attached", "1241D0259", "fioa", "00:04.0")
-    assert (card.size_bytes, card.sector_bytes, card.advertised_bytes, card.size_pct) == (1205000000000, 512, 1205000000000, 100)
+    assert (card.control, card.state, card.serial, card.block, card.pci_address) == (
+        "/dev/fct0",
+        "attached",
+        "1241D0259",
+        "fioa",
+        "00:04.0",
+    )
+    assert (card.size_bytes, card.sector_bytes, card.advertised_bytes, card.size_pct) == (
+        1205000000000,
+        512,
+        1205000000000,
+        100,
+    )
     assert (card.link_lanes, card.link_speed_gts, card.temperature_c, card.reserve) == (4, 5.0, 64.47, "Healthy")
-    assert (card.reserves_pct, card.reserves_warn_pct, card.writes_left_pct, card.power_loss) == (100.0, 10.0, 99.46, "protected")
+    assert (card.reserves_pct, card.reserves_warn_pct, card.writes_left_pct, card.power_loss) == (
+        100.0,
+        10.0,
+        99.46,
+        "protected",
+    )
     assert (card.firmware, card.bus_errors, card.trouble) == ("v7.1.15", None, None)
 
 
 def test_two_modules_of_one_card():
     first, second = iomemory.parse_status(DUO)
     assert [(card.control, card.serial, card.state, card.block) for card in (first, second)] == [
-        ("/dev/fct0", "443248", "attached", "fioa"), ("/dev/fct1", "443247", "detached", None)]
+        ("/dev/fct0", "443248", "attached", "fioa"),
+        ("/dev/fct1", "443247", "detached", None),
+    ]
     assert first.advertised_bytes == second.advertised_bytes == 320 * 10**9
     assert (first.sector_bytes, first.size_pct) == (None, None)
 
@@ -120,7 +138,9 @@ def test_two_modules_of_one_card():
 def test_modules_whose_serial_numbers_differ_after_a_hyphen():
     cards = iomemory.parse_status(DUO2)
     assert [(card.serial, card.block, card.model) for card in cards] == [
-        ("1150D0121-1121", "fioa", "Fusion-io ioDrive2 Duo 2.41TB"), ("1150D0121-1111", "fiob", "Fusion-io ioDrive2 Duo 2.41TB")]
+        ("1150D0121-1121", "fioa", "Fusion-io ioDrive2 Duo 2.41TB"),
+        ("1150D0121-1111", "fiob", "Fusion-io ioDrive2 Duo 2.41TB"),
+    ]
     assert iomemory.find(cards, "1150D0121-1111").control == "/dev/fct1"
     with pytest.raises(iomemory.IomemoryError, match="no cards"):
         iomemory.find(cards, "1150D0121")
@@ -136,17 +156,34 @@ def test_the_emulator_reads_as_what_was_recorded(emulated):
     "old, new, changes",
     [
         ("fct0\tAttached", "fct0\tAttached as 'fiob' (block device)", {"block": "fiob"}),
-        ("fct0\tAttached", "fct0\tStatus unknown: Driver is in MINIMAL MODE",
-         {"state": "unknown", "block": None, "trouble": "Status unknown: Driver is in MINIMAL MODE"}),
+        (
+            "fct0\tAttached",
+            "fct0\tStatus unknown: Driver is in MINIMAL MODE",
+            {"state": "unknown", "block": None, "trouble": "Status unknown: Driver is in MINIMAL MODE"},
+        ),
         ("fct0\tAttached", "fct0", {"state": "unknown", "trouble": "it states none", "block": None}),
-        ("Powerloss protection: protected", "ACTIVE WARNINGS: The ioMemory is currently running in a minimal state.",
-         {"trouble": "ACTIVE WARNINGS: The ioMemory is currently running in a minimal state."}),
-        ("External Power: NOT connected", "PCIe bus errors: correctable, unsupported request", {"bus_errors": "correctable, unsupported request"}),
+        (
+            "Powerloss protection: protected",
+            "ACTIVE WARNINGS: The ioMemory is currently running in a minimal state.",
+            {"trouble": "ACTIVE WARNINGS: The ioMemory is currently running in a minimal state."},
+        ),
+        (
+            "External Power: NOT connected",
+            "PCIe bus errors: correctable, unsupported request",
+            {"bus_errors": "correctable, unsupported request"},
+        ),
         ("ioDrive2 1.205TB", "ioMemory SX300-1300", {"advertised_bytes": 1300 * 10**9}),
         ("ioDrive2 1.205TB", "a card", {"advertised_bytes": None}),
-        ("Format: v500, 2353515625 sectors", "Format: v500, 2353515624 sectors", {"size_bytes": None, "sector_bytes": None}),
-        ("Reserve space status: Healthy; Reserves: 100.00%", "Media status: Write-reduced; Reserves: 9.50%",
-         {"reserve": "Write-reduced", "reserves_pct": 9.5, "reserves_warn_pct": 10.0}),
+        (
+            "Format: v500, 2353515625 sectors",
+            "Format: v500, 2353515624 sectors",
+            {"size_bytes": None, "sector_bytes": None},
+        ),
+        (
+            "Reserve space status: Healthy; Reserves: 100.00%",
+            "Media status: Write-reduced; Reserves: 9.50%",
+            {"reserve": "Write-reduced", "reserves_pct": 9.5, "reserves_warn_pct": 10.0},
+        ),
         ("\tRated PBW: 17.00 PB, 99.46% remaining\n", "", {"writes_left_pct": None}),
         ("Internal temperature: 64.47", "Internal temperature: 6.4.7", {"temperature_c": None}),
     ],
@@ -173,7 +210,15 @@ def test_a_card_is_found_by_its_whole_serial_number():
 
 
 def test_argument_lists():
-    assert iomemory.format_arguments("/dev/fct0", 4096, 80) == ["fio-format", "-y", "-b", "4096", "-s", "80%", "/dev/fct0"]
+    assert iomemory.format_arguments("/dev/fct0", 4096, 80) == [
+        "fio-format",
+        "-y",
+        "-b",
+        "4096",
+        "-s",
+        "80%",
+        "/dev/fct0",
+    ]
     assert iomemory.beacon_arguments("/dev/fct0", False) == ["fio-beacon", "-0", "/dev/fct0"]
     for sector_bytes, size_pct in ((520, 90), (512, 0), (512, 101), (512, "90"), (512, 90.5)):
         with pytest.raises(iomemory.IomemoryError, match="is refused"):

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The shapes are those that nvme-cli's json printers write: nvme-print.c of 1.16, nvme-print-json.c of 2.3, 2.8, 2.11 and 2.16."""
+
 from __future__ import annotations
 
 import json
@@ -15,11 +16,24 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.progress import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.nvme import NvmeError
 
-TIMES = {"cdw10_info": 4, "time_over_write": 4294967295, "time_block_erase": 4294967295, "time_crypto_erase": 4294967295}
+TIMES = {
+    "cdw10_info": 4,
+    "time_over_write": 4294967295,
+    "time_block_erase": 4294967295,
+    "time_crypto_erase": 4294967295,
+}
 
 
 def sanitize(status, text, sprog, **sstat):
-    return {"nvme0": dict({"sprog": sprog, "sstat": dict({"global_erased": 0, "no_cmplted_passes": 0}, **sstat, status="(%d) %s" % (status, text))}, **TIMES)}
+    return {
+        "nvme0": dict(
+            {
+                "sprog": sprog,
+                "sstat": dict({"global_erased": 0, "no_cmplted_passes": 0}, **sstat, status="(%d) %s" % (status, text)),
+            },
+            **TIMES,
+        )
+    }
 
 
 def of_2_8(log):
@@ -44,7 +58,11 @@ IN_PROGRESS, SUCCEEDED = "Sanitize in Progress.", "Most Recent Sanitize Command 
         (of_2_8(sanitize(1, SUCCEEDED, 65535)), DONE, None),
         (sanitize(2, IN_PROGRESS, 655, media_verification_canceled=0), RUNNING, 655 / 65536),
         (sanitize(3, "Most Recent Sanitize Command Failed.", 65535), FAILED, None),
-        (sanitize(4, "Most Recent Sanitize Command (No-Deallocate After Sanitize) Completed Successfully.", 65535), DONE, None),
+        (
+            sanitize(4, "Most Recent Sanitize Command (No-Deallocate After Sanitize) Completed Successfully.", 65535),
+            DONE,
+            None,
+        ),
     ],
 )
 def test_the_sanitize_log_of_all_versions(log, state, share):
@@ -55,9 +73,16 @@ def test_the_sanitize_log_of_all_versions(log, state, share):
 @pytest.mark.parametrize(
     "log",
     [
-        {}, {"nvme0": None}, {"nvme0": {"sprog": 1}}, {"nvme0": {"sprog": 1, "sstat": 257}}, {"nvme0": {"sprog": 1, "sstat": {}}},
-        sanitize(7, "Unknown", 65535), {**sanitize(1, SUCCEEDED, 65535), "nvme1": sanitize(2, IN_PROGRESS, 5)["nvme0"]},
-        sanitize(1, SUCCEEDED, 65536), sanitize(1, SUCCEEDED, None), sanitize(1, SUCCEEDED, True),
+        {},
+        {"nvme0": None},
+        {"nvme0": {"sprog": 1}},
+        {"nvme0": {"sprog": 1, "sstat": 257}},
+        {"nvme0": {"sprog": 1, "sstat": {}}},
+        sanitize(7, "Unknown", 65535),
+        {**sanitize(1, SUCCEEDED, 65535), "nvme1": sanitize(2, IN_PROGRESS, 5)["nvme0"]},
+        sanitize(1, SUCCEEDED, 65536),
+        sanitize(1, SUCCEEDED, None),
+        sanitize(1, SUCCEEDED, True),
         sanitize(1, SUCCEEDED, 65535, other="(2) Sanitize in Progress."),
     ],
 )
@@ -68,12 +93,21 @@ def test_a_sanitize_log_that_is_odd_says_nothing(log):
 
 def identify(**fields):
     known = {"nsze": 1 << 20, "flbas": 0, "dps": 0, "nmic": 0, "fpi": 0, "eui64": "0025385b71b004a1", "nguid": "0" * 32}
-    return dict(dict(known, lbafs=[{"ms": 0, "ds": 9, "rp": 2}, {"ms": 8, "ds": 9, "rp": 1}, {"ms": 0, "ds": 12, "rp": 0}]), **fields)
+    return dict(
+        dict(known, lbafs=[{"ms": 0, "ds": 9, "rp": 2}, {"ms": 8, "ds": 9, "rp": 1}, {"ms": 0, "ds": 12, "rp": 0}]),
+        **fields,
+    )
 
 
 @pytest.mark.parametrize(
     "fields, block, index, left",
-    [({}, 512, 0, None), ({"flbas": 2}, 4096, 2, None), ({"flbas": 0x12}, 4096, 2, None), ({"fpi": 0x80}, 512, 0, None), ({"fpi": 0xA8}, 512, 0, 40)],
+    [
+        ({}, 512, 0, None),
+        ({"flbas": 2}, 4096, 2, None),
+        ({"flbas": 0x12}, 4096, 2, None),
+        ({"fpi": 0x80}, 512, 0, None),
+        ({"fpi": 0xA8}, 512, 0, 40),
+    ],
 )
 def test_the_format_in_use_and_how_far_another_is(fields, block, index, left):
     space = nvme.parse_namespace(identify(**fields))
@@ -87,7 +121,19 @@ def test_the_index_has_more_bits_where_there_are_more_formats():
     assert nvme.parse_namespace(identify(flbas=0x21, lbafs=many[:16])).lba_format == 1
 
 
-@pytest.mark.parametrize("fields", [{"flbas": 3}, {"lbafs": []}, {"lbafs": None}, {"nsze": "many"}, {"eui64": 5}, {"nguid": "xyz"}, {"dps": -1}, {"fpi": 256}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"flbas": 3},
+        {"lbafs": []},
+        {"lbafs": None},
+        {"nsze": "many"},
+        {"eui64": 5},
+        {"nguid": "xyz"},
+        {"dps": -1},
+        {"fpi": 256},
+    ],
+)
 def test_an_odd_namespace_is_an_error(fields):
     with pytest.raises(NvmeError):
         nvme.parse_namespace(identify(**fields))
@@ -104,7 +150,10 @@ def test_what_is_no_number_is_an_error(value):
         nvme.number({"fna": value}, "fna", 255)
 
 
-@pytest.mark.parametrize("text, digits", [("00 25 38 5b", "0025385b"), ("eui", None), (None, ""), ("0000", ""), ("6479a751-2b0c-4fa0", "6479a7512b0c4fa0")])
+@pytest.mark.parametrize(
+    "text, digits",
+    [("00 25 38 5b", "0025385b"), ("eui", None), (None, ""), ("0000", ""), ("6479a751-2b0c-4fa0", "6479a7512b0c4fa0")],
+)
 def test_names_are_compared_by_their_digits(text, digits):
     if digits is None:
         with pytest.raises(NvmeError):
@@ -135,14 +184,25 @@ def test_words_before_the_json_are_passed_over():
 
 KEYS = st.sampled_from(["sprog", "sstat", "status", "lbafs", "flbas", "ds", "nvme0", "fpi"])
 ODD = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.sampled_from(["(2) Sanitize in Progress.", "0x2", "12"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=12)
+    | st.sampled_from(["(2) Sanitize in Progress.", "0x2", "12"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
     max_leaves=12,
 )
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.dictionaries(st.sampled_from(["nvme0", "sprog", "lbafs", "flbas", "nsze", "dps", "nmic", "fpi", "eui64", "nguid"]), ODD, max_size=10))
+@given(
+    st.dictionaries(
+        st.sampled_from(["nvme0", "sprog", "lbafs", "flbas", "nsze", "dps", "nmic", "fpi", "eui64", "nguid"]),
+        ODD,
+        max_size=10,
+    )
+)
 def test_garbage_is_an_error_and_never_a_crash(data):
     for parser in (nvme.parse_sanitize_log, nvme.parse_namespace):
         try:

@@ -44,7 +44,15 @@ def drive(model="Micron P420m-MTFDGAR700MAX", **fields):
 
 def test_a_recorded_list():
     (only,) = rssdm.parse_list(RECORDED)
-    assert only[:7] == ("0", "00000000", "Micron P420m-MTFDGAR700MAX", "B2085108", "mtip_rssd0", "04:00.0", "Drive is in good health")
+    assert only[:7] == (
+        "0",
+        "00000000",
+        "Micron P420m-MTFDGAR700MAX",
+        "B2085108",
+        "mtip_rssd0",
+        "04:00.0",
+        "Drive is in good health",
+    )
     assert (only.family, only.form_factor) == ("P420m", "hhhl")
     assert "cmd_status" not in only.fields
 
@@ -71,7 +79,10 @@ def test_family_and_form_factor(model, family, form_factor):
     "lines, settings",
     [
         ("Interrupt Coalescing : 0xD801F\nPower Limiting : Enabled\nWrite Cache : Disabled\n", (0xD801F, True, False)),
-        ("Intrp Coalesce Value : 0x000D200F\nPower Limit : 0\nWrite Cache State : on (internal)\n", (0xD200F, False, True)),
+        (
+            "Intrp Coalesce Value : 0x000D200F\nPower Limit : 0\nWrite Cache State : on (internal)\n",
+            (0xD200F, False, True),
+        ),
         ("Interrupt Coalescing : 858127\n", (858127, None, None)),
         ("Interrupt Coalescing : D801F\nPower Limiting : maybe\nWrite Cache :\n", (None, None, None)),
         ("Power Limiting : 0\nPower Limiting Mode : 1\n", (None, None, None)),
@@ -100,7 +111,9 @@ def test_success_must_be_said_twice(rc, text, says):
     assert problem is None if says is None else says in problem
 
 
-@pytest.mark.parametrize("given_value, value", [("0xD200F", 0xD200F), ("0xd801f", 0xD801F), (0xD020F, 0xD020F), ("860175", 0xD200F)])
+@pytest.mark.parametrize(
+    "given_value, value", [("0xD200F", 0xD200F), ("0xd801f", 0xD801F), (0xD020F, 0xD020F), ("860175", 0xD200F)]
+)
 def test_the_three_coalescing_values(given_value, value):
     assert rssdm.coalescing_value(given_value) == value
 
@@ -111,7 +124,9 @@ def test_any_other_coalescing_value_is_refused(bad):
         rssdm.coalescing_value(bad)
 
 
-@pytest.mark.parametrize("depth, value", [(1, 0xD020F), (31, 0xD020F), (32, None), (128, None), (129, 0xD801F), (256, 0xD801F)])
+@pytest.mark.parametrize(
+    "depth, value", [(1, 0xD020F), (31, 0xD020F), (32, None), (128, None), (129, 0xD801F), (256, 0xD801F)]
+)
 def test_choice_by_queue_depth(depth, value):
     assert rssdm.coalescing_for_depth(depth) == value
 
@@ -143,7 +158,13 @@ def test_argument_lists():
 def test_a_drive_is_found_by_its_whole_serial_number():
     listed = [drive(serial=serial, drive_id=str(number)) for number, serial in enumerate(["S1", "S10", "", "T", "T"])]
     assert rssdm.find(listed, " S10 ").drive_id == "1"
-    for serial, says in (("S", "lists no drives"), ("s1", "lists no"), ("", "empty"), ("T", "lists 2 drives"), ("0", "lists no")):
+    for serial, says in (
+        ("S", "lists no drives"),
+        ("s1", "lists no"),
+        ("", "empty"),
+        ("T", "lists 2 drives"),
+        ("0", "lists no"),
+    ):
         with pytest.raises(rssdm.RssdmError, match=says):
             rssdm.find(listed, serial)
 

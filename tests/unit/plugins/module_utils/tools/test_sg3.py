@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What sg3_utils print, read. Where the bytes come from: tests/fixtures/commands/sg3_utils/README.md."""
+
 from __future__ import annotations
 
 import contextlib
@@ -41,7 +42,9 @@ def recorded(name):
 
 
 def test_recorded_sense_data():
-    assert sg3.sense(recorded("fixed-sense")) == sg3.Sense(3, 0x11, 0x00, None)  # it holds an actual retry count, in the same place
+    assert sg3.sense(recorded("fixed-sense")) == sg3.Sense(
+        3, 0x11, 0x00, None
+    )  # it holds an actual retry count, in the same place
     assert sg3.sense(recorded("descriptor-sense")) == sg3.Sense(1, 0x03, 0x02, None)
 
 
@@ -57,7 +60,16 @@ def test_a_hex_dump_with_text_beside_it_gives_the_bytes_only():
 
 @pytest.mark.parametrize(
     "text",
-    ["", HEADER, "00", " 00     \n", " 10     00 01\n", dump(bytes(40)).replace(" 10 ", " 20 "), " 00     00 01\n 02     02\n", "00 00 00"],
+    [
+        "",
+        HEADER,
+        "00",
+        " 00     \n",
+        " 10     00 01\n",
+        dump(bytes(40)).replace(" 10 ", " 20 "),
+        " 00     00 01\n 02     02\n",
+        "00 00 00",
+    ],
 )
 def test_what_is_no_hex_dump_is_an_error(text):
     with pytest.raises(ValueError):
@@ -120,7 +132,9 @@ def test_another_progress_indication_is_one():
     assert sg3.sense(data).share == 0.5
 
 
-@pytest.mark.parametrize("data", [b"", b"\x70", bytes(18), b"\x71" + bytes(17), b"\x70" + bytes(17), b"\x7f" + bytes(17), b"\x72\0\0"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x70", bytes(18), b"\x71" + bytes(17), b"\x70" + bytes(17), b"\x7f" + bytes(17), b"\x72\0\0"]
+)
 def test_what_is_no_sense_data_is_an_error(data):
     with pytest.raises(ValueError):
         sg3.sense(data)
@@ -211,8 +225,13 @@ def test_keys_that_cannot_be_known(text):
 
 # --- anything at all --------------------------------------------------------------------------------------------------
 
-HEX_LINES = st.tuples(st.sampled_from([0, 16, 32, 5]), st.binary(max_size=18)).map(lambda line: " {:02x}     {}".format(line[0], line[1].hex(" ")))
-TEXTS = st.one_of(st.text(max_size=300), st.lists(st.one_of(HEX_LINES, st.text(max_size=40), st.just((KEYS % 16).strip())), max_size=8).map("\n".join))
+HEX_LINES = st.tuples(st.sampled_from([0, 16, 32, 5]), st.binary(max_size=18)).map(
+    lambda line: " {:02x}     {}".format(line[0], line[1].hex(" "))
+)
+TEXTS = st.one_of(
+    st.text(max_size=300),
+    st.lists(st.one_of(HEX_LINES, st.text(max_size=40), st.just((KEYS % 16).strip())), max_size=8).map("\n".join),
+)
 
 
 @given(TEXTS, st.integers(-15, 255), st.integers(-15, 255))
@@ -227,7 +246,13 @@ def test_garbage_is_never_a_drive_that_is_done(text, rc, ready):
     assert found.state != DONE or (ready == 0 and sg3.sense(sg3.hex_bytes(text)).key in (0, 1))
 
 
-@given(st.one_of(st.binary(max_size=40), st.binary(max_size=36).map(lambda rest: b"\x70" + rest), st.binary(max_size=36).map(lambda rest: b"\x72" + rest)))
+@given(
+    st.one_of(
+        st.binary(max_size=40),
+        st.binary(max_size=36).map(lambda rest: b"\x70" + rest),
+        st.binary(max_size=36).map(lambda rest: b"\x72" + rest),
+    )
+)
 def test_any_bytes_are_sense_data_or_an_error(data):
     try:
         found = sg3.sense(data)
@@ -264,5 +289,7 @@ def test_garbage_has_no_keys(text):
 )
 def test_sg_decode_sense_itself_reads_what_we_read(descriptor, code, text):
     data = scsi_drive.sense_bytes(code, 0x4000 if code[0] == 2 else None, descriptor)
-    decoded = subprocess.run(["sg_decode_sense", *data.hex(" ").split()], capture_output=True, text=True, check=True).stdout
+    decoded = subprocess.run(
+        ["sg_decode_sense", *data.hex(" ").split()], capture_output=True, text=True, check=True
+    ).stdout
     assert text.lower() in decoded.lower() and ("25.00%" in decoded) == (sg3.sense(data).share == 0.25)

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Kernel arguments. `Debian` does what update-grub would with the drop-in; `Rhel` is an emulator of grubby after its manual page, grubby(8)."""
+
 from __future__ import annotations
 
 import os
@@ -166,7 +167,10 @@ def test_what_the_command_line_will_be_is_told_of_the_kernel_that_runs(machine, 
 
 def test_nothing_that_takes_a_reboot_is_done_while_a_run_has_the_host(machine, state):
     boot.present(machine, state, ["quiet"])  # which is there: nothing to boot for
-    for done in (lambda check: boot.present(machine, state, ARGUMENTS, check), lambda check: boot.absent(machine, state, check)):
+    for done in (
+        lambda check: boot.present(machine, state, ARGUMENTS, check),
+        lambda check: boot.absent(machine, state, check),
+    ):
         before = machine.next
         with locks.host_lock({"run": "other"}):
             assert done(True)["changed"] is True
@@ -190,7 +194,13 @@ def test_a_host_without_a_known_boot_loader_is_told_so(tmp_path):
 
 @pytest.mark.parametrize(
     "line, missing",
-    [("idle=poll", []), ("idle=poll idle=halt", ["idle=poll"]), ("idle=poll2", ["idle=poll"]), ("", ["idle=poll"]), ("xidle=poll", ["idle=poll"])],
+    [
+        ("idle=poll", []),
+        ("idle=poll idle=halt", ["idle=poll"]),
+        ("idle=poll2", ["idle=poll"]),
+        ("", ["idle=poll"]),
+        ("xidle=poll", ["idle=poll"]),
+    ],
 )
 def test_the_last_of_several_counts(line, missing):
     assert boot.lacking(line, ["idle=poll"]) == missing

@@ -46,7 +46,11 @@ def server(fake):
 def test_a_managed_vector_is_recorded_and_no_failure(server, number):
     server.managed_errno = number
     done = irq.pin(server, irq.named(server, None, "0000:80:01.0", None), "6-7")
-    assert [(item["irq"], item["before"], item["outcome"]) for item in done] == [(41, "0-7", "changed"), (42, "4", "managed"), (43, "5", "managed")]
+    assert [(item["irq"], item["before"], item["outcome"]) for item in done] == [
+        (41, "0-7", "changed"),
+        (42, "4", "managed"),
+        (43, "5", "managed"),
+    ]
     assert done[1]["effective"] == "4" and "delivered on CPU 4" in done[1]["message"]
     assert irq.pin(server, [41], "6-7")[0]["outcome"] == "unchanged"
 
@@ -56,7 +60,9 @@ def test_a_dry_run_changes_nothing(server):
     assert (irq.allowed(server, 41), irq.pin(server, [99], "6")[0]["outcome"]) == ("0-7", "not_applicable")
 
 
-@pytest.mark.parametrize("cpus, says", [("8", "CPU 8 is not there"), ("0-9", "CPU 8-9 is not there"), ("", "empty"), ("all", "not a list")])
+@pytest.mark.parametrize(
+    "cpus, says", [("8", "CPU 8 is not there"), ("0-9", "CPU 8-9 is not there"), ("", "empty"), ("all", "not a list")]
+)
 def test_a_cpu_that_is_not_there_is_an_error_in_words(server, cpus, says):
     with pytest.raises(ValueError, match=says):
         irq.check(server, cpus)
@@ -94,26 +100,38 @@ def test_the_drives_interrupts_go_to_its_node_beside_the_cores_of_fio(server, tm
     record = str(tmp_path / "tuning.json")
     applied = tuning.apply(server, tuned(server, interrupts={"cores": 1}, numa={"limits": []}), record)
     assert [(item["path"], item["wanted"], item["outcome"]) for item in applied] == [
-        (irq.path(41), "7", "changed"), (irq.path(42), "7", "managed"), (irq.path(43), "7", "managed"),
+        (irq.path(41), "7", "changed"),
+        (irq.path(42), "7", "managed"),
+        (irq.path(43), "7", "managed"),
     ]
     # One that the kernel manages is where it has to be; one that somebody moves is not.
     assert tuning.drifted(server, applied, "nvme0n1") == []
     server.write(irq.path(41), "0")
     assert tuning.drifted(server, applied, "nvme0n1") == ["/proc/irq/41/smp_affinity_list is 0, tuned to 7"]
-    assert {item["outcome"] for item in tuning.restore(server, record)} == {"restored"} and irq.allowed(server, 41) == "0-7"
+    assert {item["outcome"] for item in tuning.restore(server, record)} == {"restored"} and irq.allowed(
+        server, 41
+    ) == "0-7"
 
 
 def test_fio_gets_no_cpu_that_the_jobs_cpuset_does_not_have(server):
     server.put("/proc/self/cgroup", "0::/system.slice\n")
     server.put("/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-5\n")
-    plan = {"tune": {"numa": {"limits": []}}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
+    plan = {
+        "tune": {"numa": {"limits": []}},
+        "drives": [{"drive": "S1", "selector": {"serial": "S1"}}],
+        "parallel_drives": 1,
+    }
     assert tuning_plan.Places(server, plan, tuning_plan.targets(server, plan)).take("S1").cpus == "4-5"
 
 
 @pytest.mark.parametrize("concern", ["numa", "interrupts"])
 def test_a_preview_of_one_concern_shares_the_cpus_out_as_the_whole_plan_does(server, concern):
     whole = {"numa": {"limits": []}, "interrupts": {"cores": 1}}
-    plan = {"tune": {concern: whole[concern]}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
+    plan = {
+        "tune": {concern: whole[concern]},
+        "drives": [{"drive": "S1", "selector": {"serial": "S1"}}],
+        "parallel_drives": 1,
+    }
     settings, places = tuned_host.preview(server, plan, whole)
     assert (places["S1"].cpus, places["S1"].interrupt_cpus) == ("4-6", "7")
     assert {item["wanted"] for item in settings} == ({"7"} if concern == "interrupts" else set())
@@ -124,13 +142,29 @@ def test_a_preview_shows_what_is_left_once_smt_is_off(server, control, cpus, cou
     """CPUs 4 and 6 are threads of one core, and so are 5 and 7."""
     server.put(tuning_plan.SMT, control + "\n")
     for cpu in range(4, 8):
-        server.put("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, "4,6" if cpu % 2 == 0 else "5,7")
+        server.put(
+            "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, "4,6" if cpu % 2 == 0 else "5,7"
+        )
         server.put("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, "powersave\n")
-    governor = {"name": "governor", "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor", "value": "performance"}
-    plan = {"tune": {"sysfs": [governor]}, "drives": [{"drive": "S1", "selector": {"serial": "S1"}}], "parallel_drives": 1}
-    whole = {"numa": {"limits": []}, "interrupts": None, "sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}]}
+    governor = {
+        "name": "governor",
+        "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
+        "value": "performance",
+    }
+    plan = {
+        "tune": {"sysfs": [governor]},
+        "drives": [{"drive": "S1", "selector": {"serial": "S1"}}],
+        "parallel_drives": 1,
+    }
+    whole = {
+        "numa": {"limits": []},
+        "interrupts": None,
+        "sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}],
+    }
     settings, places = tuned_host.preview(server, plan, whole)
-    assert places["S1"].cpus == cpus and len(settings) == count and server.get("/sys/devices/system/cpu/online") == "0-7"
+    assert (
+        places["S1"].cpus == cpus and len(settings) == count and server.get("/sys/devices/system/cpu/online") == "0-7"
+    )
 
 
 def test_switching_smt_off_brings_the_other_interrupts_back_too(server, tmp_path):
@@ -168,8 +202,14 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
         server.put(f"{FUNCTION}/{name}", "1\n")
     paths = ["/sys/bus/pci/devices/@ssd_pci@/" + name for name in ("link/l1_aspm", "link/clkpm", "power/control")]
     tune = {"sysfs": [{"name": path.rpartition("/")[2], "path": path, "value": "0"} for path in paths]}
-    plan = {"tune": tune, "drives": [{"drive": name, "selector": entry} for name, entry in (("S1", {"serial": "S1"}), ("L", {"backing_file": "/a.img"}))],
-            "parallel_drives": 1}
+    plan = {
+        "tune": tune,
+        "drives": [
+            {"drive": name, "selector": entry}
+            for name, entry in (("S1", {"serial": "S1"}), ("L", {"backing_file": "/a.img"}))
+        ],
+        "parallel_drives": 1,
+    }
     found = tuning_plan.targets(server, plan)
     settings = tuning_plan.expand(server, tune, found, tuning_plan.Places(server, plan, found))
     assert len(found) == 2 and [(item["path"], item["device"]) for item in settings] == [
@@ -177,7 +217,14 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
     ]
 
 
-@pytest.mark.parametrize("limits, most", [([], None), ([{"driver": "nvme", "cpus": 8}], 8), ([{"model": "OTHER*", "cpus": 4}, {"model": "EX*", "cpus": 2}], 2)])
+@pytest.mark.parametrize(
+    "limits, most",
+    [
+        ([], None),
+        ([{"driver": "nvme", "cpus": 8}], 8),
+        ([{"model": "OTHER*", "cpus": 4}, {"model": "EX*", "cpus": 2}], 2),
+    ],
+)
 def test_the_first_limit_that_fits_a_drive_counts(server, limits, most):
     server.link(FUNCTION + "/driver", "/sys/bus/pci/drivers/nvme")
     (target,) = tuning_plan.targets(server, {"drives": [{"drive": "S1", "selector": {"serial": "S1"}}]})

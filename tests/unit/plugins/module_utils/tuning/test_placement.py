@@ -27,7 +27,9 @@ def test_fio_runs_on_the_drives_node_and_its_interrupts_on_another_core_of_it():
     assert (place.cpus, place.node, place.interrupt_cpus, place.note) == ("4-6,12-14", 1, "7,15", "")
 
 
-@pytest.mark.parametrize("cores, kept", [(1, "0,1"), (3, "0-5"), (4, "3,7"), (16, "14-15,30-31"), (64, "56-63,120-127")])
+@pytest.mark.parametrize(
+    "cores, kept", [(1, "0,1"), (3, "0-5"), (4, "3,7"), (16, "14-15,30-31"), (64, "56-63,120-127")]
+)
 def test_one_core_of_eight_is_kept_for_interrupts_where_there_are_enough(cores, kept):
     """Where none is kept, the interrupts stay on the node."""
     places = Placements(server(nodes=1, cores=cores), [Want("A", 0)])
@@ -42,7 +44,10 @@ def test_a_drive_with_a_limit_gets_eight_cpus_on_eight_cores_and_the_rest_is_for
 
 def test_a_drive_whose_node_is_unknown_is_pointed_out():
     place = Placements(server(), [Want("A")], interrupt_cores=0).take("A")
-    assert (place.node, listed(place.cpus)) == (None, set(range(16))) and "unknown: give the drive's entry a numa_node" in place.note
+    assert (place.node, listed(place.cpus)) == (
+        None,
+        set(range(16)),
+    ) and "unknown: give the drive's entry a numa_node" in place.note
     assert "no NUMA node 7" in Placements(server(), [Want("A", 7)]).take("A").note
     # A host with one node has nothing to choose from.
     assert Placements(server(nodes=1), [Want("A")], interrupt_cores=0).take("A")[1:] == (None, "0-7", "")
@@ -59,12 +64,18 @@ def test_a_drives_own_cpus_come_first_and_nobody_else_gets_them():
     places = Placements(server(), [Want("A", 0, "0-1"), Want("B", 0)], parallel=2, interrupt_cores=0)
     hand, other = places.take("A"), places.take("B")
     assert hand.cpus == "0-1" and not listed(hand.cpus) & listed(other.cpus)
-    assert "CPU 99 of its `cpus` is not there, not on, or not in the cpuset" in Placements(server(), [Want("A", 0, "0,99")]).take("A").note
+    assert (
+        "CPU 99 of its `cpus` is not there, not on, or not in the cpuset"
+        in Placements(server(), [Want("A", 0, "0,99")]).take("A").note
+    )
 
 
 def test_more_cpus_by_hand_than_a_drive_is_to_have_are_pointed_out():
     place = Placements(server(cores=8), [Want("P420m", 0, "0-15", most=8)]).take("P420m")
-    assert place.cpus == "0-15" and place.note == "its `cpus` are 16, more than the 8 that tune_cpu_limits says are best for it"
+    assert (
+        place.cpus == "0-15"
+        and place.note == "its `cpus` are 16, more than the 8 that tune_cpu_limits says are best for it"
+    )
 
 
 def test_too_few_cpus_are_shared_and_that_is_said():
@@ -83,7 +94,9 @@ WANTS = st.lists(st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([None,
 
 
 @given(WANTS, st.integers(1, 4), st.integers(1, 16), st.integers(1, 2), st.sampled_from([0, 1, "auto"]), st.randoms())
-def test_drives_that_run_together_never_share_a_cpu_while_there_are_enough(wants, parallel, cores, threads, kept, chance):
+def test_drives_that_run_together_never_share_a_cpu_while_there_are_enough(
+    wants, parallel, cores, threads, kept, chance
+):
     topology = server(cores=cores, threads=threads)
     wants = [Want(str(number), node, None, most) for number, (node, most) in enumerate(wants)]
     places = Placements(topology, wants, parallel, kept)

@@ -21,7 +21,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting
 
 TUNE = {
     "sysfs": [
-        {"name": "governor", "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor", "value": "performance"},
+        {
+            "name": "governor",
+            "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
+            "value": "performance",
+        },
         {"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "none"},
         {"name": "nomerges", "path": "/sys/block/@ssd_name@/queue/nomerges", "value": 2},
         {"name": "absent", "path": "/sys/block/@ssd_name@/queue/absent", "value": 1},
@@ -101,7 +105,9 @@ def expand(host, tune=None):
 
 
 def values(host):
-    return {path: host.read(path) for path in host.glob("/sys/block/*/queue/*") + host.glob("/sys/devices/system/cpu/*/*/*")}
+    return {
+        path: host.read(path) for path in host.glob("/sys/block/*/queue/*") + host.glob("/sys/devices/system/cpu/*/*/*")
+    }
 
 
 def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
@@ -172,13 +178,27 @@ GOVERNOR, SCHEDULER = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "
 @pytest.mark.parametrize(
     "path, shown, reads, outcomes, said",
     [
-        (SCHEDULER, "none", 1, ["restored", "failed", "failed"], "no answer in 0.5 s from writing mq-deadline to " + SCHEDULER),
+        (
+            SCHEDULER,
+            "none",
+            1,
+            ["restored", "failed", "failed"],
+            "no answer in 0.5 s from writing mq-deadline to " + SCHEDULER,
+        ),
         (SCHEDULER, "none", 0, ["restored", "failed", "failed"], "no answer in 0.5 s from reading " + SCHEDULER),
-        (GOVERNOR, "performance", 1, ["failed", "restored", "restored"], "no answer in 0.5 s from writing powersave to " + GOVERNOR),
+        (
+            GOVERNOR,
+            "performance",
+            1,
+            ["failed", "restored", "restored"],
+            "no answer in 0.5 s from writing powersave to " + GOVERNOR,
+        ),
         (GOVERNOR, "performance", 0, ["failed", "restored", "restored"], "no answer in 0.5 s from reading " + GOVERNOR),
     ],
 )
-def test_what_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp_path, blocked, path, shown, reads, outcomes, said):
+def test_what_hangs_does_not_keep_the_rest_from_being_put_back(
+    host, tmp_path, blocked, path, shown, reads, outcomes, said
+):
     """A setting of a drive, or of the whole host, that blocks who reads or writes it: the job must end, and another play restore it."""
     record = str(tmp_path / "tuning.json")
     tuning.apply(host, expand(host), record)
@@ -186,10 +206,12 @@ def test_what_hangs_does_not_keep_the_rest_from_being_put_back(host, tmp_path, b
     began = time.monotonic()
     done = tuning.restore(host, record)
     assert time.monotonic() - began < 10
-    assert [(item["name"], item["outcome"]) for item in done] == list(zip(("governor", "scheduler", "nomerges"), outcomes))
+    assert [(item["name"], item["outcome"]) for item in done] == list(
+        zip(("governor", "scheduler", "nomerges"), outcomes)
+    )
     # One wait for the drive, not one for each of its settings.
     failed = [item["message"] for item in done if item["outcome"] == "failed"]
-    assert failed == [said, "nvme0n1 hangs"][:len(failed)] and os.path.exists(record)
+    assert failed == [said, "nvme0n1 hangs"][: len(failed)] and os.path.exists(record)
     unblock(host, path, shown)
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
 
@@ -206,7 +228,8 @@ def test_one_kind_of_setting_that_hangs_is_waited_for_once(host, tmp_path, block
         blocked(path, "performance", 1)
     done = tuning.restore(host, record)
     assert sorted(item["message"] for item in done if item["outcome"] == "failed") == [
-        "governor hangs", "no answer in 0.5 s from writing powersave to " + GOVERNOR,
+        "governor hangs",
+        "no answer in 0.5 s from writing powersave to " + GOVERNOR,
     ]
 
 
@@ -218,15 +241,22 @@ def test_a_write_that_blocks_is_given_up_and_the_rest_is_tuned(host, tmp_path, b
     done = tuning.apply(host, expand(host), record, hung=hung)
     assert time.monotonic() - began < 10 and hung == {"nvme0n1"}
     assert [(item["name"], item["outcome"]) for item in done if item["outcome"] in ("changed", "failed")] == [
-        ("governor", "changed"), ("scheduler", "failed"), ("nomerges", "failed"),
+        ("governor", "changed"),
+        ("scheduler", "failed"),
+        ("nomerges", "failed"),
     ]
     # One wait for the drive, not one for each of its settings.
     assert [item["message"] for item in done if item["outcome"] == "failed"] == [SLOW, "nvme0n1 hangs"]
     # What still waits may yet be done: the record stays, and the next restore finds it.
-    assert {item["outcome"] for item in tuning.restore(host, record, hanging=hung)} == {"restored", "failed"} and os.path.exists(record)
+    assert {item["outcome"] for item in tuning.restore(host, record, hanging=hung)} == {
+        "restored",
+        "failed",
+    } and os.path.exists(record)
     unblock(host, SCHEDULER, "none")
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
-    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {path: sysfs.effective(text) for path, text in before.items()}
+    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {
+        path: sysfs.effective(text) for path, text in before.items()
+    }
 
 
 def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
@@ -239,7 +269,9 @@ def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
     host.hangs = ()
     tuning.apply(host, settings, record)
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
-    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {path: sysfs.effective(text) for path, text in before.items()}
+    assert {path: sysfs.effective(text) for path, text in values(host).items()} == {
+        path: sysfs.effective(text) for path, text in before.items()
+    }
 
 
 def test_a_setting_that_failed_counts_for_its_own_drive_and_not_for_another(host, tmp_path):
@@ -264,13 +296,18 @@ def test_why_the_kernel_refused_a_value_and_what_to_do_is_told_of_every_test(hos
     tune = {"sysfs": [{"name": "nr_requests", "path": "/sys/block/@ssd_name@/queue/nr_requests", "value": 4096}]}
     applied = tuning.apply(host, expand(host, tune), str(tmp_path / "tuning.json"))
     (told,) = tuning.drifted(host, applied, "nvme0n1")
-    assert told.endswith("nr_requests is 1023, tuned to 4096 (Invalid argument: the drive's queue takes fewer; lower tune_queue.nr_requests)")
+    assert told.endswith(
+        "nr_requests is 1023, tuned to 4096 (Invalid argument: the drive's queue takes fewer; lower tune_queue.nr_requests)"
+    )
 
 
 class Kernel(Sysfs):
     """A new scheduler makes a new queue; of vm.dirty_ratio and dirty_bytes the last that was written counts, and the other is 0."""
 
-    PAIR = {"/proc/sys/vm/dirty_ratio": "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_bytes": "/proc/sys/vm/dirty_ratio"}
+    PAIR = {
+        "/proc/sys/vm/dirty_ratio": "/proc/sys/vm/dirty_bytes",
+        "/proc/sys/vm/dirty_bytes": "/proc/sys/vm/dirty_ratio",
+    }
     QUEUE = "/sys/block/nvme0n1/queue/"
 
     def write(self, path, text):
@@ -316,7 +353,11 @@ def test_what_a_change_resets_comes_back_too(kernel, tmp_path, times):
     tune = {
         "sysfs": [
             {"name": "vm.dirty_ratio", "path": "/proc/sys/vm/dirty_ratio", "value": "10"},
-            {"name": "frequency", "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_min_freq", "value": "@cpuinfo_max_freq@"},
+            {
+                "name": "frequency",
+                "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_min_freq",
+                "value": "@cpuinfo_max_freq@",
+            },
             {"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "none"},
             {"name": "nr_requests", "path": "/sys/block/@ssd_name@/queue/nr_requests", "value": "512"},
         ]
@@ -334,7 +375,9 @@ def test_what_a_purge_reset_is_made_again_and_what_never_worked_is_not(host, tmp
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     host.write("/sys/block/nvme0n1/queue/scheduler", "mq-deadline")
     again = tuning.reapply(host, applied, "nvme0n1")
-    assert [(item["name"], item["before"], item["effective"], item["outcome"]) for item in again] == [("scheduler", "mq-deadline", "none", "changed")]
+    assert [(item["name"], item["before"], item["effective"], item["outcome"]) for item in again] == [
+        ("scheduler", "mq-deadline", "none", "changed")
+    ]
     assert tuning.reapply(host, applied, "nvme0n1") == []
 
 
@@ -408,7 +451,9 @@ def test_what_a_governor_was_adjusted_to_comes_back_with_it(host, tmp_path):
     before = everything(adjusted)
     tuning.apply(adjusted, expand(adjusted), record)
     assert everything(adjusted) != before
-    assert {item["outcome"] for item in tuning.restore(adjusted, record)} == {"restored"} and everything(adjusted) == before
+    assert {item["outcome"] for item in tuning.restore(adjusted, record)} == {"restored"} and everything(
+        adjusted
+    ) == before
 
 
 class Intel(Sysfs):
@@ -417,7 +462,10 @@ class Intel(Sysfs):
     CPU = "/sys/devices/system/cpu/"
 
     def write(self, path, text):
-        if path.endswith(("scaling_max_freq", "scaling_min_freq")) and self.read(self.CPU + "intel_pstate/no_turbo") == "1":
+        if (
+            path.endswith(("scaling_max_freq", "scaling_min_freq"))
+            and self.read(self.CPU + "intel_pstate/no_turbo") == "1"
+        ):
             text = str(min(int(text), 2100000))
         super().write(path, text)
 
@@ -432,7 +480,9 @@ NO_TURBO = {"name": "turbo", "path": "/sys/devices/system/cpu/intel_pstate/no_tu
 @pytest.fixture
 def intel(host):
     files = {"cpuinfo_max_freq": "3700000", "scaling_max_freq": "3700000", "scaling_min_freq": "800000"}
-    for path, text in [("cpu0/cpufreq/" + name, text) for name, text in files.items()] + [("intel_pstate/no_turbo", "0")]:
+    for path, text in [("cpu0/cpufreq/" + name, text) for name, text in files.items()] + [
+        ("intel_pstate/no_turbo", "0")
+    ]:
         file = host.root + Intel.CPU + path
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "w") as out:
@@ -454,7 +504,9 @@ def test_the_highest_frequency_without_turbo_is_what_the_driver_takes(intel, tmp
     assert everything(intel) == values_before
 
 
-@pytest.mark.parametrize(("base", "outcome", "seen"), [("2100000", "changed", "unchanged"), ("2400000", "failed", "changed")])
+@pytest.mark.parametrize(
+    ("base", "outcome", "seen"), [("2100000", "changed", "unchanged"), ("2400000", "failed", "changed")]
+)
 def test_a_frequency_below_that_without_turbo_is_held_down_by_something_else(intel, tmp_path, base, outcome, seen):
     with open(intel.root + intel.CPU + "cpu0/cpufreq/base_frequency", "w") as out:
         out.write(base + "\n")
@@ -470,7 +522,10 @@ def test_a_frequency_that_is_held_down_with_turbo_on_is_failed(intel, tmp_path):
     assert applied[-1]["message"].endswith("scaling_min_freq is 800000 after writing 3700000")
 
 
-@pytest.mark.parametrize("shown, outcome", [("on", "changed"), ("off", "unchanged"), ("forceoff", "unchanged"), ("notsupported", "not_applicable")])
+@pytest.mark.parametrize(
+    "shown, outcome",
+    [("on", "changed"), ("off", "unchanged"), ("forceoff", "unchanged"), ("notsupported", "not_applicable")],
+)
 def test_multithreading_that_is_off_in_any_way_is_off(host, tmp_path, shown, outcome):
     os.makedirs(host.root + os.path.dirname(tuning_plan.SMT))
     with open(host.root + tuning_plan.SMT, "w") as out:
@@ -522,7 +577,9 @@ def test_a_cpu_that_is_off_is_left_alone(host):
     online = host.root + "/sys/devices/system/cpu/online"
     with open(online, "w") as out:
         out.write("0\n")
-    assert [item["path"] for item in expand(host) if item["name"] == "governor"] == ["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"]
+    assert [item["path"] for item in expand(host) if item["name"] == "governor"] == [
+        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+    ]
 
 
 def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
@@ -533,8 +590,13 @@ def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
         with open(file, "w") as out:
             out.write("none [mq-deadline]" if name == "scheduler" else "0")
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
-    assert {(item["path"].split("/")[3], item["device"]) for item in applied if item["device"]} == {("nvme0c3n1", "nvme0n1")}
-    assert host.read("/sys/block/nvme0n1/queue/nomerges") == "0" and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
+    assert {(item["path"].split("/")[3], item["device"]) for item in applied if item["device"]} == {
+        ("nvme0c3n1", "nvme0n1")
+    }
+    assert (
+        host.read("/sys/block/nvme0n1/queue/nomerges") == "0"
+        and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
+    )
     host.write("/sys/block/nvme0c3n1/queue/nomerges", "0")
     assert tuning.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"]
 
@@ -544,7 +606,9 @@ def test_turbo_may_reset_the_limits_and_the_boost_of_each_cpu(host, knob):
     for name in ("scaling_max_freq", "scaling_min_freq", "boost"):
         with open(host.root + Intel.CPU + "cpu10/cpufreq/" + name, "w") as out:
             out.write("1")
-    touched = kinds.side_effects(host, {"kind": "sysfs", "name": "turbo", "path": Intel.CPU + knob, "wanted": "1", "device": None})
+    touched = kinds.side_effects(
+        host, {"kind": "sysfs", "name": "turbo", "path": Intel.CPU + knob, "wanted": "1", "device": None}
+    )
     assert [(item["path"][len(Intel.CPU) :], item["wanted"]) for item in touched] == [
         ("cpu10/cpufreq/" + name, None) for name in ("scaling_max_freq", "scaling_min_freq", "boost")
     ]

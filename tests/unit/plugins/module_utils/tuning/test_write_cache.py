@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The drive's own cache. nvme-cli's answer is worded as its source prints it; cache_type as the kernel's sd.c does."""
+
 from __future__ import annotations
 
 import os
@@ -35,11 +36,18 @@ def drives(fake):
         if argv[1] == "id-ctrl":
             return Result(argv, 0, '{"sn": "S"}' if fake.vwc is None else '{"vwc": %d}' % fake.vwc, "")
         if argv[2] not in fake.cache:
-            return Result(argv, 1, "NVMe status: Invalid Field in Command: A reserved coded value or an unsupported value(0x2002)\n", "")
+            return Result(
+                argv,
+                1,
+                "NVMe status: Invalid Field in Command: A reserved coded value or an unsupported value(0x2002)\n",
+                "",
+            )
         if argv[1] == "set-feature":
             fake.cache[argv[2]] = int(argv[-1][-1])
             return Result(argv, 0, f"set-feature:0x06 (Volatile Write Cache), value:{fake.cache[argv[2]]:#010x}\n", "")
-        return Result(argv, 0, f"get-feature:0x06 (Volatile Write Cache), Current value:{fake.cache[argv[2]]:#010x}\n", "")
+        return Result(
+            argv, 0, f"get-feature:0x06 (Volatile Write Cache), Current value:{fake.cache[argv[2]]:#010x}\n", ""
+        )
 
     fake.run = run
     return fake
@@ -74,7 +82,11 @@ def test_reads_that_are_not_cached_stay_so(drives, before, off):
 def settings(host, state="leave", plp_models=(), **options):
     tune = {"write_cache": {"state": state, "plp_models": list(plp_models)}}
     entries = [dict({"serial": serial}, **options) for serial in ("S0", "S1", "SATA")]
-    plan = {"tune": tune, "parallel_drives": 1, "drives": [{"drive": entry["serial"], "selector": entry} for entry in entries]}
+    plan = {
+        "tune": tune,
+        "parallel_drives": 1,
+        "drives": [{"drive": entry["serial"], "selector": entry} for entry in entries],
+    }
     found = tuning_plan.targets(host, plan)
     return tuning_plan.expand(host, tune, found, tuning_plan.Places(host, plan, found))
 
@@ -97,9 +109,15 @@ def test_it_is_set_as_the_drives_entry_says_else_as_the_profile_does(drives, arg
 def test_it_is_recorded_verified_and_restored_and_a_drive_without_one_is_left_alone(drives, tmp_path):
     record = str(tmp_path / "tuning.json")
     applied = tuning.apply(drives, settings(drives, "off"), record)
-    assert [(item["effective"], item["outcome"]) for item in applied] == [("off", "changed"), (None, "not_applicable"), ("off", "changed")]
+    assert [(item["effective"], item["outcome"]) for item in applied] == [
+        ("off", "changed"),
+        (None, "not_applicable"),
+        ("off", "changed"),
+    ]
     tuning.restore(drives, record)
-    assert [write_cache.read(drives, name) for name in ("nvme0n1", "sda")] == ["on", "on"] and not os.path.exists(record)
+    assert [write_cache.read(drives, name) for name in ("nvme0n1", "sda")] == ["on", "on"] and not os.path.exists(
+        record
+    )
 
 
 def test_after_a_reboot_it_is_put_back_on_the_drive_that_has_another_name_now(drives, tmp_path):
@@ -111,12 +129,17 @@ def test_after_a_reboot_it_is_put_back_on_the_drive_that_has_another_name_now(dr
         drives.put(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial", serial + "\n")
     drives.cache = {"/dev/nvme1": 0}
     done = {item["path"]: item["outcome"] for item in tuning.restore(drives, record)}
-    assert done == {"write cache of /dev/nvme0n1": "restored", "write cache of /dev/sda": "restored"} and drives.cache == {"/dev/nvme1": 1}
+    assert done == {
+        "write cache of /dev/nvme0n1": "restored",
+        "write cache of /dev/sda": "restored",
+    } and drives.cache == {"/dev/nvme1": 1}
 
 
 @pytest.mark.parametrize("boot, let_go", [("boot-1", False), ("boot-2", False), ("boot-2", True)])
 @pytest.mark.parametrize("other", [0, 1])
-def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_lets_it_go(drives, tmp_path, boot, let_go, other):
+def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_lets_it_go(
+    drives, tmp_path, boot, let_go, other
+):
     """One that died must not keep its host from any further run; another that has its name now is left alone."""
     record = str(tmp_path / "tuning.json")
     tuning.apply(drives, settings(drives, "off"), record)
@@ -133,11 +156,17 @@ def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_
 def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
     tune = {"write_cache": {"state": "leave", "plp_models": []}}
     tests = [{"write_cache": None}, {"write_cache": "off"}]
-    plan = {"tune": tune, "parallel_drives": 1, "drives": [{"drive": "S0", "selector": {"serial": "S0"}, "tests": tests}]}
+    plan = {
+        "tune": tune,
+        "parallel_drives": 1,
+        "drives": [{"drive": "S0", "selector": {"serial": "S0"}, "tests": tests}],
+    }
     found = tuning_plan.targets(drives, plan)
     (setting,) = tuning_plan.expand(drives, tune, found, tuning_plan.Places(drives, plan, found))
     assert (setting["wanted"], setting["device"]) == ("off", "nvme0n1")
-    assert tuning_plan.expand(drives, {}, found, tuning_plan.Places(drives, plan, found)) == [], "its concern is switched off"
+    assert tuning_plan.expand(drives, {}, found, tuning_plan.Places(drives, plan, found)) == [], (
+        "its concern is switched off"
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,7 +177,12 @@ def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
         ("nvme0n1", None, "off", "the drive's write cache is on, the test needs it off"),
         ("nvme0n1", 0, "off", ""),
         ("nvme0n1", 0, "on", "the drive has no volatile write cache to be on"),
-        ("nvme1n1", None, "off", "the drive does not tell the state of its write cache, so nothing proves that it is off"),
+        (
+            "nvme1n1",
+            None,
+            "off",
+            "the drive does not tell the state of its write cache, so nothing proves that it is off",
+        ),
         ("sda", None, "on", ""),
         ("loop0", None, "on", "the drive does not tell the state of its write cache, so nothing proves that it is on"),
         ("loop0", None, None, ""),

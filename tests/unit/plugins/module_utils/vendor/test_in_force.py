@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A vendor's settings, as they are and as they were wanted."""
+
 from __future__ import annotations
 
 import emulator
@@ -23,7 +24,10 @@ def server(emulated, tmp_path):
 def test_what_is_in_force_is_read(server):
     seen = in_force.read(server, MICRON, server.folder)
     assert seen == {
-        "tool": "rssdm", "error": "", "pending": {}, "settings": {"interrupt_coalescing": "0xD200F", "power_limiting": False, "write_cache": True},
+        "tool": "rssdm",
+        "error": "",
+        "pending": {},
+        "settings": {"interrupt_coalescing": "0xD200F", "power_limiting": False, "write_cache": True},
     }
     assert not any(command[1] == "-M" for command in server.commands)
     assert in_force.read(server, {"kernel_name": "nvme0n1", "serial": "S1"}, server.folder) is None
@@ -48,7 +52,9 @@ def test_it_is_held_to_what_the_inventory_wants(server, wanted, says):
 def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     rssdm_settings.apply(server, "S1", rssdm_settings.wanted({"queue_depth": 256}), server.folder)
     seen = in_force.read(server, MICRON, server.folder)
-    assert seen["pending"] == {"interrupt_coalescing": "0xD801F"} and seen["settings"]["interrupt_coalescing"] == "0xD200F"
+    assert (
+        seen["pending"] == {"interrupt_coalescing": "0xD801F"} and seen["settings"]["interrupt_coalescing"] == "0xD200F"
+    )
     assert in_force.differences(seen, {"queue_depth": 256}) == [
         "its interrupt coalescing is 0xD200F, the inventory wants 0xD801F; that is set and waits to come into force",
     ]
@@ -56,7 +62,11 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     emulator.power_cycle(server.machine)
     server.reboot("boot-2")
     after = in_force.read(server, MICRON, server.folder)
-    assert (after["pending"], in_force.differences(after, {"queue_depth": 256}), in_force.waiting(after)) == ({}, [], [])
+    assert (after["pending"], in_force.differences(after, {"queue_depth": 256}), in_force.waiting(after)) == (
+        {},
+        [],
+        [],
+    )
 
 
 def test_a_tool_that_fails_leaves_it_unknown_and_not_fine(server):
@@ -65,15 +75,23 @@ def test_a_tool_that_fails_leaves_it_unknown_and_not_fine(server):
     assert in_force.differences(seen, {"queue_depth": 256}) == []
     assert in_force.unseen(seen, {"queue_depth": 256}) == ["the vendor's settings are unknown: " + seen["error"]]
     shown = dict(seen, error="", settings={"interrupt_coalescing": None})
-    assert in_force.unseen(shown, {"queue_depth": 256}) == ["its interrupt coalescing is unknown, the inventory wants 0xD801F"]
+    assert in_force.unseen(shown, {"queue_depth": 256}) == [
+        "its interrupt coalescing is unknown, the inventory wants 0xD801F"
+    ]
     assert in_force.unseen(shown, {}) == []
 
 
 def test_iomemorys_delay_counts_once_its_driver_is_loaded_anew(server):
     server.put("/sys/module/iomemory_vsl/parameters/iodrive_dma_delay", "16\n")
-    assert in_force.read(server, CARD, server.folder)["settings"] == {"dma_delay": 16, "size_pct": 100, "sector_bytes": 512}
+    assert in_force.read(server, CARD, server.folder)["settings"] == {
+        "dma_delay": 16,
+        "size_pct": 100,
+        "sector_bytes": 512,
+    }
     iomemory_dma.apply(server, "31")
     seen = in_force.read(server, CARD, server.folder)
     assert (seen["settings"]["dma_delay"], seen["pending"]) == (16, {"dma_delay": 31})
-    assert in_force.differences(seen, {"dma_delay": "31"}) == ["its dma delay is 16, the inventory wants 31; that is set and waits to come into force"]
+    assert in_force.differences(seen, {"dma_delay": "31"}) == [
+        "its dma delay is 16, the inventory wants 31; that is set and waits to come into force"
+    ]
     assert in_force.differences(seen, {"dma_delay": "default"}) == in_force.differences(seen, {}) == []

@@ -55,7 +55,9 @@ class Held:
 def eligible(monkeypatch):
     """A guard that lets fiob be erased."""
     identity = {"kernel_name": "fiob", "size_bytes": 1 << 30}
-    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}])
+    monkeypatch.setattr(
+        iomemory_settings.inspection, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}]
+    )
     monkeypatch.setattr(iomemory_settings, "HeldDrive", Held)
     monkeypatch.setattr(Held, "log", [])
     return Held
@@ -101,7 +103,11 @@ def test_the_real_guard_stands_before_a_format(server):
 
 def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
     asked = []
-    refused = {"eligible": False, "identity": {"kernel_name": "fiob"}, "refusals": [{"code": "evidence", "message": "run one left it so"}]}
+    refused = {
+        "eligible": False,
+        "identity": {"kernel_name": "fiob"},
+        "refusals": [{"code": "evidence", "message": "run one left it so"}],
+    }
     monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
     with pytest.raises(IomemoryError, match="C1 may not be formatted. evidence: run one left it so"):
         bring(server, "C1", "formatted", FORMAT, check=False)
@@ -116,7 +122,11 @@ def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(serv
 
 
 def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
-    monkeypatch.setattr(iomemory_settings.inspection, "inspect", lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}])
+    monkeypatch.setattr(
+        iomemory_settings.inspection,
+        "inspect",
+        lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}],
+    )
     with pytest.raises(IomemoryError, match="do not agree"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []

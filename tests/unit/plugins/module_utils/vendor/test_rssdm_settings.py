@@ -23,11 +23,15 @@ P320H_25 = "Micron P320h-MTFDGAL175SAH"
 @pytest.fixture
 def server(emulated, tmp_path):
     """apply(serial, **arguments) on a host with two P420m, whose second is the one that is meant, and a P320h of 2.5 inches."""
-    host = emulated(rssdm=[emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1"), emulator.p420m(2, "S2", model=P320H_25)])
+    host = emulated(
+        rssdm=[emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1"), emulator.p420m(2, "S2", model=P320H_25)]
+    )
 
     def apply(serial="S1", check=False, **arguments):
         asked = rssdm_settings.wanted(arguments)
-        return rssdm_settings.apply(host, serial, asked, str(tmp_path / "state"), arguments.get("write_cache_flag", ""), check)
+        return rssdm_settings.apply(
+            host, serial, asked, str(tmp_path / "state"), arguments.get("write_cache_flag", ""), check
+        )
 
     apply.host = host
     apply.modified = lambda: [command for command in host.commands if command[1] == "-M"]
@@ -38,7 +42,10 @@ def test_what_is_set_waits_for_a_power_cycle(server):
     first = server(queue_depth=256, power_limiting=True)
     assert first.changed and first.pending == {INTERRUPT_COALESCING: 0xD801F, POWER_LIMITING: True}
     assert first.current[INTERRUPT_COALESCING] == 0xD200F and "power cycle" in first.message
-    assert sorted(server.modified()) == [["rssdm", "-M", "-i", "0xD801F", "-n", "1"], ["rssdm", "-M", "-p", "1", "-n", "1"]]
+    assert sorted(server.modified()) == [
+        ["rssdm", "-M", "-i", "0xD801F", "-n", "1"],
+        ["rssdm", "-M", "-p", "1", "-n", "1"],
+    ]
     again = server(queue_depth=256, power_limiting=True)
     assert not again.changed and again.pending == first.pending and len(server.modified()) == 2
 
@@ -89,7 +96,10 @@ def test_restore_puts_back_what_was_there_before_the_first_change(server, powere
     (planned,) = rssdm_settings.restore(server.host, state, check=True)
     assert planned.outcome.changed and len(server.modified()) == 3
     (done,) = rssdm_settings.restore(server.host, state)
-    assert done.outcome.pending == {INTERRUPT_COALESCING: 0xD200F, POWER_LIMITING: False} and "power cycle" in done.outcome.message
+    assert (
+        done.outcome.pending == {INTERRUPT_COALESCING: 0xD200F, POWER_LIMITING: False}
+        and "power cycle" in done.outcome.message
+    )
     (again,) = rssdm_settings.restore(server.host, state)
     assert not again.outcome.changed and again.outcome.pending == done.outcome.pending
     powered()
@@ -120,7 +130,11 @@ def test_a_drive_that_is_gone_does_not_keep_the_others_from_being_restored(serve
     with emulator.state(server.host.machine) as machine:
         machine["rssdm"]["drives"] = [drive for drive in machine["rssdm"]["drives"] if drive["serial"] != "OTHER"]
     gone, done = rssdm_settings.restore(server.host, str(tmp_path / "state"))
-    assert gone.outcome is None and "OTHER did not get back power_limiting = False" in gone.problem and "gone for good, remove" in gone.problem
+    assert (
+        gone.outcome is None
+        and "OTHER did not get back power_limiting = False" in gone.problem
+        and "gone for good, remove" in gone.problem
+    )
     assert done.serial == "S1" and done.outcome.changed
 
 
@@ -132,7 +146,11 @@ def test_what_is_as_wanted_is_left_alone(server):
 
 def test_check_mode_changes_nothing(server, tmp_path):
     seen = server(check=True, queue_depth=8)
-    assert seen.changed and seen.pending == {INTERRUPT_COALESCING: 0xD020F} and seen.commands == [["rssdm", "-M", "-i", "0xD020F", "-n", "1"]]
+    assert (
+        seen.changed
+        and seen.pending == {INTERRUPT_COALESCING: 0xD020F}
+        and seen.commands == [["rssdm", "-M", "-i", "0xD020F", "-n", "1"]]
+    )
     assert server.modified() == [] and not (tmp_path / "state").exists()
 
 

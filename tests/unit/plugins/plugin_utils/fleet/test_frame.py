@@ -12,7 +12,21 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import frame, o
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
 
-STORE = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test", "round", "cell", "metric", "unit", "value")
+STORE = (
+    "run",
+    "host",
+    "serial",
+    "model",
+    "firmware",
+    "capacity_bytes",
+    "link",
+    "test",
+    "round",
+    "cell",
+    "metric",
+    "unit",
+    "value",
+)
 
 
 def table(cells=False, **options):
@@ -26,7 +40,22 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
     rows = table(cells, hosts=1, drives=2)
     assert tuple(rows.columns) == frame.COLUMNS and len(rows) == 8 and rows["round"].isna().all()
     first = rows.iloc[0].drop(["value", "round"]).tolist()
-    assert first == ["r2", "h0", "S0-0", "S0-0", MODEL, "D1MU020", 960, 512, "nvme", "io_uring", "iops", "c", "write_iops", "IOPS"]
+    assert first == [
+        "r2",
+        "h0",
+        "S0-0",
+        "S0-0",
+        MODEL,
+        "D1MU020",
+        960,
+        512,
+        "nvme",
+        "io_uring",
+        "iops",
+        "c",
+        "write_iops",
+        "IOPS",
+    ]
     # Measured by another engine: no peers.
     assert len(outliers.too_few(outliers.held(rows))) == 2
 

@@ -18,7 +18,13 @@ COLLECTIONS = Path(__file__).parents[5] / "playbooks" / "collections"
 def test_every_module_imports_without_them():
     names = sorted(path.stem for path in Path(packages.__file__).parent.glob("*.py") if path.stem != "__init__")
     imports = "; ".join(f"import ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet.{name}" for name in names)
-    done = subprocess.run([sys.executable, "-c", HIDE + imports], env={"PYTHONPATH": str(COLLECTIONS)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", HIDE + imports],
+        env={"PYTHONPATH": str(COLLECTIONS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

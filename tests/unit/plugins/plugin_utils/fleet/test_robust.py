@@ -27,7 +27,12 @@ def test_a_median_and_a_spread_never_include_the_drive_itself(values):
 
 @pytest.mark.parametrize(
     ("metric", "bad", "by"),
-    [("write_iops", 80.0, 0.2), ("write_mean_latency_us", 120.0, 0.2), ("read_p99_9_latency_us", 120.0, 0.2), ("write_iops", 120.0, -0.2)],
+    [
+        ("write_iops", 80.0, 0.2),
+        ("write_mean_latency_us", 120.0, 0.2),
+        ("read_p99_9_latency_us", 120.0, 0.2),
+        ("write_iops", 120.0, -0.2),
+    ],
 )
 def test_only_the_bad_direction_is_worse_than_the_median(metric, bad, by):
     held = robust.hold(metric, [100.0] * 11 + [bad])
@@ -59,7 +64,23 @@ def test_good_drives_are_as_seldom_as_bad_as_is_said(others):
 
 def test_discoveries_are_those_of_benjamini_and_hochberg():
     # The example of their paper (15 comparisons, 4 stand).
-    chances = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+    chances = [
+        0.0001,
+        0.0004,
+        0.0019,
+        0.0095,
+        0.0201,
+        0.0278,
+        0.0298,
+        0.0344,
+        0.0459,
+        0.3240,
+        0.4262,
+        0.5719,
+        0.6528,
+        0.7590,
+        1.0,
+    ]
     assert robust.discoveries(chances).sum() == 4
     assert robust.discoveries(chances[:6], of=15).sum() == 4
     assert robust.discoveries([]).tolist() == []

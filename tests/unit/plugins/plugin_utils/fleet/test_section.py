@@ -20,7 +20,9 @@ def made(run, records, earlier=(), baseline=("", None)):
     """The section, held to its schema and to be JSON."""
     found = section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records), earlier, baseline)
     schema = schemas.load("summary")
-    jsonschema.Draft202012Validator({**schema["$defs"]["fleet"], "$defs": schema["$defs"]}).validate(json.loads(json.dumps(found, allow_nan=False)))
+    jsonschema.Draft202012Validator({**schema["$defs"]["fleet"], "$defs": schema["$defs"]}).validate(
+        json.loads(json.dumps(found, allow_nan=False))
+    )
     return found
 
 
@@ -60,13 +62,23 @@ def test_a_bad_host_is_named_with_what_differs_and_its_drives_are_not_blamed():
     found = made(*fleet(low={3: 0.82}, snapshots={3: other}))
     assert found["outliers"] == []
     [host] = found["low_hosts"]
-    assert host["host"] == "h3" and host["by_pct"] == pytest.approx(18, abs=3) and sorted(host["drives"]) == ["S3-0", "S3-1", "S3-2", "S3-3"]
-    assert host["differs"] == ["bios: AMI 2.4 where 5 of 5 others have AMI 2.6", "kernel argument intel_idle.max_cstate: 9 where 5 of 5 others have none"]
+    assert (
+        host["host"] == "h3"
+        and host["by_pct"] == pytest.approx(18, abs=3)
+        and sorted(host["drives"]) == ["S3-0", "S3-1", "S3-2", "S3-3"]
+    )
+    assert host["differs"] == [
+        "bios: AMI 2.4 where 5 of 5 others have AMI 2.6",
+        "kernel argument intel_idle.max_cstate: 9 where 5 of 5 others have none",
+    ]
 
 
 def test_a_bad_drive_on_a_bad_host_is_still_named():
     found = made(*fleet(hosts=8, low={3: 0.82}, slow={(3, 0): 0.6, (5, 2): 0.8}))
-    assert [item["host"] for item in found["low_hosts"]] == ["h3"] and flagged(found) == [("h3", "S3-0"), ("h5", "S5-2")]
+    assert [item["host"] for item in found["low_hosts"]] == ["h3"] and flagged(found) == [
+        ("h3", "S3-0"),
+        ("h5", "S5-2"),
+    ]
 
 
 def test_two_bad_drives_of_four_do_not_make_a_bad_host():
@@ -101,7 +113,9 @@ def test_another_firmware_is_no_peer_and_both_are_compared():
     found = made(run, records + newer)
     assert found["outliers"] == [] and {item["n"] for item in found["groups"]} == {16}
     told = next(item for item in found["firmwares"] if item["metric"] == "write_iops")
-    assert (told["firmware"], told["against"], told["verdict"]) == ("D1MU030", "D1MU020", "worse") and told["by"] == pytest.approx(0.25, abs=0.05)
+    assert (told["firmware"], told["against"], told["verdict"]) == ("D1MU030", "D1MU020", "worse") and told[
+        "by"
+    ] == pytest.approx(0.25, abs=0.05)
 
 
 def test_what_did_not_count_is_nobodys_peer():
@@ -116,7 +130,11 @@ def test_since_the_last_run_a_verdict_and_a_model_changed():
     before = summary(*fleet(run_id="r1", criteria=limit, noise=0.001))
     run, records = fleet(criteria=limit, low=dict.fromkeys(range(6), 0.9), noise=0.001)
     found = made(run, records, [before])["since"]
-    assert found["run"] == "r1" and len(found["verdicts"]) == 24 and found["verdicts"][0] == {"host": "h0", "drive": "S0-0", "before": "pass", "now": "fail"}
+    assert (
+        found["run"] == "r1"
+        and len(found["verdicts"]) == 24
+        and found["verdicts"][0] == {"host": "h0", "drive": "S0-0", "before": "pass", "now": "fail"}
+    )
     told = next(item for item in found["changes"] if item["metric"] == "write_iops")
     assert told["verdict"] == "worse" and told["n"] == 24 and told["by"] == pytest.approx(1 / 0.9 - 1, abs=0.01)
 
@@ -124,11 +142,21 @@ def test_since_the_last_run_a_verdict_and_a_model_changed():
 def test_the_last_nights_tell_more_than_the_last_one():
     """The night before was as bad as this one: only the nights before that say that the drives were better."""
     low = dict.fromkeys(range(6), 0.9)
-    nights = [summary(*fleet(run_id=f"r{night}", low=low if night == 4 else None, seed=night)) for night in (4, 3, 2, 1, 0)]
+    nights = [
+        summary(*fleet(run_id=f"r{night}", low=low if night == 4 else None, seed=night)) for night in (4, 3, 2, 1, 0)
+    ]
     found = made(*fleet(run_id="r5", low=low), nights)
-    assert {item["verdict"] for item in found["since"]["changes"]} == {"same"} and found["nights"]["runs"] == ["r4", "r3", "r2", "r1", "r0"]
+    assert {item["verdict"] for item in found["since"]["changes"]} == {"same"} and found["nights"]["runs"] == [
+        "r4",
+        "r3",
+        "r2",
+        "r1",
+        "r0",
+    ]
     told = next(item for item in found["nights"]["changes"] if item["metric"] == "write_iops")
-    assert (told["verdict"], told["n"], told["nights"]) == ("worse", 24, 5) and told["by"] == pytest.approx(1 / 0.9 - 1, abs=0.02)
+    assert (told["verdict"], told["n"], told["nights"]) == ("worse", 24, 5) and told["by"] == pytest.approx(
+        1 / 0.9 - 1, abs=0.02
+    )
     repeats = next(item for item in found["repeatability"] if item["metric"] == "write_iops")
     assert (repeats["drives"], repeats["runs"]) == (24, 6) and 0.01 < repeats["cv"] < repeats["cv_at_most"] < 0.1
     assert made(*fleet())["nights"] is None and made(*fleet())["repeatability"] == []
@@ -176,7 +204,11 @@ def test_relative_criteria_are_judged_by_the_peers(tmp_path):
     ("more", "verdict", "reason"),
     [
         ([], "invalid", "iops: too few peers: 4 like it, 8 are needed (criterion write_iops min_of_median 0.9)"),
-        ([{"metric": "write_iops", "min": 5}], "pass", "iops: too few peers: 4 like it, 8 are needed (criterion write_iops min_of_median 0.9)"),
+        (
+            [{"metric": "write_iops", "min": 5}],
+            "pass",
+            "iops: too few peers: 4 like it, 8 are needed (criterion write_iops min_of_median 0.9)",
+        ),
     ],
 )
 def test_too_few_peers_are_no_pass_where_nothing_else_is_held(tmp_path, more, verdict, reason):
@@ -189,9 +221,13 @@ def test_a_baseline_run_is_held_drive_by_drive(tmp_path):
     folder = tmp_path / "r1" / "report"
     folder.mkdir(parents=True)
     (folder / "summary.json").write_text(json.dumps(summary(*fleet(hosts=1, run_id="r1"))))
-    run, records = fleet(hosts=1, slow={(0, 2): 0.7}, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}])
+    run, records = fleet(
+        hosts=1, slow={(0, 2): 0.7}, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}]
+    )
     drives = judging.judge_run(str(tmp_path), run, records).judgement["drives"]
-    assert [drive["verdict"] for drive in drives] == ["pass", "pass", "fail", "pass"] and "in run r1" in drives[2]["reasons"][0]
+    assert [drive["verdict"] for drive in drives] == ["pass", "pass", "fail", "pass"] and "in run r1" in drives[2][
+        "reasons"
+    ][0]
     run["criteria"][0]["baseline"] = "r0"
     assert judging.judge_run(str(tmp_path), run, records).judgement["verdicts"]["invalid"] == 4
 

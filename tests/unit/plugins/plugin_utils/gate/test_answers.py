@@ -35,7 +35,9 @@ def test_the_schema_knows_what_the_documentation_promises(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_an_honest_answer_passes_as_it_is(module):
     answer = real.of(module)
-    passed = answers.passed(module, {**answer, "invocation": {"module_args": {}}, "_ansible_parsed": True, "failed": False})
+    passed = answers.passed(
+        module, {**answer, "invocation": {"module_args": {}}, "_ansible_parsed": True, "failed": False}
+    )
     dropped = passed.pop("unknown_keys", 0)
     if module == "run_info":
         del answer["packed"]["path"]
@@ -62,7 +64,18 @@ def test_whatever_a_host_answers_ansible_gets_nothing_to_act_upon(module):
         assert len(text) < 400_000
 
 
-@pytest.mark.parametrize("result", [None, [], "x", 7, {"failed": True, "msg": ["\x1b"]}, {"unreachable": True, "msg": "\x1b" * 9000}, {"failed": "yes"}])
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        [],
+        "x",
+        7,
+        {"failed": True, "msg": ["\x1b"]},
+        {"unreachable": True, "msg": "\x1b" * 9000},
+        {"failed": "yes"},
+    ],
+)
 def test_a_failure_is_told_in_printable_words(result):
     passed = answers.passed("drive_facts", result)
     assert passed.get("failed") or passed.get("unreachable")
@@ -105,6 +118,8 @@ def test_a_blank_that_only_ansible_core_takes_for_one_opens_no_way_past_the_scre
     assert json.loads(answers.screened("find_run", json.dumps(FORGED).replace(", ", ",\x0b"))) == {"changed": False}
 
 
-@pytest.mark.parametrize("stdout", ["", "\x1b[2J", "{\n\x1b[2J", "[" * 100_000, '{"a":' * 100_000, "{not}\n\x1b[2J\n}\n\x1b[2J"])
+@pytest.mark.parametrize(
+    "stdout", ["", "\x1b[2J", "{\n\x1b[2J", "[" * 100_000, '{"a":' * 100_000, "{not}\n\x1b[2J\n}\n\x1b[2J"]
+)
 def test_output_without_an_answer_is_printable(stdout):
     assert answers.screened("find_run", stdout).replace("\n", "").isprintable()

@@ -34,7 +34,16 @@ GOOD, BAD = generator.DEMO[0], generator.DEMO[1]
 TIME = "2026-11-21T13:00:00.000Z"
 NOW = datetime.datetime(2026, 11, 21, 13, tzinfo=datetime.timezone.utc)
 # How often each way in is tried; the sum is in docs/trust.md.
-TRIES = {"answers": 400, "status": 1000, "records": 1000, "lines": 400, "journal": 500, "plan": 150, "archive": 400, "stream": 400}
+TRIES = {
+    "answers": 400,
+    "status": 1000,
+    "records": 1000,
+    "lines": 400,
+    "journal": 500,
+    "plan": 150,
+    "archive": 400,
+    "stream": 400,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +68,9 @@ def lines_of(path):
 
 
 def write_lines(path, values):
-    path.write_bytes(b"".join(value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n" for value in values))
+    path.write_bytes(
+        b"".join(value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n" for value in values)
+    )
 
 
 def elsewhere(tmp_path, run_dir):
@@ -73,7 +84,11 @@ def judged(run_dir, with_files=False):
     if with_files:
         for _name, text in build.files(sources, str(run_dir)):
             assert text
-    return {drive["host"]: drive["verdict"] for drive in sources.judgement["drives"] if (drive["host"], drive["drive"]) in MINE}
+    return {
+        drive["host"]: drive["verdict"]
+        for drive in sources.judgement["drives"]
+        if (drive["host"], drive["drive"]) in MINE
+    }
 
 
 MINE = {(drive.host, drive.serial) for drive in generator.DEMO}
@@ -109,7 +124,11 @@ def test_records_of_collect(run_dir, tmp_path):
         ledger.open(str(run_dir.parent), run_dir.name)
         ledger.add(told.records)
         loaded = store.load(str(path))
-        verdicts = {drive["host"]: drive["verdict"] for drive in judge.judge(run, loaded)["drives"] if (drive["host"], drive["drive"]) in MINE}
+        verdicts = {
+            drive["host"]: drive["verdict"]
+            for drive in judge.judge(run, loaded)["drives"]
+            if (drive["host"], drive["drive"]) in MINE
+        }
         assert {**verdicts, BAD.host: ""} == {**before, BAD.host: ""}, seed
         assert all(line.isprintable() for line in closing.lines(run, loaded, None)), seed
     assert elsewhere(tmp_path, run_dir) == outside
@@ -118,7 +137,11 @@ def test_records_of_collect(run_dir, tmp_path):
 @pytest.mark.parametrize("what", ["lines", "journal", "plan"])
 def test_files_of_a_run(run_dir, tmp_path, what):
     """results.jsonl, and one host's journal and plan, to the report's files."""
-    path = {"lines": run_dir / "results.jsonl", "journal": run_dir / "raw" / BAD.host / "journal.jsonl", "plan": run_dir / "raw" / BAD.host / "plan.json"}[what]
+    path = {
+        "lines": run_dir / "results.jsonl",
+        "journal": run_dir / "raw" / BAD.host / "journal.jsonl",
+        "plan": run_dir / "raw" / BAD.host / "plan.json",
+    }[what]
     values = lines_of(path) if what != "plan" else [json.loads(path.read_text())]
     before, outside = judged(run_dir), elsewhere(tmp_path, run_dir)
     for seed in range(TRIES[what]):
@@ -145,11 +168,32 @@ def test_a_folder_in_the_place_of_a_file_ends_nobodys_report(run_dir, name):
 
 
 STATUS = {
-    "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h", "boot_id": "b", "pid": 4711, "pid_start": "7", "unit": None,
-    "engine_version": "0.1.0", "state": "running", "started": TIME, "updated": TIME, "restored": False, "message": "",
+    "schema_version": 1,
+    "run_id": "r1",
+    "run_name": "qualify",
+    "host": "h",
+    "boot_id": "b",
+    "pid": 4711,
+    "pid_start": "7",
+    "unit": None,
+    "engine_version": "0.1.0",
+    "state": "running",
+    "started": TIME,
+    "updated": TIME,
+    "restored": False,
+    "message": "",
     "drives": [
-        {**queued("A1"), "phase": "measure", "test": "iops", "test_index": 1, "tests": 2, "round": 3, "round_max": 25, "time_left_s": 4300.0,
-         "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None}},
+        {
+            **queued("A1"),
+            "phase": "measure",
+            "test": "iops",
+            "test_index": 1,
+            "tests": 2,
+            "round": 3,
+            "round_max": 25,
+            "time_left_s": 4300.0,
+            "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None},
+        },
         {**queued("B2"), "phase": "done", "outcome": "error", "message": "no"},
     ],
 }
@@ -192,20 +236,37 @@ def test_streams_that_watch_reads():
         chance = random.Random(seed)
         letters = list(whole)
         for _change in range(chance.randint(1, 30)):
-            letters[chance.randrange(len(letters))] = chance.choice(["\n", "\x1b", "{", "]", "9", "-", "\x00", "\u202e", "--- ssdlab.fleet end\n"])
+            letters[chance.randrange(len(letters))] = chance.choice(
+                ["\n", "\x1b", "{", "]", "9", "-", "\x00", "\u202e", "--- ssdlab.fleet end\n"]
+            )
         text = "".join(letters[: chance.randint(1, len(letters))] if seed % 2 else letters)
         assert all(line.isprintable() for line in seen(text)), seed
 
 
 def asked(tmp_path, **more):
     return {
-        "ssd_drives": [{"serial": "S1"}], "ssd_plan": "demo", "ssd_step": "qualify", "ssd_mode": "plan", "ssd_run_name": "qualify", "ssd_run_id": "",
-        "ssd_results_dir": str(tmp_path / "results"), "ssd_criteria": [], "ssd_tests_dirs": [], "ssd_parallel_drives": 1, "ssd_assumed_write_mib_s": 500,
-        "ssd_fio_min_version": "3.28", **more,
+        "ssd_drives": [{"serial": "S1"}],
+        "ssd_plan": "demo",
+        "ssd_step": "qualify",
+        "ssd_mode": "plan",
+        "ssd_run_name": "qualify",
+        "ssd_run_id": "",
+        "ssd_results_dir": str(tmp_path / "results"),
+        "ssd_criteria": [],
+        "ssd_tests_dirs": [],
+        "ssd_parallel_drives": 1,
+        "ssd_assumed_write_mib_s": 500,
+        "ssd_fio_min_version": "3.28",
+        **more,
     }
 
 
-KEYS = {"run_info": ("runs", "runs"), "host_info": ("host_info", "facts"), "drive_facts": ("drives", "drives"), "host_checks": ("findings", "checks")}
+KEYS = {
+    "run_info": ("runs", "runs"),
+    "host_info": ("host_info", "facts"),
+    "drive_facts": ("drives", "drives"),
+    "host_checks": ("findings", "checks"),
+}
 
 
 def view_of(name, given, answered):
@@ -244,7 +305,12 @@ def test_answers_that_preflight_decides_by(tmp_path):
     before = told(view_of("bad", asked(tmp_path), honest))
     for seed in range(TRIES["answers"]):
         module = list(KEYS)[seed % len(KEYS)]
-        answered = {**honest, module: answers.passed(module, mutations.mutated(REAL[module] if module == "run_info" else honest[module], seed))}
+        answered = {
+            **honest,
+            module: answers.passed(
+                module, mutations.mutated(REAL[module] if module == "run_info" else honest[module], seed)
+            ),
+        }
         mine = [
             line
             for line in told(view_of("bad", asked(tmp_path), answered))
@@ -267,7 +333,9 @@ def archive(entries, kind="w:gz"):
 def test_archives(tmp_path):
     folder = tmp_path / "raw" / "h1"
     aside = tmp_path / "raw" / ".aside"
-    plain = archive({"status.json": b"{}", "raw/A1/iops-1-0001-c.json.gz": b"z" * 3000, "journal.jsonl": b"{}\n" * 500}, "w")
+    plain = archive(
+        {"status.json": b"{}", "raw/A1/iops-1-0001-c.json.gz": b"z" * 3000, "journal.jsonl": b"{}\n" * 500}, "w"
+    )
     unpacked = 0
     for seed in range(TRIES["archive"]):
         shutil.rmtree(tmp_path / "raw", ignore_errors=True)

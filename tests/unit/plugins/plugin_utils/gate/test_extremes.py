@@ -29,7 +29,9 @@ def test_extreme_figures_of_a_host(run_dir, tmp_path):
         share = chance.choice((0.02, 0.1, 0.3, 0.9))
         for what, path in places.items():
             theirs = [one["host"] == entrances.BAD.host and chance.random() < 0.6 for one in values[what]]
-            entrances.write_lines(path, [mutations.extreme(one, chance, share) if bad else one for one, bad in zip(values[what], theirs)])
+            entrances.write_lines(
+                path, [mutations.extreme(one, chance, share) if bad else one for one, bad in zip(values[what], theirs)]
+            )
         after = entrances.judged(run_dir, with_files=True)
         assert {**after, entrances.BAD.host: ""} == {**before, entrances.BAD.host: ""}, seed
         with engine.opened(url, make=True) as opened:
@@ -39,12 +41,23 @@ def test_extreme_figures_of_a_host(run_dir, tmp_path):
 def test_drives_and_tests_that_nobody_asked_for_fill_nobodys_report(run_dir):
     """One host brings ten thousand of them: they would take the report's time, its pages and its columns from all others."""
     run = json.loads((run_dir / "run.json").read_text())
-    mine = [record for record in entrances.lines_of(run_dir / "results.jsonl") if record["host"] == entrances.BAD.host and record["kind"] != "host"]
+    mine = [
+        record
+        for record in entrances.lines_of(run_dir / "results.jsonl")
+        if record["host"] == entrances.BAD.host and record["kind"] != "host"
+    ]
     made_up = [{**record, "drive": f"X{number}"} for number in range(5000) for record in mine[:2]]
-    told = records.collected([*made_up, *mine], run_dir.name, entrances.BAD.host, entrances.TIME, records.asked_of(run, entrances.BAD.host))
-    assert len(told.records) == len(mine) + records.MOST_UNASKED and [record for record in told.records if record in mine] == mine
+    told = records.collected(
+        [*made_up, *mine], run_dir.name, entrances.BAD.host, entrances.TIME, records.asked_of(run, entrances.BAD.host)
+    )
+    assert (
+        len(told.records) == len(mine) + records.MOST_UNASKED
+        and [record for record in told.records if record in mine] == mine
+    )
     assert told.problems == ["it tells of 10000 drives and tests that nobody asked for; 9800 of them are left out"]
     figures = {f"p{number // 1000}_{number % 1000}_latency_us": 1.0 for number in range(5000)}
     test = next(record for record in mine if record["kind"] == "test")
-    (record,) = records.collected([{**test, "metrics": figures}], run_dir.name, entrances.BAD.host, entrances.TIME).records
+    (record,) = records.collected(
+        [{**test, "metrics": figures}], run_dir.name, entrances.BAD.host, entrances.TIME
+    ).records
     assert record["outcome"] == "error" and "metrics" in record["reasons"][0]

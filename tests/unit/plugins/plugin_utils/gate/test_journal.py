@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the host job writes of a test's end reaches the report whole."""
+
 from __future__ import annotations
 
 import pytest
@@ -11,19 +12,52 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal, 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
 
 CELLS = ("rand-4k-w100", "rand-4k-w0")
-RULE = {"tracked": [{"cell": CELLS[0], "metric": "iops"}], "window": 5, "range_limit": 0.2, "slope_limit": 0.1, "sample_every": 1}
-ENVELOPE = {"schema_version": 1, "time": "2026-11-21T13:00:00.123Z", "run_id": "r1", "host": "h1", "event": "test_finished"}
+RULE = {
+    "tracked": [{"cell": CELLS[0], "metric": "iops"}],
+    "window": 5,
+    "range_limit": 0.2,
+    "slope_limit": 0.1,
+    "sample_every": 1,
+}
+ENVELOPE = {
+    "schema_version": 1,
+    "time": "2026-11-21T13:00:00.123Z",
+    "run_id": "r1",
+    "host": "h1",
+    "event": "test_finished",
+}
 
 
 @pytest.mark.parametrize("rule", [None, RULE])
-@pytest.mark.parametrize("values", [[], [100, 101, 99, 100, 100], [400, 300, 200, 150, 120]], ids=["no round", "steady", "not steady"])
+@pytest.mark.parametrize(
+    "values", [[], [100, 101, 99, 100, 100], [400, 300, 200, 150, 120]], ids=["no round", "steady", "not steady"]
+)
 def test_nothing_of_a_tests_end_is_lost_on_the_way_to_the_report(rule, values):
-    rounds = Rounds({"cells": [{"id": cell, "runtime_s": 60} for cell in CELLS], "rounds": {"max": 5}, "steady_state": rule, "after_steady_rounds": 0}, 1000)
+    rounds = Rounds(
+        {
+            "cells": [{"id": cell, "runtime_s": 60} for cell in CELLS],
+            "rounds": {"max": 5},
+            "steady_state": rule,
+            "after_steady_rounds": 0,
+        },
+        1000,
+    )
     for number, value in enumerate(values, 1):
-        rounds.add({cell: {"iops": float(value), "write_iops": float(value)} for cell in CELLS}, bytes_written=number * 100, elapsed_s=number * 60.0)
+        rounds.add(
+            {cell: {"iops": float(value), "write_iops": float(value)} for cell in CELLS},
+            bytes_written=number * 100,
+            elapsed_s=number * 60.0,
+        )
     windows = rounds.steady_state() if values else []
     metrics = {item["metric"] + FITTED_END: item["fitted_end"] for item in windows}
-    told = {"outcome": "complete", "reasons": [], "rounds": rounds.count, "steady_state": windows, "metrics": metrics, "cells": rounds.averages()}
+    told = {
+        "outcome": "complete",
+        "reasons": [],
+        "rounds": rounds.count,
+        "steady_state": windows,
+        "metrics": metrics,
+        "cells": rounds.averages(),
+    }
     record = {**ENVELOPE, "drive": "A1", "test": "iops", "attempt": 1, **told, "saturation": rounds.saturation()}
     assert journal._of_event("test_finished").passed(record) == (record, 0)
 
@@ -45,5 +79,8 @@ def test_what_stands_in_the_place_of_a_file_costs_that_host_its_figures_alone(tm
         else:
             (tmp_path / name).write_bytes(b" " * 200)
     problems = journal.Problems()
-    assert list(journal.events(str(tmp_path / "journal.jsonl"), problems)) == [] and journal.plan(str(tmp_path / "plan.json"), problems) == {}
+    assert (
+        list(journal.events(str(tmp_path / "journal.jsonl"), problems)) == []
+        and journal.plan(str(tmp_path / "plan.json"), problems) == {}
+    )
     assert problems.count == 2 and "journal.jsonl" in problems.text() and "plan.json" in problems.text()

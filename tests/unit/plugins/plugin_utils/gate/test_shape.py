@@ -17,12 +17,18 @@ FREE = shape.Shape({"type": "object"})
 KNOWN = shape.Shape(
     {
         "type": "object",
-        "properties": {"name": {"type": "string", "format": "name"}, "text": {"type": "string", "maxLength": 5}, "n": {"type": "integer"}},
+        "properties": {
+            "name": {"type": "string", "format": "name"},
+            "text": {"type": "string", "maxLength": 5},
+            "n": {"type": "integer"},
+        },
     }
 )
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**65, -(2**65), 1e300, {"a": b"bytes"}, mutations.deep()])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 2**65, -(2**65), 1e300, {"a": b"bytes"}, mutations.deep()]
+)
 def test_what_is_no_sound_value_is_refused(value):
     with pytest.raises(shape.Refused):
         FREE.passed({"x": value})
@@ -55,9 +61,16 @@ def test_a_keyword_that_nobody_checks_is_no_schema_of_ours():
 
 @pytest.mark.parametrize("part", sorted(schemas.load("answers")["$defs"]))
 def test_the_quick_check_is_jsonschemas_own_verdict(part):
-    whole = shape._expanded({**schemas.load("answers")["$defs"][part], "$defs": schemas.load("answers")["$defs"]}, schemas.load("answers")["$defs"])
+    whole = shape._expanded(
+        {**schemas.load("answers")["$defs"][part], "$defs": schemas.load("answers")["$defs"]},
+        schemas.load("answers")["$defs"],
+    )
     quick, slow = compiled.check(whole), schemas.validator(whole)
-    good = real.of(part) if part in ("run_info", "drive_facts", "host_info", "rssdm", "iomemory", "tunables") else real.of("drive_facts")["drives"][0]
+    good = (
+        real.of(part)
+        if part in ("run_info", "drive_facts", "host_info", "rssdm", "iomemory", "tunables")
+        else real.of("drive_facts")["drives"][0]
+    )
     for seed in range(60):
         value = json.loads(json.dumps(mutations.mutated(good, seed, 1), default=str))
         try:
@@ -72,7 +85,9 @@ def test_our_schemas_are_schemas(name):
     jsonschema.Draft202012Validator.check_schema(schemas.load(name))
 
 
-@pytest.mark.parametrize("content", [b"[" + b"{}," * 5_000_000 + b"{}]", "[" * 10 + "0," * 5_000_000, '{"a":' + "[[]," * 3_000_000])
+@pytest.mark.parametrize(
+    "content", [b"[" + b"{}," * 5_000_000 + b"{}]", "[" * 10 + "0," * 5_000_000, '{"a":' + "[[]," * 3_000_000]
+)
 def test_what_would_fill_the_memory_is_refused_before_it_is_parsed(content, monkeypatch):
     """30 MB of {} take 850 MB; a 5 MB archive may hold a plan of 1 GB."""
     monkeypatch.setattr(shape.json, "loads", lambda _content: pytest.fail("it was parsed"))

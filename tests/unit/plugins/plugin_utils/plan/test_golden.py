@@ -5,6 +5,7 @@
 
 After a change that is meant: SSDLAB_FLEET_WRITE_GOLDEN=1 python -m pytest <this file>, and read the difference.
 """
+
 from __future__ import annotations
 
 import functools
@@ -27,14 +28,32 @@ PLANS = sorted(path.stem for path in testfiles.SHIPPED_DIR.glob("plans/*.yml"))
 PRINTED = yaml.safe_load((GOLDEN / "printed.yml").read_text(encoding="utf-8"))
 SIZE = 700_150_000_000 // 4096 * 4096
 PLACEHOLDERS = {
-    "device": "/dev/drive", "seed": 1, "size_bytes": SIZE, "cpus_allowed": "0-7", "numa_node": 0, "remainder_offset": SIZE - 90_112,
-    "remainder_bytes": 90_112, "max_queue_depth": 32, "threads": 2, "queue_depth": 4,
+    "device": "/dev/drive",
+    "seed": 1,
+    "size_bytes": SIZE,
+    "cpus_allowed": "0-7",
+    "numa_node": 0,
+    "remainder_offset": SIZE - 90_112,
+    "remainder_bytes": 90_112,
+    "max_queue_depth": 32,
+    "threads": 2,
+    "queue_depth": 4,
 }
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "rwmixwrite": "rwmixread"}
 # What fio takes where nothing is said (its HOWTO), of the options that only one of both has.
 DEFAULTS = {
-    "iodepth_batch": "1", "iodepth_batch_complete": "1", "numjobs": "1", "thread": "0", "ramp_time": "0", "end_fsync": "0", "invalidate": "1", "loops": "1",
-    "direct": "0", "randrepeat": "1", "size": "100%", "group_reporting": "0",
+    "iodepth_batch": "1",
+    "iodepth_batch_complete": "1",
+    "numjobs": "1",
+    "thread": "0",
+    "ramp_time": "0",
+    "end_fsync": "0",
+    "invalidate": "1",
+    "loops": "1",
+    "direct": "0",
+    "randrepeat": "1",
+    "size": "100%",
+    "group_reporting": "0",
 }
 # Not how a drive is loaded: names, and what fio reports.
 NAMES = {"filename", "name", "description"}
@@ -44,7 +63,12 @@ NAMES = {"filename", "name", "description"}
 def rendered_tests(plan):
     identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": 512}
     done = render(
-        load_plan(plan), run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", engine_version="0", variables={},
+        load_plan(plan),
+        run={"id": "r1", "name": "qualify"},
+        host="h1",
+        boot_id="b",
+        engine_version="0",
+        variables={},
         drives=[{"selector": {"serial": "S1"}, "identity": identity}],
     )
     return done["drives"][0]["tests"]
@@ -62,10 +86,16 @@ def text_of(plan):
     lines, shared = [], set()
     for test in rendered_tests(plan):
         limits = ", ".join(f"{key} {value}" for key, value in test["rounds"].items() if value)
-        steady = test["steady_state"] and {key: value for key, value in test["steady_state"].items() if key != "tracked"}
-        tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in (test["steady_state"] or {}).get("tracked", []))
+        steady = test["steady_state"] and {
+            key: value for key, value in test["steady_state"].items() if key != "tracked"
+        }
+        tracked = ", ".join(
+            f"{item['cell']} {item['metric']}" for item in (test["steady_state"] or {}).get("tracked", [])
+        )
         lines += ["", f"{test['name']}: purge {test['purge']['method']}; {test['active_range_pct']} %; {limits}"]
-        lines += [f"  steady: {tracked}; {', '.join(f'{key} {value}' for key, value in steady.items())}"] if steady else []
+        lines += (
+            [f"  steady: {tracked}; {', '.join(f'{key} {value}' for key, value in steady.items())}"] if steady else []
+        )
         for name, job in jobs_of(test).items():
             sections = plausible.sections(job)
             shared.add(words(sections.pop("global")))
@@ -99,7 +129,9 @@ def test_fio_accepts_every_job(plan, tmp_path):
         files.append(tmp_path / f"{number}.fio")
         # As the host fills it, on a host without NUMA: a container may not be allowed to set a policy.
         files[-1].write_text(fio.fill(job, {**PLACEHOLDERS, "numa_node": None, "cpus_allowed": None}), encoding="utf-8")
-    done = subprocess.run(["fio", "--parse-only", *map(str, files)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["fio", "--parse-only", *map(str, files)], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -146,8 +178,14 @@ def differing(entry):
 
 def deviations():
     """{(suite, option)} of the table in docs/workloads.md; `all` stands for every suite with printed jobs."""
-    text = WORKLOADS.read_text(encoding="utf-8").partition("\n## Where options differ from the sources\n")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ")][1:]
+    text = (
+        WORKLOADS.read_text(encoding="utf-8")
+        .partition("\n## Where options differ from the sources\n")[2]
+        .partition("\n## ")[0]
+    )
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ")
+    ][1:]
     assert rows and all(len(row) == 5 and all(row) for row in rows), [row for row in rows if len(row) != 5]
     suites = {entry["suite"] for entry in PRINTED}
     found = set()
@@ -158,11 +196,19 @@ def deviations():
 
 
 def test_what_differs_from_the_sources_is_listed_with_its_reason_and_nothing_else():
-    computed = {(entry["suite"], option): (entry["source"], values) for entry in PRINTED for option, values in differing(entry).items()}
+    computed = {
+        (entry["suite"], option): (entry["source"], values)
+        for entry in PRINTED
+        for option, values in differing(entry).items()
+    }
     listed = deviations()
-    assert {key: computed[key] for key in computed if key not in listed} == {}, "differs, and docs/workloads.md does not say so"
+    assert {key: computed[key] for key in computed if key not in listed} == {}, (
+        "differs, and docs/workloads.md does not say so"
+    )
     assert sorted(listed - set(computed)) == [], "docs/workloads.md lists what does not differ"
 
 
 def test_the_guides_nine_jobs_are_all_there():
-    assert [entry["source"] for entry in PRINTED if entry["suite"] == "iomemory-guide"] == [f"fio-job-0{number}" for number in range(1, 10)]
+    assert [entry["source"] for entry in PRINTED if entry["suite"] == "iomemory-guide"] == [
+        f"fio-job-0{number}" for number in range(1, 10)
+    ]

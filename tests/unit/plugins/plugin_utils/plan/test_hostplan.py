@@ -19,15 +19,26 @@ DRIVE = {
 
 def build(**changes):
     values = dict(DEFAULTS, **changes)
-    return hostplan.build(values, run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=[DRIVE], engine_version="1")
+    return hostplan.build(
+        values, run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=[DRIVE], engine_version="1"
+    )
 
 
 def test_the_defaults_tune_what_the_seeds_ask_for():
     tune = build(ssd_plan=["wsat"])["tune"]
     assert tune["cpu_dma_latency_us"] == 0 and tune["keep"] is False
-    assert {"irqbalance", "tuned", "ondemand", "unattended-upgrades", "apt-daily.timer"} <= set(tune["services_stopped"])
+    assert {"irqbalance", "tuned", "ondemand", "unattended-upgrades", "apt-daily.timer"} <= set(
+        tune["services_stopped"]
+    )
     named = {item["name"]: item["value"] for item in tune["sysfs"]}
-    asked = {"governor": "performance", "aspm_policy": "performance", "scheduler": "none", "nomerges": "2", "rq_affinity": "2", "add_random": "0"}
+    asked = {
+        "governor": "performance",
+        "aspm_policy": "performance",
+        "scheduler": "none",
+        "nomerges": "2",
+        "rq_affinity": "2",
+        "add_random": "0",
+    }
     asked["runtime_power"] = "on"
     assert {name: named.get(name) for name in asked} == asked and "smt" not in named and "turbo" not in named
     assert all(item["path"].startswith(("/sys/", "/proc/sys/vm/")) for item in tune["sysfs"])
@@ -42,7 +53,11 @@ def test_the_preference_comes_after_the_governor_which_brings_its_own():
 
 
 def test_the_highest_frequency_is_also_that_of_the_limit_of_all_cpus_which_comes_first():
-    names = [item["path"].rpartition("/")[2] for item in build(ssd_plan=["wsat"])["tune"]["sysfs"] if item["name"] in ("max_perf_pct", "frequency")]
+    names = [
+        item["path"].rpartition("/")[2]
+        for item in build(ssd_plan=["wsat"])["tune"]["sysfs"]
+        if item["name"] in ("max_perf_pct", "frequency")
+    ]
     assert names == ["max_perf_pct", "scaling_max_freq", "scaling_min_freq"]
     assert "max_perf_pct" not in str(build(ssd_plan=["wsat"], tune_frequency="")["tune"])
 
@@ -54,7 +69,12 @@ def test_the_highest_frequency_is_also_that_of_the_limit_of_all_cpus_which_comes
 def test_a_step_alone_measures_nothing(step, purge, precondition, keep):
     plan = build(ssd_step=step, purge_method="overwrite")
     ((test,),) = [drive["tests"] for drive in plan["drives"]]
-    assert (test["purge"]["method"], bool(test["precondition"]), test["cells"], plan["tune"]["keep"]) == (purge, precondition, [], keep)
+    assert (test["purge"]["method"], bool(test["precondition"]), test["cells"], plan["tune"]["keep"]) == (
+        purge,
+        precondition,
+        [],
+        keep,
+    )
 
 
 def test_tuning_alone_touches_no_drive_and_holds_nothing_open():
@@ -64,7 +84,13 @@ def test_tuning_alone_touches_no_drive_and_holds_nothing_open():
 
 
 NOTHING = {
-    "keep": False, "cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "idle_states_above_us": None, "interrupts": None, "numa": None,
+    "keep": False,
+    "cpu_dma_latency_us": None,
+    "services_stopped": [],
+    "sysfs": [],
+    "idle_states_above_us": None,
+    "interrupts": None,
+    "numa": None,
     "write_cache": None,
 }
 
@@ -77,16 +103,24 @@ def test_what_is_not_asked_for_is_not_in_the_plan():
 @pytest.mark.parametrize("concern", sorted(tuning.CONCERNS))
 def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
     on = dict.fromkeys(tuning.SWITCHES, True)
-    alone = hostplan.tune_spec(dict(DEFAULTS, **dict(dict.fromkeys(tuning.SWITCHES, False), **{f"tune_{concern}_enabled": True})))
+    alone = hostplan.tune_spec(
+        dict(DEFAULTS, **dict(dict.fromkeys(tuning.SWITCHES, False), **{f"tune_{concern}_enabled": True}))
+    )
     assert alone != NOTHING
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=[concern], **on)) == alone
     without = hostplan.tune_spec(dict(DEFAULTS, **dict(on, **{f"tune_{concern}_enabled": False})))
-    assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["all"], ansible_skip_tags=[concern], **on)) == without != alone
+    assert (
+        hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["all"], ansible_skip_tags=[concern], **on))
+        == without
+        != alone
+    )
 
 
 def test_the_tag_of_the_kernel_arguments_takes_no_run_time_concern_along():
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot"])) == NOTHING
-    assert [item["name"] for item in hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot", "vm"]))["sysfs"]] == ["vm.swappiness"]
+    assert [item["name"] for item in hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot", "vm"]))["sysfs"]] == [
+        "vm.swappiness"
+    ]
 
 
 @pytest.mark.parametrize("name", ["tune_queue", "tune_vm"])
@@ -100,7 +134,14 @@ def test_settings_that_stay_switch_the_idle_states_off_as_nothing_can_be_held_op
 
 
 def test_the_plan_holds_to_its_schema_whatever_form_the_values_have():
-    plan = build(ssd_plan=["wsat"], tune_cpu_dma_latency_us="5", tune_interrupt_cores="2", tune_turbo=False, tune_smt_enabled="yes", tune_write_cache=False)
+    plan = build(
+        ssd_plan=["wsat"],
+        tune_cpu_dma_latency_us="5",
+        tune_interrupt_cores="2",
+        tune_turbo=False,
+        tune_smt_enabled="yes",
+        tune_write_cache=False,
+    )
     jsonschema.validate(plan, schema.load("plan"))
     tune = plan["tune"]
     assert (tune["cpu_dma_latency_us"], tune["interrupts"], tune["write_cache"]["state"]) == (5, {"cores": 2}, "off")

@@ -34,8 +34,17 @@ def variables(site, own=()):
 
 def test_each_criterion_of_a_file_has_its_model_and_its_source(site):
     found = limits.merged(variables(site))
-    assert found[0] == {"model": "MTFD*", "source": "datasheet rev. 4, table 3", "test": "iops", "metric": "write_iops", "min": 22000}
-    assert found[1]["source"] == "table 5" and [problem for item in found for problem in held_to.criterion_problems(item)] == []
+    assert found[0] == {
+        "model": "MTFD*",
+        "source": "datasheet rev. 4, table 3",
+        "test": "iops",
+        "metric": "write_iops",
+        "min": 22000,
+    }
+    assert (
+        found[1]["source"] == "table 5"
+        and [problem for item in found for problem in held_to.criterion_problems(item)] == []
+    )
     assert held_to.describe(found[0]) == "criterion iops write_iops min 22000 (model MTFD*, datasheet rev. 4, table 3)"
 
 
@@ -49,9 +58,15 @@ def test_an_own_criterion_replaces_the_one_for_the_same_and_adds_to_the_others(s
     ("text", "problem"),
     [
         ("model: M\ncriteria: [{metric: iops, min: 1}]", "source: is missing"),
-        ("model: M\nsource: s\ncriteria: [{metric: iops, minn: 1, min: 1}]", "mtfd.yml (model M): criteria[0].minn: unknown key; did you mean min?"),
+        (
+            "model: M\nsource: s\ncriteria: [{metric: iops, minn: 1, min: 1}]",
+            "mtfd.yml (model M): criteria[0].minn: unknown key; did you mean min?",
+        ),
         ("model: [M]\nsource: s\ncriteria: [{metric: iops, min: 1}]", "mtfd.yml: model: "),
-        ("model: M\nsource: s\ncriteria: [{metric: iops, min_of_median: 0}]", "criteria[0].min_of_median: 0 must be more than 0"),
+        (
+            "model: M\nsource: s\ncriteria: [{metric: iops, min_of_median: 0}]",
+            "criteria[0].min_of_median: 0 must be more than 0",
+        ),
         ("model: M\nsource: s\ncriteria: []", "criteria: [] must be a list of at least 1"),
         ("model: [", "cannot be read"),
     ],
@@ -64,4 +79,6 @@ def test_a_wrong_file_is_told_with_its_key(site, text, problem):
 
 
 def test_without_files_the_own_ones_are_all():
-    assert limits.merged({"ssd_criteria": [{"metric": "iops", "min": 1}], "ssd_tests_dirs": []}) == [{"metric": "iops", "min": 1}]
+    assert limits.merged({"ssd_criteria": [{"metric": "iops", "min": 1}], "ssd_tests_dirs": []}) == [
+        {"metric": "iops", "min": 1}
+    ]

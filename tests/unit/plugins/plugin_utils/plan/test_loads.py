@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bursts, mixes, points and phases: from the keys of a test to its jobs, and what is wrong with them."""
+
 from __future__ import annotations
 
 import pytest
@@ -18,7 +19,12 @@ RANGES = [{"pct": 5, "of_ios_pct": 50}, {"pct": 95, "of_ios_pct": 50}]
 def rendered(plan, block=512):
     identity = {"serial": "S1", "size_bytes": 1 << 40, "logical_block_size_bytes": block}
     done = render(
-        load_plan(plan), run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", engine_version="0", variables={},
+        load_plan(plan),
+        run={"id": "r1", "name": "qualify"},
+        host="h1",
+        boot_id="b",
+        engine_version="0",
+        variables={},
         drives=[{"selector": {"serial": "S1"}, "identity": identity}],
     )
     return done["drives"][0]["tests"]
@@ -36,14 +42,23 @@ def test_bursts_are_thinktime_after_a_first_burst_that_is_in_no_figure():
     (test,) = rendered([one(burst_s=5, idle_s=10, runtime_s=45)])
     (cell,) = test["cells"]
     found = options(cell)
-    assert (found["thinktime"], found["thinktime_iotime"], found["ramp_time"], found["runtime"]) == ("10s", "5s", "15", "45")
+    assert (found["thinktime"], found["thinktime_iotime"], found["ramp_time"], found["runtime"]) == (
+        "10s",
+        "5s",
+        "15",
+        "45",
+    )
     assert cell["id"] == "rand-4k-w100-tc1-qd1-burst5s-idle10s"
 
 
 def test_a_mix_is_sizes_at_one_alignment_and_ranges_of_the_active_range():
     (test,) = rendered([one(mix={"sizes": SIZES, "ranges": RANGES})])
     found = options(test["cells"][0])
-    assert (found["bssplit"], found["ba"], found["random_distribution"]) == ("512/10:4096/60:16384/30", "4096", "zoned:50/5:50/95")
+    assert (found["bssplit"], found["ba"], found["random_distribution"]) == (
+        "512/10:4096/60:16384/30",
+        "4096",
+        "zoned:50/5:50/95",
+    )
     assert "bs" not in found
     other = rendered([one(mix={"sizes": SIZES})])[0]["cells"][0]
     assert other["id"] != test["cells"][0]["id"] and "random_distribution" not in options(other)
@@ -53,8 +68,13 @@ def test_sizes_below_the_logical_block_leave_a_shipped_mix_and_the_others_are_re
     main, sweep = rendered(["ecw"], block=4096)
     assert options(main["cells"][0])["bssplit"] == "4096/75:8192/11:16384/8:32768/3:65536/3"
     assert len(sweep["cells"]) == 50 and {item["id"] for item in main["not_applicable"]} == {main["cells"][0]["id"]}
-    assert "(10 % of the I/O)" in main["not_applicable"][0]["reason"] and "rescaled" in main["not_applicable"][0]["reason"]
-    with pytest.raises(PlanError, match="512 B .10 % of the I/O. are no multiples of the drive's logical block size of 4096 B; take them out of the mix"):
+    assert (
+        "(10 % of the I/O)" in main["not_applicable"][0]["reason"] and "rescaled" in main["not_applicable"][0]["reason"]
+    )
+    with pytest.raises(
+        PlanError,
+        match="512 B .10 % of the I/O. are no multiples of the drive's logical block size of 4096 B; take them out of the mix",
+    ):
         rendered([one(mix={"sizes": SIZES})], block=4096)
 
 
@@ -76,7 +96,10 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
         ({"mix": {"ranges": RANGES}, "ramp_s": 3}, "mix can't be had with ramp_s"),
         ({"mix": {"ranges": RANGES[:1] + [{"pct": 90, "of_ios_pct": 50}]}}, "mix.ranges: pct make 95 %, not 100"),
         ({"mix": {"sizes": SIZES[:2]}}, "mix.sizes: pct make 70 %, not 100"),
-        ({"mix": {"sizes": [{"size": "700B", "pct": 50}, {"size": "4KiB", "pct": 50}]}}, "700 B is not a multiple of 512 B"),
+        (
+            {"mix": {"sizes": [{"size": "700B", "pct": 50}, {"size": "4KiB", "pct": 50}]}},
+            "700 B is not a multiple of 512 B",
+        ),
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": "4096", "pct": 50}]}}, "does not fit"),
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4096 B is there twice"),
         ({"mix": {}}, "mix"),
@@ -95,14 +118,24 @@ PHASES = [
     {"name": "top", "cells": [{**CELL, "point": {"of": "sweep", "take": "most"}}], "rounds": {"max": 1}},
     {"name": "again", "cells": [CELL], "rounds": {"max": 9}, "last_rounds": 3, "repeats": True},
 ]
-CHAIN = {"name": "all", "title": "All", "cells": [CELL], "rounds": {"max": 1}, "active_range_pct": 50, "source": "us", "phases": PHASES}
+CHAIN = {
+    "name": "all",
+    "title": "All",
+    "cells": [CELL],
+    "rounds": {"max": 1},
+    "active_range_pct": 50,
+    "source": "us",
+    "phases": PHASES,
+}
 
 
 def test_phases_are_tests_that_follow_each_other_in_the_state_that_the_first_one_made():
     first, sweep, top, again = rendered([CHAIN])
     assert [test["name"] for test in (first, sweep, top, again)] == ["all", "all-sweep", "all-top", "all-again"]
     assert [test["follows"] for test in (first, sweep, top, again)] == [None, "all", "all-sweep", "all-top"]
-    assert first["precondition"] and all(not test["precondition"] and test["purge"]["method"] == "none" for test in (sweep, top, again))
+    assert first["precondition"] and all(
+        not test["precondition"] and test["purge"]["method"] == "none" for test in (sweep, top, again)
+    )
     assert {test["active_range_pct"] for test in (first, sweep, top, again)} == {50} and sweep["title"] == "All: sweep"
     assert again["last_rounds"] == 3 and load_plan([CHAIN])[3]["repeats"] == "all"
 
@@ -125,11 +158,17 @@ def test_a_points_threads_and_depth_are_left_to_the_host():
     ("change", "expected"),
     [
         ({"each_cell": True}, "phases: can't be had with each_cell"),
-        ({"phases": [{**PHASES[0], "cells": [{"block_size": "4KiB"}]}]}, "phase all-sweep: cells[0].read_pct: is missing"),
+        (
+            {"phases": [{**PHASES[0], "cells": [{"block_size": "4KiB"}]}]},
+            "phase all-sweep: cells[0].read_pct: is missing",
+        ),
         ({"phases": [{"name": "x"}]}, "phases[0].rounds: is missing"),
         ({"phases": [{**PHASES[2], "cells": [{**CELL, "queue_depth": 2}]}]}, "has other cells than"),
         ({"phases": [PHASES[2], PHASES[2]]}, "'all-again' is in the plan twice"),
-        ({"steady_state": {"tracked": [{"metric": "iops"}]}, "last_rounds": 3, "rounds": {"max": 25}}, "last_rounds: is for a test without steady_state"),
+        (
+            {"steady_state": {"tracked": [{"metric": "iops"}]}, "last_rounds": 3, "rounds": {"max": 25}},
+            "last_rounds: is for a test without steady_state",
+        ),
     ],
 )
 def test_what_is_wrong_with_phases(change, expected):
@@ -139,7 +178,12 @@ def test_what_is_wrong_with_phases(change, expected):
 
 
 def test_a_repeated_load_may_come_in_bursts():
-    burst = {"name": "waits", "cells": [{**CELL, "burst_s": 1, "idle_s": 1, "runtime_s": 4}], "rounds": {"max": 1}, "repeats": True}
+    burst = {
+        "name": "waits",
+        "cells": [{**CELL, "burst_s": 1, "idle_s": 1, "runtime_s": 4}],
+        "rounds": {"max": 1},
+        "repeats": True,
+    }
     assert load_plan([{**CHAIN, "phases": [burst]}])[1]["repeats"] == "all"
 
 
@@ -153,8 +197,20 @@ def test_a_profile_needs_the_write_cache_in_one_state_through_all_its_phases():
 
 
 def test_a_drives_entry_must_not_stand_against_what_a_test_needs():
-    drive = {"selector": {"serial": "S1", "write_cache": True}, "identity": {"serial": "S1", "size_bytes": 1 << 40, "logical_block_size_bytes": 512}}
-    common = {"run": {"id": "r", "name": "n"}, "host": "h1", "boot_id": "b", "engine_version": "0", "variables": {}, "drives": [drive]}
-    with pytest.raises(PlanError, match="h1: drive S1: write_cache: on of its entry stands against test a, which needs it off"):
+    drive = {
+        "selector": {"serial": "S1", "write_cache": True},
+        "identity": {"serial": "S1", "size_bytes": 1 << 40, "logical_block_size_bytes": 512},
+    }
+    common = {
+        "run": {"id": "r", "name": "n"},
+        "host": "h1",
+        "boot_id": "b",
+        "engine_version": "0",
+        "variables": {},
+        "drives": [drive],
+    }
+    with pytest.raises(
+        PlanError, match="h1: drive S1: write_cache: on of its entry stands against test a, which needs it off"
+    ):
         render(load_plan([{**one(), "write_cache": "off"}]), **common)
     assert render(load_plan([{**one(), "write_cache": "on"}]), **common)["drives"][0]["tests"][0]["write_cache"] == "on"

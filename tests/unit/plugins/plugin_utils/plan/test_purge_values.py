@@ -15,7 +15,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan,
     [
         {},
         {"purge_method": None, "purge_timeout_s": None, "purge_lba_size_bytes": ""},
-        {"purge_method": "nvme_format_crypto", "purge_lba_size_bytes": 4096, "purge_timeout_s": "600", "purge_iomemory_size_pct": 90},
+        {
+            "purge_method": "nvme_format_crypto",
+            "purge_lba_size_bytes": 4096,
+            "purge_timeout_s": "600",
+            "purge_iomemory_size_pct": 90,
+        },
         {"purge_method": "none"},
     ],
 )
@@ -45,11 +50,23 @@ def test_wrong_values_are_told_with_what_is_right(asked, problem):
     "given, variables, expected",
     [
         ({"method": "auto"}, {}, {"method": "auto"}),
-        ({"method": "auto"}, {"purge_method": "overwrite", "purge_timeout_s": "60"}, {"method": "overwrite", "timeout_s": 60}),
-        ({"method": "deallocate", "timeout_s": 5}, {"purge_method": "overwrite", "purge_timeout_s": 60}, {"method": "deallocate", "timeout_s": 5}),
+        (
+            {"method": "auto"},
+            {"purge_method": "overwrite", "purge_timeout_s": "60"},
+            {"method": "overwrite", "timeout_s": 60},
+        ),
+        (
+            {"method": "deallocate", "timeout_s": 5},
+            {"purge_method": "overwrite", "purge_timeout_s": 60},
+            {"method": "deallocate", "timeout_s": 5},
+        ),
         ({"method": "none"}, {"purge_lba_size_bytes": 4096}, {"method": "none"}),
         ({"method": "auto"}, {"purge_method": "none", "purge_lba_size_bytes": 4096}, {"method": "none"}),
-        ({"method": "auto", "lba_size_bytes": 512}, {"purge_lba_size_bytes": 4096}, {"method": "auto", "lba_size_bytes": 512}),
+        (
+            {"method": "auto", "lba_size_bytes": 512},
+            {"purge_lba_size_bytes": 4096},
+            {"method": "auto", "lba_size_bytes": 512},
+        ),
     ],
 )
 def test_a_test_file_goes_before_the_variables(given, variables, expected):
@@ -63,7 +80,10 @@ def test_every_variable_is_carried_into_the_plan_and_has_a_default():
 
 
 def test_schemas_and_role_know_every_method_and_option():
-    test, plan = schema.load("test")["properties"]["purge"]["properties"], schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"]
+    test, plan = (
+        schema.load("test")["properties"]["purge"]["properties"],
+        schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"],
+    )
     options = {key for key, _variable, _least, _most in purge_values.OPTIONS}
     assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(plan["method"]["enum"])
     assert options == set(test) - {"method"} and options <= set(plan)

@@ -31,7 +31,10 @@ BARE = {**VALUES, "numa_node": None, "cpus_allowed": None}
 
 
 def drive(block=512, size=480_103_981_056, serial="S1"):
-    return {"selector": {"serial": serial}, "identity": {"serial": serial, "size_bytes": size, "logical_block_size_bytes": block}}
+    return {
+        "selector": {"serial": serial},
+        "identity": {"serial": serial, "size_bytes": size, "logical_block_size_bytes": block},
+    }
 
 
 def make(plan, drives=None, **variables):
@@ -90,7 +93,14 @@ def test_every_job_is_direct_random_data_on_an_existing_device():
         fill = test["precondition"] or test["purge"]
         for job in [fill["job"], fill["remainder_job"], *(cell["job"] for cell in test["cells"])]:
             found = options(fio.fill(job, HOST))
-            asked = {"direct": "1", "thread": "1", "allow_file_create": "0", "randrepeat": "0", "refill_buffers": "1", "exitall_on_error": "1"}
+            asked = {
+                "direct": "1",
+                "thread": "1",
+                "allow_file_create": "0",
+                "randrepeat": "0",
+                "refill_buffers": "1",
+                "exitall_on_error": "1",
+            }
             asked["group_reporting"] = "1"
             assert asked.items() <= found.items() and found["filename"] == "/dev/x" and found["randseed"] == "7"
             assert "ramp_time" not in job and "zero_buffers" not in job
@@ -101,7 +111,12 @@ def test_cells_run_for_their_time_and_fills_to_their_end():
     _wsat, iops = rendered(["wsat", "iops"])
     cell = options(fio.fill(iops["cells"][8]["job"], HOST))
     assert cell["rw"] == "randrw" and cell["rwmixread"] == "95" and cell["numjobs"] == "4" and cell["iodepth"] == "32"
-    assert cell["time_based"] == "1" and cell["runtime"] == "60" and cell["norandommap"] == "1" and cell["size"] == str(WHOLE + 90112)
+    assert (
+        cell["time_based"] == "1"
+        and cell["runtime"] == "60"
+        and cell["norandommap"] == "1"
+        and cell["size"] == str(WHOLE + 90112)
+    )
     for part in ("job", "remainder_job"):
         fill = options(fio.fill(iops["precondition"][part], HOST))
         assert fill["rw"] == "write" and fill["loops"] == "2" and fill["numjobs"] == "1"
@@ -148,26 +163,56 @@ def test_a_ramp_and_a_batch_are_in_the_job_and_in_the_cells_name():
     cell = {"block_size": "4KiB", "read_pct": 0, "queue_depth": 32, "runtime_s": 30}
     plain, peak = rendered([{"name": "x", "cells": [cell, {**cell, "ramp_s": 5, "batch": 16}]}])[0]["cells"]
     found = options(peak["job"])
-    assert (found["ramp_time"], found["iodepth_batch"], found["iodepth_batch_complete"], found["runtime"]) == ("5", "16", "16", "30")
-    assert peak["id"] == plain["id"] + "-batch16-ramp5s" and not {"ramp_time", "iodepth_batch"} & set(options(plain["job"]))
+    assert (found["ramp_time"], found["iodepth_batch"], found["iodepth_batch_complete"], found["runtime"]) == (
+        "5",
+        "16",
+        "16",
+        "30",
+    )
+    assert peak["id"] == plain["id"] + "-batch16-ramp5s" and not {"ramp_time", "iodepth_batch"} & set(
+        options(plain["job"])
+    )
 
 
 def test_a_shipped_cell_below_the_logical_block_is_not_applicable():
     (test,) = rendered(["iops"], [drive(4096)])
     assert len(test["cells"]) == 49 and len(test["not_applicable"]) == 7
-    assert all(item["id"].startswith("rand-512b-") and "logical block size of 4096 B" in item["reason"] for item in test["not_applicable"])
+    assert all(
+        item["id"].startswith("rand-512b-") and "logical block size of 4096 B" in item["reason"]
+        for item in test["not_applicable"]
+    )
     assert len(rendered([{"base": "iops", "rounds": {"max": 9}}], [drive(4096)])[0]["cells"]) == 49
 
 
 @pytest.mark.parametrize(
     ("plan", "block", "expected"),
     [
-        ([{"base": "iops", "matrix": {"block_size": ["1MiB", "64KiB", "4KiB", "512B"]}}], 4096, "cell rand-512b-r100-tc4-qd32"),
-        ([{"name": "x", "cells": [{"block_size": "6KiB", "read_pct": 0}]}], 4096, "is not a multiple of the drive's logical block size of 4096 B"),
-        (["wsat"], 8192, "cell rand-4k-w100-tc4-qd32: block size 4096 B is below the drive's logical block size of 8192 B, and it is tracked"),
+        (
+            [{"base": "iops", "matrix": {"block_size": ["1MiB", "64KiB", "4KiB", "512B"]}}],
+            4096,
+            "cell rand-512b-r100-tc4-qd32",
+        ),
+        (
+            [{"name": "x", "cells": [{"block_size": "6KiB", "read_pct": 0}]}],
+            4096,
+            "is not a multiple of the drive's logical block size of 4096 B",
+        ),
+        (
+            ["wsat"],
+            8192,
+            "cell rand-4k-w100-tc4-qd32: block size 4096 B is below the drive's logical block size of 8192 B, and it is tracked",
+        ),
         ([{"name": "x", "cells": [{"block_size": "1GiB", "read_pct": 0}]}], 512, "does not fit"),
-        ([{"name": "x", "cells": [{"block_size": "512MiB", "read_pct": 0, "threads": 2}], "active_range_pct": 50}], 512, "do not fit into the ActiveRange"),
-        ([{"base": "iops", "precondition": {"block_size": "512B"}}], 4096, "precondition.block_size: block size 512 B is below"),
+        (
+            [{"name": "x", "cells": [{"block_size": "512MiB", "read_pct": 0, "threads": 2}], "active_range_pct": 50}],
+            512,
+            "do not fit into the ActiveRange",
+        ),
+        (
+            [{"base": "iops", "precondition": {"block_size": "512B"}}],
+            4096,
+            "precondition.block_size: block size 512 B is below",
+        ),
     ],
 )
 def test_what_a_drive_cannot_do_names_host_drive_and_cell(plan, block, expected):
@@ -196,7 +241,9 @@ def test_a_method_named_by_a_test_comes_before_the_variable(method, variable, ex
     assert test["purge"]["method"] == expected and ("job" in test["purge"]) == (expected == "overwrite")
 
 
-@pytest.mark.parametrize(("step", "purge", "passes"), [("purge", "auto", None), ("precondition", "none", 3), ("tune", "none", None)])
+@pytest.mark.parametrize(
+    ("step", "purge", "passes"), [("purge", "auto", None), ("precondition", "none", 3), ("tune", "none", None)]
+)
 def test_a_step_measures_nothing(step, purge, passes):
     (test,) = rendered(step_plan(step, {"precondition_passes": "3", "precondition_block_size": "64KiB"}))
     assert test["cells"] == [] and test["name"] == step and test["purge"]["method"] == purge
@@ -225,5 +272,10 @@ def test_block_sizes_have_one_meaning(number, unit):
 def test_different_cells_have_different_names(access, size, read_pct, threads, depth):
     cell = {"access": access, "block_size_bytes": size, "read_pct": read_pct, "threads": threads, "queue_depth": depth}
     name = celling.cell_id(cell)
-    for key, other in (("block_size_bytes", size + 512), ("read_pct", (read_pct + 1) % 101), ("threads", threads + 1), ("queue_depth", depth + 1)):
+    for key, other in (
+        ("block_size_bytes", size + 512),
+        ("read_pct", (read_pct + 1) % 101),
+        ("threads", threads + 1),
+        ("queue_depth", depth + 1),
+    ):
         assert celling.cell_id({**cell, key: other}) != name

@@ -12,7 +12,13 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import
 
 WRITES = {"block_size": "4KiB", "read_pct": 0}
 STEADY = {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]}
-PURGE = {"name": "purge", "purge": {"method": "deallocate"}, "precondition": False, "cells": [WRITES], "rounds": {"max": 1}}
+PURGE = {
+    "name": "purge",
+    "purge": {"method": "deallocate"},
+    "precondition": False,
+    "cells": [WRITES],
+    "rounds": {"max": 1},
+}
 STAYS = {**PURGE, "name": "stays", "purge": False, "rounds": {"max": 60}, "steady_state": STEADY}
 FILLS = {**STAYS, "name": "fills", "precondition": {"passes": 2}}
 LONG = {**STAYS, "name": "long", "purge": {"method": "deallocate"}}
@@ -35,7 +41,9 @@ AGAIN = {**STAYS, "name": "again"}
 def test_a_window_waits_while_the_drive_may_be_fresh(plan, waits):
     told = [(test["steady_state"] or {}) for test in load_plan(plan)]
     assert [steady.get("min_capacity_multiple") for steady in told] == waits
-    assert [steady.get("confirm_windows") for steady in told] == [None if wait is None else int(wait > 0) for wait in waits]
+    assert [steady.get("confirm_windows") for steady in told] == [
+        None if wait is None else int(wait > 0) for wait in waits
+    ]
 
 
 def test_the_limits_of_a_test_are_checked_against_what_it_has_to_wait_for():

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The suites after the PTS, Micron's brief and blog, and those for every day: what they hold, and what they say of themselves."""
+
 from __future__ import annotations
 
 import re
@@ -22,7 +23,12 @@ CELL = {"block_size": "4KiB", "read_pct": 0}
 def rendered(plan, size_bytes=3_840_755_982_336, block=512):
     identity = {"serial": "S1", "size_bytes": size_bytes, "logical_block_size_bytes": block}
     return render(
-        load_plan(plan), run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", engine_version="0", variables={},
+        load_plan(plan),
+        run={"id": "r1", "name": "qualify"},
+        host="h1",
+        boot_id="b",
+        engine_version="0",
+        variables={},
         drives=[{"selector": {"serial": "S1"}, "identity": identity}],
     )
 
@@ -37,19 +43,37 @@ def rendered(plan, size_bytes=3_840_755_982_336, block=512):
 )
 def test_the_tests_of_the_pts_are_as_the_specification_has_them(name, access, sizes, mixes, tc_qd, tracked):
     (test,) = load_plan([name])
-    assert test["purge"] == {"method": "auto"} and test["precondition"] == {"passes": 2, "block_size_bytes": 128 * KIB} and test["active_range_pct"] == 100
-    assert [(cell["read_pct"], cell["block_size_bytes"]) for cell in test["cells"]] == [(mix, size * KIB) for mix in mixes for size in sizes]
-    assert {(cell["access"], cell["threads"], cell["queue_depth"], cell["runtime_s"]) for cell in test["cells"]} == {(access, *tc_qd, 60)}
+    assert (
+        test["purge"] == {"method": "auto"}
+        and test["precondition"] == {"passes": 2, "block_size_bytes": 128 * KIB}
+        and test["active_range_pct"] == 100
+    )
+    assert [(cell["read_pct"], cell["block_size_bytes"]) for cell in test["cells"]] == [
+        (mix, size * KIB) for mix in mixes for size in sizes
+    ]
+    assert {(cell["access"], cell["threads"], cell["queue_depth"], cell["runtime_s"]) for cell in test["cells"]} == {
+        (access, *tc_qd, 60)
+    }
     assert [(item["cell"], item["metric"]) for item in test["steady_state"]["tracked"]] == tracked
     assert (test["steady_state"]["window"], test["rounds"]["max"]) == (5, 25)
 
 
 def test_the_profiles_differ_in_active_range_and_load():
     enterprise, client = load_plan("pts-enterprise"), load_plan("pts-client")
-    assert {test["active_range_pct"] for test in enterprise} == {100} and {test["active_range_pct"] for test in client} == {75}
-    loads = {test["name"]: {(cell["threads"], cell["queue_depth"]) for cell in test["cells"]} for test in [*enterprise, *client]}
+    assert {test["active_range_pct"] for test in enterprise} == {100} and {
+        test["active_range_pct"] for test in client
+    } == {75}
+    loads = {
+        test["name"]: {(cell["threads"], cell["queue_depth"]) for cell in test["cells"]}
+        for test in [*enterprise, *client]
+    }
     assert loads["iops"] == loads["wsat"] == {(4, 32)} and loads["iops-client"] == loads["wsat-client"] == {(2, 16)}
-    sizes = {cell["block_size_bytes"] // KIB for test in client if test["name"].startswith("throughput") for cell in test["cells"]}
+    sizes = {
+        cell["block_size_bytes"] // KIB
+        for test in client
+        if test["name"].startswith("throughput")
+        for cell in test["cells"]
+    }
     assert sizes == {1024}
     assert {test["name"] for test in load_plan("full")} == {test["name"] for test in enterprise}
 
@@ -61,7 +85,9 @@ def test_host_idle_recovery_waits_and_comes_back():
     assert [test["name"] for test in waits] == [f"hir-wait-{wait}s" for wait in (5, 10, 15, 25, 50)]
     for test, back, wait in zip(waits, returns, (5, 10, 15, 25, 50)):
         (cell,) = test["cells"]
-        assert (cell["burst_s"], cell["idle_s"]) == (5, wait) and test["rounds"]["max"] * cell["runtime_s"] == 360 * (5 + wait)
+        assert (cell["burst_s"], cell["idle_s"]) == (5, wait) and test["rounds"]["max"] * cell["runtime_s"] == 360 * (
+            5 + wait
+        )
         assert back["rounds"]["max"] * back["cells"][0]["runtime_s"] == 1800 and back["follows"] == test["name"]
         assert test["repeats"] == back["repeats"] == "hir"
 
@@ -71,7 +97,10 @@ def test_cross_stimulus_recovery_is_eight_six_and_eight_hours():
     hours = [test["rounds"]["time_limit_s"] or test["rounds"]["max"] * 60 for test in tests]
     assert [hours[0], hours[1], hours[2] + hours[3]] == [8 * 3600, 6 * 3600, 8 * 3600]
     assert [(test["cells"][0]["access"], test["cells"][0]["block_size_bytes"] // KIB) for test in tests] == [
-        ("sequential", 1024), ("random", 8), ("sequential", 1024), ("sequential", 1024),
+        ("sequential", 1024),
+        ("random", 8),
+        ("sequential", 1024),
+        ("sequential", 1024),
     ]
     assert {(cell["threads"], cell["queue_depth"]) for test in tests for cell in test["cells"]} == {(1, 32)}
     assert [test["repeats"] for test in tests] == [None, None, "xsr", "xsr"]
@@ -82,12 +111,29 @@ def test_the_composite_workload_and_demand_intensity_go_over_49_loads_from_high_
     for name, read_pct in (("ecw", 40), ("dirth", 0)):
         main, sweep, *_points = load_plan([name])
         lead, *cells = sweep["cells"]
-        assert [(cell["threads"], cell["queue_depth"]) for cell in cells] == grid and {cell["read_pct"] for cell in cells} == {read_pct}
+        assert [(cell["threads"], cell["queue_depth"]) for cell in cells] == grid and {
+            cell["read_pct"] for cell in cells
+        } == {read_pct}
         assert (lead["runtime_s"], lead["threads"], lead["queue_depth"], lead["read_pct"]) == (300, 32, 32, 0)
-        assert (main["cells"][0]["threads"], main["cells"][0]["queue_depth"], main["steady_state"]["sample_every"]) == (32, 32, 30)
+        assert (main["cells"][0]["threads"], main["cells"][0]["queue_depth"], main["steady_state"]["sample_every"]) == (
+            32,
+            32,
+            30,
+        )
     (cell,) = load_plan(["ecw"])[0]["cells"]
     assert {item["size_bytes"]: item["pct"] for item in cell["mix"]["sizes"]} == {
-        512: 4, 1024: 1, 1536: 1, 2048: 1, 2560: 1, 3072: 1, 3584: 1, 4096: 67, 8192: 10, 16384: 7, 32768: 3, 65536: 3,
+        512: 4,
+        1024: 1,
+        1536: 1,
+        2048: 1,
+        2560: 1,
+        3072: 1,
+        3584: 1,
+        4096: 67,
+        8192: 10,
+        16384: 7,
+        32768: 3,
+        65536: 3,
     }
     assert [(item["pct"], item["of_ios_pct"]) for item in cell["mix"]["ranges"]] == [(5, 50), (15, 30), (80, 20)]
     points = load_plan(["dirth"])[2:]
@@ -108,7 +154,9 @@ def test_every_plan_says_what_it_can_tell_and_what_it_cannot(path):
     head = path.read_text(encoding="utf-8").partition("\n- ")[0]
     assert re.search(r"^# Tells: \w.*\.", head, re.MULTILINE) and re.search(r"^# Does not tell: \w", head, re.MULTILINE)
     for test in load_plan(path.stem):
-        assert re.search(r"\bTells\b|\bBrings\b", test["description"]) and re.search(r"does not tell|tells nothing", test["description"]), test["name"]
+        assert re.search(r"\bTells\b|\bBrings\b", test["description"]) and re.search(
+            r"does not tell|tells nothing", test["description"]
+        ), test["name"]
 
 
 @pytest.mark.parametrize("path", PLAN_FILES, ids=lambda path: path.stem)
@@ -124,7 +172,11 @@ def test_every_plan_fits_the_schema_of_hosts(path, block):
 def test_what_is_for_every_day_keeps_its_time(plan, most_s, terabytes):
     """At the assumed 500 MiB/s, whichever purge ends at once; a plan of theirs claims no steady state."""
     done = rendered(plan, int(terabytes * 1e12) // 4096 * 4096)
-    purge_s = sum(done["drives"][0]["expected"]["size_bytes"] / (500 << 20) for test in done["drives"][0]["tests"] if test["purge"]["method"] != "none")
+    purge_s = sum(
+        done["drives"][0]["expected"]["size_bytes"] / (500 << 20)
+        for test in done["drives"][0]["tests"]
+        if test["purge"]["method"] != "none"
+    )
     (times,) = plan_text.estimate(done, 500)
     assert times["max_s"] - purge_s <= most_s
     assert not any(test["steady_state"] for test in done["drives"][0]["tests"])
@@ -132,9 +184,14 @@ def test_what_is_for_every_day_keeps_its_time(plan, most_s, terabytes):
 
 def test_the_briefs_sequences_are_purged_once_and_repeat_their_first_stimulus():
     tests = {test["name"]: test for test in load_plan("micron-brief")}
-    for sequence, stimuli in (("first", ["random", "sequential", "random"]), ("second", ["sequential", "random", "sequential"])):
+    for sequence, stimuli in (
+        ("first", ["random", "sequential", "random"]),
+        ("second", ["sequential", "random", "sequential"]),
+    ):
         three = [tests[f"brief-{sequence}-{number}-{stimulus}"] for number, stimulus in enumerate(stimuli, start=1)]
-        assert [test["purge"]["method"] for test in three] == ["auto", "none", "none"] and not any(test["precondition"] for test in three)
+        assert [test["purge"]["method"] for test in three] == ["auto", "none", "none"] and not any(
+            test["precondition"] for test in three
+        )
         assert [test["cells"][0]["access"] for test in three] == stimuli
         assert [test["repeats"] for test in three] == [None, None, three[0]["name"]]
         assert [test["steady_state"]["min_capacity_multiple"] for test in three] == [2, 1, 1]
@@ -146,17 +203,28 @@ def test_the_blogs_sweeps_go_over_the_depth_once_settled():
     settle_4k, sweep_4k, settle_32k, sweep_32k = load_plan("micron-blog")
     for settle, sweep, size in ((settle_4k, sweep_4k, 4), (settle_32k, sweep_32k, 32)):
         assert [cell["queue_depth"] for cell in sweep["cells"]] == [1 << power for power in range(9)]
-        assert {(cell["threads"], cell["runtime_s"], cell["block_size_bytes"]) for cell in sweep["cells"]} == {(1, 900, size * KIB)}
+        assert {(cell["threads"], cell["runtime_s"], cell["block_size_bytes"]) for cell in sweep["cells"]} == {
+            (1, 900, size * KIB)
+        }
         assert settle["steady_state"] and sweep["purge"] == {"method": "none"} and sweep["rounds"]["max"] == 1
         assert plan_text.window_s(settle) >= 1800
         assert 595 <= 700 * sweep["active_range_pct"] / 100 <= 605
 
 
 def test_each_cell_is_a_test_of_its_own():
-    test = {"name": "each", "each_cell": True, "matrix": {**CELL, "read_pct": [0, 70]}, "steady_state": {"tracked": [{"metric": "iops"}]}}
+    test = {
+        "name": "each",
+        "each_cell": True,
+        "matrix": {**CELL, "read_pct": [0, 70]},
+        "steady_state": {"tracked": [{"metric": "iops"}]},
+    }
     write, mixed = load_plan([test])
     assert (write["name"], mixed["name"]) == ("each-rand-4k-w100", "each-rand-4k-r70")
-    assert [item["cell"] for item in mixed["steady_state"]["tracked"]] == [mixed["cells"][0]["id"]] == ["rand-4k-r70-tc1-qd1"]
+    assert (
+        [item["cell"] for item in mixed["steady_state"]["tracked"]]
+        == [mixed["cells"][0]["id"]]
+        == ["rand-4k-r70-tc1-qd1"]
+    )
     deeper = {**test, "matrix": {**CELL, "queue_depth": [1, 2]}}
     assert [one["name"] for one in load_plan([deeper])] == ["each-rand-4k-w100-tc1-qd1", "each-rand-4k-w100-tc1-qd2"]
 
@@ -165,10 +233,28 @@ def test_each_cell_is_a_test_of_its_own():
     ("plan", "expected"),
     [
         ([{"name": "a" * 40, "each_cell": True, "cells": [CELL]}], "name: 'aaaa"),
-        ([{"name": "a", "cells": [CELL], "repeats": "b"}, {"name": "b", "cells": [CELL]}], "repeats: 'b' names no test before it"),
-        ([{"name": "a", "cells": [CELL]}, {"name": "b", "cells": [{**CELL, "queue_depth": 2}], "repeats": "a"}], "has other cells"),
-        ([{"name": "a", "cells": [{**CELL, "ioengine": "sync", "queue_depth": 2}]}], "ioengine sync has one I/O in flight"),
-        ([{"name": "a", "cells": [CELL, {**CELL, "read_pct": 1}], "steady_state": {"tracked": [{"metric": "iops"}]}}], "2 cells have no key but the metric"),
+        (
+            [{"name": "a", "cells": [CELL], "repeats": "b"}, {"name": "b", "cells": [CELL]}],
+            "repeats: 'b' names no test before it",
+        ),
+        (
+            [{"name": "a", "cells": [CELL]}, {"name": "b", "cells": [{**CELL, "queue_depth": 2}], "repeats": "a"}],
+            "has other cells",
+        ),
+        (
+            [{"name": "a", "cells": [{**CELL, "ioengine": "sync", "queue_depth": 2}]}],
+            "ioengine sync has one I/O in flight",
+        ),
+        (
+            [
+                {
+                    "name": "a",
+                    "cells": [CELL, {**CELL, "read_pct": 1}],
+                    "steady_state": {"tracked": [{"metric": "iops"}]},
+                }
+            ],
+            "2 cells have no key but the metric",
+        ),
     ],
 )
 def test_what_is_wrong_with_these_keys(plan, expected):
@@ -180,4 +266,6 @@ def test_what_is_wrong_with_these_keys(plan, expected):
 def test_a_cell_may_have_an_engine_of_its_own():
     (test,) = rendered([{"name": "a", "cells": [{**CELL, "ioengine": "sync"}]}])["drives"][0]["tests"]
     (cell,) = test["cells"]
-    assert cell["id"] == "rand-4k-w100-tc1-qd1-sync" and cell["job"].index("ioengine=libaio") < cell["job"].index("[rand") < cell["job"].index("ioengine=sync")
+    assert cell["id"] == "rand-4k-w100-tc1-qd1-sync" and cell["job"].index("ioengine=libaio") < cell["job"].index(
+        "[rand"
+    ) < cell["job"].index("ioengine=sync")

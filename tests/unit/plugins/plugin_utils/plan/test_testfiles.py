@@ -32,7 +32,16 @@ def problems_of(plan, dirs=()):
 def test_iops_is_the_matrix_of_the_pts():
     (test,) = load_plan(["iops"])
     assert len(test["cells"]) == 56 and sum(cell["runtime_s"] for cell in test["cells"]) == 56 * 60
-    assert [cell["block_size_bytes"] for cell in test["cells"][:8]] == [1 << 20, 131072, 65536, 32768, 16384, 8192, 4096, 512]
+    assert [cell["block_size_bytes"] for cell in test["cells"][:8]] == [
+        1 << 20,
+        131072,
+        65536,
+        32768,
+        16384,
+        8192,
+        4096,
+        512,
+    ]
     assert [cell["read_pct"] for cell in test["cells"][::8]] == [100, 95, 65, 50, 35, 5, 0]
     assert {(cell["threads"], cell["queue_depth"], cell["access"]) for cell in test["cells"]} == {(4, 32, "random")}
     assert test["precondition"] == {"passes": 2, "block_size_bytes": 131072}
@@ -74,7 +83,16 @@ def test_the_schemas_are_schemas(name):
 
 
 def test_a_base_is_merged_and_lists_are_replaced():
-    (test,) = load_plan([{"base": "iops", "name": "short", "matrix": {"runtime_s": 5, "block_size": ["1024KiB", "64KiB", "4KiB"]}, "rounds": {"max": 7}}])
+    (test,) = load_plan(
+        [
+            {
+                "base": "iops",
+                "name": "short",
+                "matrix": {"runtime_s": 5, "block_size": ["1024KiB", "64KiB", "4KiB"]},
+                "rounds": {"max": 7},
+            }
+        ]
+    )
     assert len(test["cells"]) == 21 and test["cells"][0]["threads"] == 4 and test["cells"][0]["runtime_s"] == 5
     assert test["rounds"] == {"max": 7, "capacity_multiple": None, "time_limit_s": None} and test["own_cells"]
     assert test["title"] == "Random IOPS, block sizes by R/W mixes"
@@ -112,7 +130,14 @@ def test_cells_stay_the_sites_own_below_another_layer(tmp_path):
 
 
 def test_a_site_file_comes_first_and_may_build_on_its_namesake(tmp_path):
-    write(tmp_path, {"tests/iops.yml": {"base": "iops", "rounds": {"max": 6}}, "plans/ours.yml": ["iops", "quick"], "quick.yml": {"cells": [CELL]}})
+    write(
+        tmp_path,
+        {
+            "tests/iops.yml": {"base": "iops", "rounds": {"max": 6}},
+            "plans/ours.yml": ["iops", "quick"],
+            "quick.yml": {"cells": [CELL]},
+        },
+    )
     iops, quick = load_plan("ours", [tmp_path])
     assert iops["rounds"]["max"] == 6 and len(iops["cells"]) == 56
     assert quick["name"] == "quick" and quick["own_cells"] and quick["origin"] == str(tmp_path / "quick.yml")
@@ -145,27 +170,48 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{**SMALL, "rouns": {}}], "ssd_plan[0]: rouns: unknown key; did you mean rounds?"),
         ([{**SMALL, "rounds": {"maxx": 3}}], "ssd_plan[0]: rounds.maxx: unknown key; did you mean max?"),
         ([{**SMALL, "name": "../x"}], "ssd_plan[0]: name: '../x' does not fit"),
-        ([{**SMALL, "purge": {"method": "format"}}], "purge.method: 'format' must be one of: auto, nvme_sanitize_crypto, "),
+        (
+            [{**SMALL, "purge": {"method": "format"}}],
+            "purge.method: 'format' must be one of: auto, nvme_sanitize_crypto, ",
+        ),
         ([{**SMALL, "purge": "auto"}], 'purge: "auto" must be a mapping or true or false'),
         ([{"name": "x"}], "ssd_plan[0]: cells: the test has neither cells nor a matrix"),
         ([{"name": "x", "matrix": {"read_pct": 0}}], "ssd_plan[0]: matrix.block_size: is missing"),
-        ([{"name": "x", "cells": [{**CELL, "block_size": "4k"}]}], "cells[0].block_size: '4k' does not fit; 512B, 4KiB"),
+        (
+            [{"name": "x", "cells": [{**CELL, "block_size": "4k"}]}],
+            "cells[0].block_size: '4k' does not fit; 512B, 4KiB",
+        ),
         ([{"name": "x", "cells": [{**CELL, "block_size": "4KiB\n"}]}], "cells[0].block_size: '4KiB\\n' does not fit"),
         ([{"name": "x\n", "cells": [CELL]}], "name: 'x\\n' does not fit"),
         ([{"name": "x", "cells": [CELL], "steady_state": True}], "steady_state.tracked: is missing"),
         ([{"name": "x", "cells": [{**CELL, "block_size": 1000}]}], "is not a multiple of 512 B"),
         ([{"name": "x", "cells": [{**CELL, "read_pct": 101}]}], "cells[0].read_pct: 101 must be at most 100"),
         ([{"name": "x", "cells": [{**CELL, "read_pct": -1}]}], "cells[0].read_pct: -1 must be at least 0"),
-        ([{"name": "x", "cells": [{**CELL, "access": "rand"}]}], "cells[0].access: 'rand' must be one of: random, sequential; did you mean random?"),
+        (
+            [{"name": "x", "cells": [{**CELL, "access": "rand"}]}],
+            "cells[0].access: 'rand' must be one of: random, sequential; did you mean random?",
+        ),
         ([{"name": "x", "cells": [{**CELL, "threads": 0}]}], "cells[0].threads: 0 must be at least 1"),
         ([{"name": "x", "cells": [{**CELL, "threads": 256, "queue_depth": 4096}]}], "1048576 I/Os outstanding"),
         ([{"name": "x", "cells": [CELL, CELL]}], "cell rand-4k-w100-tc1-qd1: is in the test twice"),
         ([{"name": "x", "cells": [{**CELL, "rate_iops": 1, "threads": 4}]}], "rate_iops 1 leaves less than 1 IOPS"),
-        ([{"name": "x", "cells": [{**CELL, "queue_depth": 8, "batch": 16}]}], "batch 16 is more than its queue_depth of 8"),
-        ([{"name": "x", "cells": [{**CELL, "runtime_s": 5, "ramp_s": 5}]}], "ramp_s 5 has to be shorter than its runtime_s of 5"),
-        ([{"name": "x", "matrix": {"read_pct": 0, "block_size": "4KiB", "batch": 0}}], "matrix.batch: 0 must be at least 1"),
+        (
+            [{"name": "x", "cells": [{**CELL, "queue_depth": 8, "batch": 16}]}],
+            "batch 16 is more than its queue_depth of 8",
+        ),
+        (
+            [{"name": "x", "cells": [{**CELL, "runtime_s": 5, "ramp_s": 5}]}],
+            "ramp_s 5 has to be shorter than its runtime_s of 5",
+        ),
+        (
+            [{"name": "x", "matrix": {"read_pct": 0, "block_size": "4KiB", "batch": 0}}],
+            "matrix.batch: 0 must be at least 1",
+        ),
         ([{**SMALL, "rounds": {"max": None}}], "rounds: nothing ends the test"),
-        ([{"name": "x", "cells": [{**CELL, "read_pct": 100}], "rounds": {"capacity_multiple": 4}}], "no cell of the test writes"),
+        (
+            [{"name": "x", "cells": [{**CELL, "read_pct": 100}], "rounds": {"capacity_multiple": 4}}],
+            "no cell of the test writes",
+        ),
         ([{"base": "iops", "rounds": {"max": 4}}], "rounds.max: 4 rounds can't hold a window of 5"),
         ([{"base": "wsat", "rounds": {"max": 25}}], "at least 300"),
         ([{"base": "iops", "active_range_pct": 0}], "active_range_pct: 0 must be at least 1"),
@@ -179,10 +225,19 @@ def test_a_wrong_plan_names_place_and_key(plan, expected):
 @pytest.mark.parametrize(
     ("tracked", "expected"),
     [
-        ({"block_size": "8KiB", "read_pct": 0, "metric": "write_iops"}, "tracked[0]: the test has no cell with block_size 8KiB, read_pct 0"),
-        ({"block_size": "4KiB", "read_pct": 0, "metric": "read_iops"}, "tracked[0].metric: read_iops: cell rand-4k-w100-tc1-qd1 has no reads"),
+        (
+            {"block_size": "8KiB", "read_pct": 0, "metric": "write_iops"},
+            "tracked[0]: the test has no cell with block_size 8KiB, read_pct 0",
+        ),
+        (
+            {"block_size": "4KiB", "read_pct": 0, "metric": "read_iops"},
+            "tracked[0].metric: read_iops: cell rand-4k-w100-tc1-qd1 has no reads",
+        ),
         ({"block_size": "4KiB", "read_pct": 0, "metric": "iosp"}, "tracked[0].metric: 'iosp' must be one of"),
-        ({"block_size": "4KiB", "read_pct": 50, "metric": "iops"}, "2 cells have block_size 4KiB, read_pct 50; name queue_depth too"),
+        (
+            {"block_size": "4KiB", "read_pct": 50, "metric": "iops"},
+            "2 cells have block_size 4KiB, read_pct 50; name queue_depth too",
+        ),
     ],
 )
 def test_a_tracked_cell_is_found_by_what_it_is(tracked, expected):
@@ -191,7 +246,16 @@ def test_a_tracked_cell_is_found_by_what_it_is(tracked, expected):
 
 
 def test_all_problems_of_a_plan_are_told_at_once_with_their_files(tmp_path):
-    write(tmp_path, {"one.yml": {"cels": []}, "two.yml": "a: [", "three.yml": "", "four.yml": {"base": "one"}, "five.yml": "cells: []\ncells: []\n"})
+    write(
+        tmp_path,
+        {
+            "one.yml": {"cels": []},
+            "two.yml": "a: [",
+            "three.yml": "",
+            "four.yml": {"base": "one"},
+            "five.yml": "cells: []\ncells: []\n",
+        },
+    )
     found = problems_of(["one", "two", "three", "four", "five", {"base": "iops", "matrix": {"thread": 3}}], [tmp_path])
     text = "\n".join(found)
     assert f"{tmp_path}/one.yml: cels: unknown key; did you mean cells?" in text
@@ -202,7 +266,11 @@ def test_all_problems_of_a_plan_are_told_at_once_with_their_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("dirs", "expected"),
-    [("/srv/tests", "'/srv/tests' is not a list of folders"), (None, "None is not a list"), (["no/such"], "there is no folder /")],
+    [
+        ("/srv/tests", "'/srv/tests' is not a list of folders"),
+        (None, "None is not a list"),
+        (["no/such"], "there is no folder /"),
+    ],
 )
 def test_folders_of_tests_have_to_be_there(dirs, expected):
     (problem,) = problems_of(["wsat"], dirs)
@@ -216,5 +284,7 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
     class Mapping(dict):
         pass
 
-    (test,) = load_plan((Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=300)}),))
+    (test,) = load_plan(
+        (Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=300)}),)
+    )
     assert test["rounds"]["max"] == 300 and yaml.safe_dump(test["name"]) == "ours\n...\n"

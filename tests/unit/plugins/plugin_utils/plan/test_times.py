@@ -13,23 +13,47 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import valu
 RATE = 500 * times.MIB
 SMALL = {"size_bytes": 480 * 10**9, "logical_block_size_bytes": 512}
 LARGE = {"size_bytes": 7_680 * 10**9, "logical_block_size_bytes": 512}
-HOUR = {"purge": {"method": "none"}, "precondition": False, "rounds": {"max": 60}, "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 60}]}
+HOUR = {
+    "purge": {"method": "none"},
+    "precondition": False,
+    "rounds": {"max": 60},
+    "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 60}],
+}
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("2h", 7200), (" 90 min ", 5400), ("1.5d", 129600), ("", None), (None, None), ("2", None), (2, None), ("0h", None), ("-1h", None), ("2 hours", None)],
+    [
+        ("2h", 7200),
+        (" 90 min ", 5400),
+        ("1.5d", 129600),
+        ("", None),
+        (None, None),
+        ("2", None),
+        (2, None),
+        ("0h", None),
+        ("-1h", None),
+        ("2 hours", None),
+    ],
 )
 def test_a_time_budget(text, seconds):
     assert times.budget_s(text) == seconds
     wrong = values.problems({"ssd_time_budget": text})
-    assert bool(wrong) is (seconds is None and text not in ("", None)) and all("must be empty or a time such as 90min" in line for line in wrong)
+    assert bool(wrong) is (seconds is None and text not in ("", None)) and all(
+        "must be empty or a time such as 90min" in line for line in wrong
+    )
 
 
 def plan_of(*lengths_min, **more):
     """Tests a, b, c … that purge by an instant method's share and last so many minutes of rounds."""
     return [
-        {**HOUR, "name": chr(97 + number), "purge": {"method": "nvme_format_crypto"}, "rounds": {"max": length}, **more.get(chr(97 + number), {})}
+        {
+            **HOUR,
+            "name": chr(97 + number),
+            "purge": {"method": "nvme_format_crypto"},
+            "rounds": {"max": length},
+            **more.get(chr(97 + number), {}),
+        }
         for number, length in enumerate(lengths_min)
     ]
 
@@ -63,7 +87,10 @@ def test_a_test_that_goes_on_from_another_is_left_out_with_it():
 
 
 def test_the_drive_that_takes_longest_decides():
-    assert names_within(plan_of(10, 10), 25) == ("ab", "") and names_within(plan_of(10, 10), 25, (SMALL, LARGE)) == ("", "ab")
+    assert names_within(plan_of(10, 10), 25) == ("ab", "") and names_within(plan_of(10, 10), 25, (SMALL, LARGE)) == (
+        "",
+        "ab",
+    )
 
 
 @pytest.mark.parametrize("plan", ["micron-p420m", "pts-enterprise", "full", "micron-brief", "nightly"])
@@ -92,5 +119,10 @@ def test_a_hosts_plan_has_what_fits_and_the_rest_is_told():
 
 
 def test_a_budget_that_nothing_fits_into_is_an_error():
-    with pytest.raises(PlanError, match="ssd_time_budget: no test of the plan fits into 1min: the shortest, b, may take"):
-        hostplan.tests(variables(ssd_plan=plan_of(20, 10), ssd_time_budget="1min"), [{"selector": {"serial": "S1"}, "identity": SMALL}])
+    with pytest.raises(
+        PlanError, match="ssd_time_budget: no test of the plan fits into 1min: the shortest, b, may take"
+    ):
+        hostplan.tests(
+            variables(ssd_plan=plan_of(20, 10), ssd_time_budget="1min"),
+            [{"selector": {"serial": "S1"}, "identity": SMALL}],
+        )

@@ -63,10 +63,15 @@ def test_a_bad_value_is_told_in_words(name, value, says):
 
 def test_a_huge_value_does_not_make_a_huge_message():
     for name in DEFAULTS:
-        assert all(len(problem) < 600 for problem in tuning_values.problems(dict(DEFAULTS, **{name: [{"x" * 1000: 1}] * 1000})))
+        assert all(
+            len(problem) < 600 for problem in tuning_values.problems(dict(DEFAULTS, **{name: [{"x" * 1000: 1}] * 1000}))
+        )
 
 
-@pytest.mark.parametrize("name, value", [("tune_turbo", False), ("tune_runtime_power", True), ("tune_governor", None), ("tune_cpu_dma_latency_us", "")])
+@pytest.mark.parametrize(
+    "name, value",
+    [("tune_turbo", False), ("tune_runtime_power", True), ("tune_governor", None), ("tune_cpu_dma_latency_us", "")],
+)
 def test_what_yaml_makes_of_on_off_and_nothing_is_understood(name, value):
     assert tuning_values.problems(dict(DEFAULTS, **{name: value})) == []
 
@@ -77,9 +82,16 @@ def test_what_yaml_makes_of_on_off_and_nothing_is_understood(name, value):
         (
             {"tune_governor": "schedutl"},
             [],
-            ("", "tune_governor: this host has no governor 'schedutl' (it has: performance, schedutil); did you mean schedutil?"),
+            (
+                "",
+                "tune_governor: this host has no governor 'schedutl' (it has: performance, schedutil); did you mean schedutil?",
+            ),
         ),
-        ({}, [{"serial": "A", "cpus": "0-9"}], ("A", "cpus: CPU 8-9 is not there, or not on; this host has the CPUs 0-7")),
+        (
+            {},
+            [{"serial": "A", "cpus": "0-9"}],
+            ("A", "cpus: CPU 8-9 is not there, or not on; this host has the CPUs 0-7"),
+        ),
         ({}, [{"serial": "A", "cpus": "3-1"}], ("A", "cpus: '3-1': the range 3-1 runs backwards")),
         ({}, [{"serial": "A", "numa_node": 2}], ("A", "numa_node: there is no node 2; this host has 0, 1")),
         (

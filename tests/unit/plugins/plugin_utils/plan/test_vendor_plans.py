@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The plans after the vendors' documents hold what the documents say."""
+
 from __future__ import annotations
 
 import json
@@ -19,15 +20,22 @@ PLANS = ("micron-p420m", "micron-p420m-dd", "micron-p420m-small", "iomemory-guid
 def test_a_cards_own_sector_size_counts_for_what_follows():
     cell = {"block_size": "512B", "read_pct": 0}
     purge = {"method": "iomemory_format", "iomemory_sector_bytes": 512}
-    (test,) = rendered([{"name": "own", "purge": purge, "precondition": False, "cells": [cell]}], block=4096)["drives"][0]["tests"]
+    (test,) = rendered([{"name": "own", "purge": purge, "precondition": False, "cells": [cell]}], block=4096)["drives"][
+        0
+    ]["tests"]
     assert len(test["cells"]) == 1 and test["purge"] == purge
 
 
 def rendered(plan, block=512):
     identity = {"serial": "S1", "size_bytes": 700_150_000_000 // 4096 * 4096, "logical_block_size_bytes": block}
     return render(
-        load_plan(plan), run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", drives=[{"selector": {"serial": "S1"}, "identity": identity}],
-        engine_version="0.1.0", variables={},
+        load_plan(plan),
+        run={"id": "r1", "name": "qualify"},
+        host="h1",
+        boot_id="b",
+        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
+        engine_version="0.1.0",
+        variables={},
     )
 
 
@@ -87,9 +95,18 @@ def test_micron_has_the_whole_of_figure_11():
     """Random and sequential, 512 B to 1 MiB, reads, writes and mixes; what is below 4 KiB and writes is a plan of its own."""
     tests = [*load_plan("micron-p420m"), *load_plan("micron-p420m-small")]
     done = [(cell["access"], cell["read_pct"], cell["block_size_bytes"]) for test in tests for cell in test["cells"]]
-    wanted = {(access, mix, 512 << power) for access in ("random", "sequential") for mix in (0, 10, 30, 50, 70, 90, 100) for power in range(12)}
+    wanted = {
+        (access, mix, 512 << power)
+        for access in ("random", "sequential")
+        for mix in (0, 10, 30, 50, 70, 90, 100)
+        for power in range(12)
+    }
     assert len(done) == len(wanted) and set(done) == wanted
-    assert {cell["block_size_bytes"] for test in load_plan("micron-p420m-small") for cell in test["cells"]} == {512, 1024, 2048}
+    assert {cell["block_size_bytes"] for test in load_plan("micron-p420m-small") for cell in test["cells"]} == {
+        512,
+        1024,
+        2048,
+    }
 
 
 def test_zeros_are_written_by_the_fill_alone():
@@ -108,10 +125,25 @@ def test_iomemory_formats_for_each_block_size_and_fills_before_reads():
         for cell in test["cells"]:
             assert test["purge"]["lba_size_bytes"] == (512 if cell["block_size_bytes"] < 4096 else 4096), test["name"]
             assert bool(test["precondition"]) == (cell["read_pct"] == 100), test["name"]
-            jobs.append((cell["access"], cell["block_size_bytes"], cell["read_pct"], cell["threads"], cell["queue_depth"], cell.get("batch")))
+            jobs.append(
+                (
+                    cell["access"],
+                    cell["block_size_bytes"],
+                    cell["read_pct"],
+                    cell["threads"],
+                    cell["queue_depth"],
+                    cell.get("batch"),
+                )
+            )
             assert (cell["runtime_s"], cell["ramp_s"]) == (30, 5), test["name"]
     small, large = 512, 1 << 20
     assert jobs == [
-        ("random", small, 0, 1, 1, None), ("random", small, 0, 4, 32, 16), ("sequential", small, 0, 4, 32, 16), ("random", large, 0, 4, 32, 16),
-        ("random", small, 100, 1, 1, None), ("random", small, 100, 4, 32, 16), ("sequential", small, 100, 4, 32, 16), ("random", large, 100, 4, 32, 16),
+        ("random", small, 0, 1, 1, None),
+        ("random", small, 0, 4, 32, 16),
+        ("sequential", small, 0, 4, 32, 16),
+        ("random", large, 0, 4, 32, 16),
+        ("random", small, 100, 1, 1, None),
+        ("random", small, 100, 4, 32, 16),
+        ("sequential", small, 100, 4, 32, 16),
+        ("random", large, 100, 4, 32, 16),
     ]

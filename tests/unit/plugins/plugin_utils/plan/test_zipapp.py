@@ -24,7 +24,9 @@ def test_the_same_sources_give_the_same_bytes(tmp_path):
     (tmp_path / "a.py").chmod(0o600)
     assert zipapp.build("1.2.3", tmp_path) == first
     entries = zipfile.ZipFile(io.BytesIO(first.data)).infolist()
-    assert {(entry.date_time[0], entry.external_attr >> 16, entry.compress_type) for entry in entries} == {(1980, 0o100644, zipfile.ZIP_STORED)}
+    assert {(entry.date_time[0], entry.external_attr >> 16, entry.compress_type) for entry in entries} == {
+        (1980, 0o100644, zipfile.ZIP_STORED)
+    }
     assert first.name == f"engine-1.2.3-{hashlib.sha256(first.data).hexdigest()[:12]}.pyz"
 
 

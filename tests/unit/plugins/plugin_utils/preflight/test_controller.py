@@ -14,7 +14,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_re
 
 
 def record(*asked, started="2026-11-21T13:00:00Z", **tests):
-    return {"schema_version": 1, "started": started, "asked": [{"host": h, "drive": d, "tests": []} for h, d in asked], "tests": tests}
+    return {
+        "schema_version": 1,
+        "started": started,
+        "asked": [{"host": h, "drive": d, "tests": []} for h, d in asked],
+        "tests": tests,
+    }
 
 
 def test_a_missing_package_is_named_with_the_command():
@@ -37,7 +42,11 @@ def test_an_enabled_callback_is_fine(enabled):
 
 @pytest.mark.parametrize(
     ("enabled", "line"),
-    [(None, "callbacks_enabled = ssdlab.fleet.fleet"), (["timer"], "callbacks_enabled = timer, ssdlab.fleet.fleet"), (["fleet"], "fleet, ssdlab.fleet.fleet")],
+    [
+        (None, "callbacks_enabled = ssdlab.fleet.fleet"),
+        (["timer"], "callbacks_enabled = timer, ssdlab.fleet.fleet"),
+        (["fleet"], "fleet, ssdlab.fleet.fleet"),
+    ],
 )
 def test_a_missing_callback_gets_the_lines_to_add(enabled, line):
     (found,) = controller.callback_findings(enabled, "/etc/ansible/ansible.cfg")

@@ -18,29 +18,53 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
     template = (COLLECTION / "roles" / "workload" / "templates" / "job.fio.j2").read_text(encoding="utf-8")
     percentiles = re.search(r"percentile_list=(\S+)", template).group(1).split(":")
     side = {
-        "iops": 1.0, "bandwidth_bytes_per_s": 1.0, "ios": 1, "mean_latency_us": 1.0, "max_latency_us": 1.0, "percentiles_us": {},
+        "iops": 1.0,
+        "bandwidth_bytes_per_s": 1.0,
+        "ios": 1,
+        "mean_latency_us": 1.0,
+        "max_latency_us": 1.0,
+        "percentiles_us": {},
     }
     assert histogram.PERCENTILES == tuple(percentiles)
-    assert set(criteria.MEASURED) == set(fio.metrics(side, side)) | set(histogram.metrics({"read": {1: 1}, "write": {1: 1}}))
-    tracked = load("test")["properties"]["steady_state"]["properties"]["tracked"]["items"]["properties"]["metric"]["enum"]
+    assert set(criteria.MEASURED) == set(fio.metrics(side, side)) | set(
+        histogram.metrics({"read": {1: 1}, "write": {1: 1}})
+    )
+    tracked = load("test")["properties"]["steady_state"]["properties"]["tracked"]["items"]["properties"]["metric"][
+        "enum"
+    ]
     assert set(criteria.METRICS) - set(criteria.MEASURED) == {metric + "_fitted_end" for metric in tracked}
 
 
 def drive(block_sizes=(4096, 8192)):
     cells = [{"id": f"c{size}", "block_size_bytes": size, "read_pct": 0} for size in block_sizes]
-    return {"drive": f"D{len(cells)}", "expected": {"model": "M"}, "tests": [{"name": "t", "cells": cells, "steady_state": None}]}
+    return {
+        "drive": f"D{len(cells)}",
+        "expected": {"model": "M"},
+        "tests": [{"name": "t", "cells": cells, "steady_state": None}],
+    }
 
 
-@pytest.mark.parametrize(("drives", "where"), [([drive(), drive((8192,))], ["h: drive D1: "]), ([drive((8192,)), drive((8192,))], ["h: ssd_"])])
+@pytest.mark.parametrize(
+    ("drives", "where"),
+    [([drive(), drive((8192,))], ["h: drive D1: "]), ([drive((8192,)), drive((8192,))], ["h: ssd_"])],
+)
 def test_a_cell_that_a_drive_cannot_do_is_told_for_that_drive_or_once_for_all(drives, where):
-    found = criteria.findings([{"metric": "iops", "cell": "c4096", "min": 1}], [], {"h": ["t"]}, {"h": {"drives": drives}})
+    found = criteria.findings(
+        [{"metric": "iops", "cell": "c4096", "min": 1}], [], {"h": ["t"]}, {"h": {"drives": drives}}
+    )
     assert [finding.text().startswith(text) for finding, text in zip(found, where)] == [True] and len(found) == 1
 
 
 @pytest.mark.parametrize(
     "metric, targets, fine",
-    [("write_within_1ms_pct", [1000, 2000], True), ("within_2ms_pct", [1000, 2000], True), ("write_within_250us_pct", [250], True),
-     ("write_within_3ms_pct", [1000], False), ("read_within_1ms_pct", [1000], False), ("write_within_1ms", [1000], False)],
+    [
+        ("write_within_1ms_pct", [1000, 2000], True),
+        ("within_2ms_pct", [1000, 2000], True),
+        ("write_within_250us_pct", [250], True),
+        ("write_within_3ms_pct", [1000], False),
+        ("read_within_1ms_pct", [1000], False),
+        ("write_within_1ms", [1000], False),
+    ],
 )
 def test_a_share_is_of_a_time_that_the_test_asks_for(metric, targets, fine):
     planned = drive()
@@ -51,7 +75,11 @@ def test_a_share_is_of_a_time_that_the_test_asks_for(metric, targets, fine):
 
 @pytest.mark.parametrize("limit_us", [1, 250, 999, 1000, 1500, 2000, 17_000_000])
 def test_every_share_has_a_name_that_is_known(limit_us):
-    (name,) = set(histogram.metrics({"read": {1: 1}}, [limit_us])) - set(histogram.metrics({"read": {1: 1}})) - {"read_" + histogram.within_metric(limit_us)}
+    (name,) = (
+        set(histogram.metrics({"read": {1: 1}}, [limit_us]))
+        - set(histogram.metrics({"read": {1: 1}}))
+        - {"read_" + histogram.within_metric(limit_us)}
+    )
     assert criteria.WITHIN.fullmatch(name)[1] == name
     for schema in ("results", "journal"):
         assert re.fullmatch(load(schema)["$defs"]["metric"]["pattern"].strip("^$"), "write_" + name)

@@ -66,12 +66,27 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
     decided = decide(fleet(), fleet("h2", ["S2", "S3"]))
     assert decided.findings == [] and decided.destructive and not decided.shows_plan
     assert decided.run_folder == str(tmp_path / "results" / "20261121T130000Z-qualify")
-    expected = {"id": "20261121T130000Z-qualify", "name": "qualify", "results_dir": str(tmp_path / "results"), "destructive": True}
+    expected = {
+        "id": "20261121T130000Z-qualify",
+        "name": "qualify",
+        "results_dir": str(tmp_path / "results"),
+        "destructive": True,
+    }
     assert decided.result()["ssd_run"] == expected and decided.result()["attach"] == {}
-    assert [(entry["host"], entry["drive"]) for entry in decided.record["asked"]] == [("h1", "S1"), ("h2", "S2"), ("h2", "S3")]
-    assert {entry["host"]: entry["tests"] for entry in decided.record["asked"]} == {"h1": ["wsat", "iops"], "h2": ["wsat", "iops"]}
+    assert [(entry["host"], entry["drive"]) for entry in decided.record["asked"]] == [
+        ("h1", "S1"),
+        ("h2", "S2"),
+        ("h2", "S3"),
+    ]
+    assert {entry["host"]: entry["tests"] for entry in decided.record["asked"]} == {
+        "h1": ["wsat", "iops"],
+        "h2": ["wsat", "iops"],
+    }
     assert decided.record["tests"]["wsat"]["tracked"] == [{"cell": "rand-4k-w100-tc1-qd32", "metric": "write_iops"}]
-    assert decided.record["criteria"] == [{"metric": "write_iops", "min": 5}] and decided.record["started"] == "2026-11-21T13:00:00Z"
+    assert (
+        decided.record["criteria"] == [{"metric": "write_iops", "min": 5}]
+        and decided.record["started"] == "2026-11-21T13:00:00Z"
+    )
 
 
 @pytest.mark.parametrize(("mode", "check"), [("plan", False), ("plan", True), ("destructive", True)])
@@ -90,8 +105,13 @@ def test_a_refused_drive_is_a_finding_in_both_modes(fleet, mode):
 
 def test_an_unreachable_host_is_asked_for_and_stops_nobody(fleet):
     decided = decide(fleet(), fleet("h2", ["S2"], unreachable="no route"))
-    assert decided.findings == [] and ("h2", "S2") in [(entry["host"], entry["drive"]) for entry in decided.record["asked"]]
-    assert "unreachable" in decide(fleet(ssd_mode="plan"), fleet("h2", ["S2"], unreachable="x", ssd_mode="plan")).findings[0]
+    assert decided.findings == [] and ("h2", "S2") in [
+        (entry["host"], entry["drive"]) for entry in decided.record["asked"]
+    ]
+    assert (
+        "unreachable"
+        in decide(fleet(ssd_mode="plan"), fleet("h2", ["S2"], unreachable="x", ssd_mode="plan")).findings[0]
+    )
 
 
 def test_a_live_run_is_attached_in_spite_of_held_drives(fleet):
@@ -115,15 +135,28 @@ def test_everything_is_told_at_once(fleet):
     )
     text = "\n".join(decided.findings)
     same = "h2: drive S1: duplicate: is the same drive as that of h3"
-    for expected in ("h1: ssd_drives: no drive", "h2: drive S1: swap", "ssd_mode: True", same, "h4: could not", "h5: ssd_parallel_drives: S5 and S5 are"):
+    for expected in (
+        "h1: ssd_drives: no drive",
+        "h2: drive S1: swap",
+        "ssd_mode: True",
+        same,
+        "h4: could not",
+        "h5: ssd_parallel_drives: S5 and S5 are",
+    ):
         assert expected in text
-    assert "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text and "ssd_results_dir: has to be the same" in text
+    assert (
+        "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text
+        and "ssd_results_dir: has to be the same" in text
+    )
 
 
 def test_an_impossible_cell_names_host_drive_and_cell(fleet):
     plan = [{"name": "big", "cells": [{"block_size": "128MiB", "read_pct": 0}], "precondition": False}]
     (found,) = decide(fleet(ssd_plan=plan)).findings
-    assert found == "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 134217728 B do not fit into the ActiveRange of 67108864 B"
+    assert (
+        found
+        == "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 134217728 B do not fit into the ActiveRange of 67108864 B"
+    )
 
 
 @pytest.mark.parametrize(("step", "tests"), [("purge", ["purge"]), ("precondition", ["precondition"]), ("tune", [])])
@@ -134,7 +167,9 @@ def test_a_single_step_needs_no_plan(fleet, step, tests):
 
 def test_hosts_may_have_different_plans(fleet):
     decided = decide(fleet(ssd_plan=["wsat"]), fleet("h2", ["S2"], ssd_plan=["iops"]))
-    assert [entry["tests"] for entry in decided.record["asked"]] == [["wsat"], ["iops"]] and sorted(decided.record["tests"]) == ["iops", "wsat"]
+    assert [entry["tests"] for entry in decided.record["asked"]] == [["wsat"], ["iops"]] and sorted(
+        decided.record["tests"]
+    ) == ["iops", "wsat"]
 
 
 def test_a_results_folder_that_cannot_be_written_is_found_before_hours_are_spent(fleet):
@@ -147,7 +182,9 @@ QUICK = {
     "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 2}],
     "rounds": {"max": 5},
     "steady_state": {
-        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], "min_capacity_multiple": 0, "confirm_windows": 0,
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
+        "min_capacity_multiple": 0,
+        "confirm_windows": 0,
     },
     "precondition": False,
 }
@@ -175,14 +212,21 @@ def start(fleet, *views):
 def test_a_run_keeps_the_definitions_that_it_was_started_with(fleet, key):
     start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
     (found,) = decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r1")).findings
-    assert found == f"h1: run r1 was started with another definition of test quick (differs in: {key}); use another ssd_run_id"
+    assert (
+        found
+        == f"h1: run r1 was started with another definition of test quick (differs in: {key}); use another ssd_run_id"
+    )
     assert decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r2")).findings == []
 
 
 def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fleet):
     plan = hostplan.build(
         decision.host_variables(fleet(ssd_plan=[QUICK]).asked),
-        run={"id": "r1", "name": "qualify"}, host="h1", boot_id="b", drives=fleet().drives, engine_version="0",
+        run={"id": "r1", "name": "qualify"},
+        host="h1",
+        boot_id="b",
+        drives=fleet().drives,
+        engine_version="0",
     )
     known = [{"run_id": "r1", "run_name": "qualify", "state": "finished", "definitions": summary.definitions(plan)}]
     assert decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1")).findings == []
@@ -195,7 +239,9 @@ def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fl
 
 def test_criteria_titles_and_further_tests_may_change(fleet):
     start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
-    later = fleet(ssd_plan=[{**QUICK, "title": "New"}, "wsat"], ssd_run_id="r1", ssd_criteria=[{"metric": "write_iops", "min": 6}])
+    later = fleet(
+        ssd_plan=[{**QUICK, "title": "New"}, "wsat"], ssd_run_id="r1", ssd_criteria=[{"metric": "write_iops", "min": 6}]
+    )
     assert decide(later).findings == []
 
 
@@ -220,7 +266,9 @@ def test_a_damaged_record_is_told(fleet, tmp_path):
     assert "r1/run.json is damaged" in found and "another ssd_run_id" in found
 
 
-@pytest.mark.parametrize(("variable", "value"), [("ssd_parallel_drives", "two"), ("tune_queue", "none"), ("tune_queue", {"a/b": 1})])
+@pytest.mark.parametrize(
+    ("variable", "value"), [("ssd_parallel_drives", "two"), ("tune_queue", "none"), ("tune_queue", {"a/b": 1})]
+)
 def test_a_wrong_value_is_one_finding_and_no_crash(fleet, variable, value):
     (found,) = decide(fleet(**{variable: value})).findings
     assert found.startswith(f"h1: {variable}")
@@ -232,14 +280,26 @@ ONE_CELL = "rand-4k-w100-tc1-qd1"
 @pytest.mark.parametrize(
     ("criterion", "expected"),
     [
-        ({"test": "nope", "metric": "write_iops"}, "criterion nope write_iops min 1: test 'nope' names no test of any plan (tests: quick)"),
+        (
+            {"test": "nope", "metric": "write_iops"},
+            "criterion nope write_iops min 1: test 'nope' names no test of any plan (tests: quick)",
+        ),
         ({"test": "qiuck", "metric": "write_iops"}, "did you mean quick?"),
-        ({"metric": "wirte_iops"}, "criterion wirte_iops min 1: 'wirte_iops' is no metric; did you mean write_iops? (known: "),
+        (
+            {"metric": "wirte_iops"},
+            "criterion wirte_iops min 1: 'wirte_iops' is no metric; did you mean write_iops? (known: ",
+        ),
         ({"metric": "p99_latency_us"}, "'p99_latency_us' is no metric"),
         ({"metric": "write_p98_latency_us"}, "'write_p98_latency_us' is no metric"),
-        ({"metric": "read_iops"}, "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test tells the figures of"),
+        (
+            {"metric": "read_iops"},
+            "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test tells the figures of",
+        ),
         ({"metric": "iops", "cell": "rand-9k"}, "quick will give no iops of cell rand-9k"),
-        ({"metric": "iops", "model": "MTDF*"}, "criterion iops min 1 (model MTDF*): model 'MTDF*' fits no drive (models: MTFD 1); it is a shell pattern"),
+        (
+            {"metric": "iops", "model": "MTDF*"},
+            "criterion iops min 1 (model MTDF*): model 'MTDF*' fits no drive (models: MTFD 1); it is a shell pattern",
+        ),
         ({"metric": "iops", "test": "quick", "model": "MTFD*", "cell": ONE_CELL}, None),
         ({"metric": "write_p99_99_latency_us"}, None),
         ({"metric": "max_latency_us", "test": None, "model": None, "cell": None}, None),
@@ -252,13 +312,23 @@ def test_a_criterion_that_decides_nothing_is_found_before_hours_are_spent(fleet,
 
 def test_a_model_may_be_that_of_a_host_that_did_not_answer(fleet):
     criteria = [{"metric": "iops", "min": 1, "model": "X*"}]
-    assert decide(fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], unreachable="no route", ssd_criteria=criteria)).findings == []
-    assert len(decide(fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], ssd_criteria=criteria)).findings) == 1
+    assert (
+        decide(
+            fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], unreachable="no route", ssd_criteria=criteria)
+        ).findings
+        == []
+    )
+    assert (
+        len(decide(fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], ssd_criteria=criteria)).findings) == 1
+    )
 
 
 def test_a_criterion_may_be_about_another_hosts_plan(fleet):
     criteria = [{"metric": "write_iops", "min": 1, "test": "wsat"}]
-    both = [fleet(ssd_plan=["wsat"], ssd_criteria=criteria), fleet("h2", ["S2"], ssd_plan=[QUICK], ssd_criteria=criteria)]
+    both = [
+        fleet(ssd_plan=["wsat"], ssd_criteria=criteria),
+        fleet("h2", ["S2"], ssd_plan=[QUICK], ssd_criteria=criteria),
+    ]
     assert decide(*both).findings == []
     assert "names no test of any plan (tests: quick)" in decide(both[1]).findings[0]
 
@@ -267,13 +337,25 @@ def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path
     (tmp_path / "site" / "criteria").mkdir(parents=True)
     path = tmp_path / "site" / "criteria" / "m.yml"
     path.write_text("model: M*\nsource: sheet 3\ncriteria: [{test: quick, metric: write_iops, min: 7}]")
-    decision = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")], ssd_criteria=[{"metric": "iops", "min": 5}]))
+    decision = decide(
+        fleet(
+            ssd_plan=[QUICK],
+            model="M1",
+            ssd_tests_dirs=[str(tmp_path / "site")],
+            ssd_criteria=[{"metric": "iops", "min": 5}],
+        )
+    )
     of_file = {"model": "M*", "source": "sheet 3", "test": "quick", "metric": "write_iops", "min": 7}
-    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"]["criteria"] == [of_file, {"metric": "iops", "min": 5}]
+    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"]["criteria"] == [
+        of_file,
+        {"metric": "iops", "min": 5},
+    ]
     assert [entry["engine"] for entry in decision.record["asked"]] == ["libaio"]
     path.write_text("model: M*")
     found = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")])).findings
-    assert any("m.yml (model M*): criteria: is missing" in text for text in found) and any("m.yml (model M*): source: is missing" in text for text in found)
+    assert any("m.yml (model M*): criteria: is missing" in text for text in found) and any(
+        "m.yml (model M*): source: is missing" in text for text in found
+    )
 
 
 def test_a_relative_criterion_needs_packages_that_preflight_asks_for(fleet, monkeypatch):
@@ -292,7 +374,10 @@ def test_criteria_for_the_whole_fleet_do_not_stop_a_part_of_it(fleet):
 
 def test_plan_mode_says_what_each_drive_will_be_held_to(fleet):
     criteria = [{"metric": "write_iops", "min": 5, "model": "A*"}]
-    text = decide(fleet(model="A1", ssd_criteria=criteria, ssd_mode="plan"), fleet("h2", ["S2"], ssd_criteria=criteria, ssd_mode="plan")).plan_text
+    text = decide(
+        fleet(model="A1", ssd_criteria=criteria, ssd_mode="plan"),
+        fleet("h2", ["S2"], ssd_criteria=criteria, ssd_mode="plan"),
+    ).plan_text
     own = text.index("h2: 1 drive, 1 at a time")
     assert "    criterion write_iops min 5 (model A*)" in text[:own] and "    no criterion applies" in text[own:]
     assert text.count("    no criterion applies") == 1
@@ -300,11 +385,21 @@ def test_plan_mode_says_what_each_drive_will_be_held_to(fleet):
 
 
 def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_writes(fleet):
-    plan = [{"name": "read", "cells": [{"block_size": "4KiB", "read_pct": 100}], "rounds": {"max": 1}, "purge": False, "precondition": {"passes": 2}}]
+    plan = [
+        {
+            "name": "read",
+            "cells": [{"block_size": "4KiB", "read_pct": 100}],
+            "rounds": {"max": 1},
+            "purge": False,
+            "precondition": {"passes": 2},
+        }
+    ]
     given = {"ssd_plan": plan, "ssd_criteria": [], "model": "M1", "ssd_rated_tbw": [{"model": "M*", "tbw": 1}]}
     assert decide(fleet(**given, ssd_wear_budget="1%")).findings == []
     (found,) = decide(fleet(**given, ssd_wear_budget="0.01%")).findings
-    assert found.startswith("h1: drive S1: ssd_wear_budget: the plan may write 128 MiB, more than the 95.37 MiB of the budget; ")
+    assert found.startswith(
+        "h1: drive S1: ssd_wear_budget: the plan may write 128 MiB, more than the 95.37 MiB of the budget; "
+    )
     (found,) = decide(fleet(ssd_wear_budget="lots")).findings
     assert found.startswith("h1: ssd_wear_budget: 'lots' must be empty, a share such as 5%")
     text = decide(fleet(**given, ssd_mode="plan")).plan_text
@@ -312,14 +407,20 @@ def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_wri
 
 
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):
-    read = {"cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}], "purge": {"method": "none"}, "precondition": {"passes": 1}}
+    read = {
+        "cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}],
+        "purge": {"method": "none"},
+        "precondition": {"passes": 1},
+    }
     plan = [{**read, "name": "short", "rounds": {"max": 5}}, {**read, "name": "long", "rounds": {"max": 60}}]
     decided = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="10min"))
     assert decided.findings == [] and [entry["tests"] for entry in decided.record["asked"]] == [["short"]]
     assert [test["name"] for test in decided.plans["h1"]["drives"][0]["tests"]] == ["short"]
     assert "  left out by ssd_time_budget (10min a drive): long (up to 1 h)" in decided.plan_text
     (found,) = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="1min")).findings
-    assert found.startswith("h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 0.1 h")
+    assert found.startswith(
+        "h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 0.1 h"
+    )
 
 
 def test_one_host_with_thousands_of_findings_pushes_nobody_elses_away(fleet):

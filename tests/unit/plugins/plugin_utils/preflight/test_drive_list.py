@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import drive_list
 
-ANY_TEXT = st.text(min_size=1, max_size=12) | st.sampled_from(["0123", "1e5", "NO", "null", "~", "a: b", "# x", "\x85- serial: Z", "x\n- serial: Z"])
+ANY_TEXT = st.text(min_size=1, max_size=12) | st.sampled_from(
+    ["0123", "1e5", "NO", "null", "~", "a: b", "# x", "\x85- serial: Z", "x\n- serial: Z"]
+)
 REFUSED = [{"code": "mounted", "message": "it is mounted: /dev/sda1 on /. Unmount it."}]
 
 
 def found(selector, eligible=True, refusals=(), **identity):
-    return {"selector": selector, "eligible": eligible, "path": "/dev/sda", "identity": identity or None, "refusals": list(refusals)}
+    return {
+        "selector": selector,
+        "eligible": eligible,
+        "path": "/dev/sda",
+        "identity": identity or None,
+        "refusals": list(refusals),
+    }
 
 
 def test_what_it_looks_like():
@@ -63,17 +71,23 @@ def test_reads_back_as_the_eligible_drives_whatever_a_drive_calls_itself(host, k
             ]
         }
     }
-    assert yaml.safe_load(drive_list.render(answers)) == {"ssd_servers": {"hosts": {host: {"ssd_drives": [{key: value}]}}}}
+    assert yaml.safe_load(drive_list.render(answers)) == {
+        "ssd_servers": {"hosts": {host: {"ssd_drives": [{key: value}]}}}
+    }
 
 
-@pytest.mark.parametrize("answer", [None, {}, "text", {"msg": "broken", "module_stderr": "Traceback\nmore"}, {"drives": None}])
+@pytest.mark.parametrize(
+    "answer", [None, {}, "text", {"msg": "broken", "module_stderr": "Traceback\nmore"}, {"drives": None}]
+)
 def test_a_host_without_an_answer_has_no_drives(answer):
     assert yaml.safe_load(drive_list.render({"a": answer}))["ssd_servers"]["hosts"]["a"] == {"ssd_drives": []}
     assert "a" in drive_list.failures({"a": answer})
 
 
 @pytest.mark.parametrize("eligible", [True, False])
-@pytest.mark.parametrize("selector", [{}, {"model": "x"}, {"serial": {"a": 1}}, {"serial": None}, ["serial"], "serial", 5, None])
+@pytest.mark.parametrize(
+    "selector", [{}, {"model": "x"}, {"serial": {"a": 1}}, {"serial": None}, ["serial"], "serial", 5, None]
+)
 def test_a_selector_that_names_nothing_does_not_end_the_list(selector, eligible):
     answers = {"odd": {"drives": [found(selector, eligible)]}, "good": {"drives": [found({"serial": "S1"})]}}
     hosts = yaml.safe_load(drive_list.render(answers))["ssd_servers"]["hosts"]

@@ -25,8 +25,12 @@ ASKED = {
 }
 
 
-def view(name="h1", runs=(), drives=None, facts=None, unreachable="", failures=None, similar=(), asked=True, **variables):
-    return View(name, {**ASKED, **variables} if asked else None, runs, facts, drives, unreachable, failures or {}, similar)
+def view(
+    name="h1", runs=(), drives=None, facts=None, unreachable="", failures=None, similar=(), asked=True, **variables
+):
+    return View(
+        name, {**ASKED, **variables} if asked else None, runs, facts, drives, unreachable, failures or {}, similar
+    )
 
 
 def run_of(run_id, state, name="qualify"):
@@ -45,15 +49,29 @@ def texts(found):
 
 def test_good_settings_give_no_finding():
     assert findings.settings([view("h1"), view("h2")]) == []
-    assert findings.settings([view(ssd_mode="destructive", ssd_parallel_drives="4", ssd_run_id="20261121T130000Z-qualify")]) == []
+    assert (
+        findings.settings(
+            [view(ssd_mode="destructive", ssd_parallel_drives="4", ssd_run_id="20261121T130000Z-qualify")]
+        )
+        == []
+    )
     watching = {"ssd_watch_interval_s": "0", "ssd_host_timeout_s": 0.1, "ssd_give_up_s": 0}
-    assert findings.settings([view("rack 1-07.ö:é", tune_queue={"scheduler": "none", "nomerges": "2", "rq_affinity": 2}, **watching)]) == []
+    assert (
+        findings.settings(
+            [view("rack 1-07.ö:é", tune_queue={"scheduler": "none", "nomerges": "2", "rq_affinity": 2}, **watching)]
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "h" * 201, "ö" * 101, "a\nb", "a\0b"])
 def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
     (found,) = findings.settings([view(name)])
-    assert found.host == name and "cannot name the folder of its results" in found.message and "ansible_host" in found.message
+    assert (
+        found.host == name
+        and "cannot name the folder of its results" in found.message
+        and "ansible_host" in found.message
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,14 +108,30 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_parallel_drives", True, "h1: ssd_parallel_drives: True must be"),
         ("ssd_assumed_write_mib_s", "fast", "h1: ssd_assumed_write_mib_s: 'fast' must be"),
         ("ssd_criteria", {"metric": "iops"}, "ssd_criteria: {'metric': 'iops'} is not a list"),
-        ("ssd_criteria", [{"metric": "iops", "min": 1, "model": ["A*"]}], "model is ['A*'], not a text; write one criterion for each"),
+        (
+            "ssd_criteria",
+            [{"metric": "iops", "min": 1, "model": ["A*"]}],
+            "model is ['A*'], not a text; write one criterion for each",
+        ),
         ("ssd_criteria", [{"metric": "iops", "min": 1, "test": 7}], "test is 7, not a text"),
         ("ssd_criteria", [{"metric": "iops", "min": 1, "cell": {}}], "cell is {}, not a text"),
         ("ssd_criteria", [{"metric": ["iops"], "min": 1}], "metric is ['iops'], not a text"),
         ("ssd_criteria", [{"metric": "iops"}], "ssd_criteria: criterion iops has neither min nor max"),
-        ("ssd_criteria", [{"metric": "iops", "min_of_median": -1}], "min_of_median is a share, such as 0.9, and above 0"),
-        ("ssd_criteria", [{"metric": "iops", "min_of_baseline": 1}], "baseline (the id of a run) and min_of_baseline or max_of_baseline go together"),
-        ("ssd_criteria", [{"metric": "iops", "min_of_baseline": 1, "baseline": "../x"}], "'../x' is not the id of a run"),
+        (
+            "ssd_criteria",
+            [{"metric": "iops", "min_of_median": -1}],
+            "min_of_median is a share, such as 0.9, and above 0",
+        ),
+        (
+            "ssd_criteria",
+            [{"metric": "iops", "min_of_baseline": 1}],
+            "baseline (the id of a run) and min_of_baseline or max_of_baseline go together",
+        ),
+        (
+            "ssd_criteria",
+            [{"metric": "iops", "min_of_baseline": 1, "baseline": "../x"}],
+            "'../x' is not the id of a run",
+        ),
     ],
 )
 def test_a_wrong_setting_names_host_and_key(variable, value, expected):
@@ -160,7 +194,11 @@ def test_fio_is_there_and_new_enough(fio, expected):
 
 
 def test_every_missing_tool_is_named():
-    found = texts(findings.tools(view(facts={"tools": {"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None}})))
+    found = texts(
+        findings.tools(
+            view(facts={"tools": {"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None}})
+        )
+    )
     assert found == [f"h1: {name} is missing; install it with the system's packages" for name in ("setpriv", "wipefs")]
 
 
@@ -168,7 +206,10 @@ def test_every_missing_tool_is_named():
 def test_a_refused_drive_stops_the_run(state):
     attach = {} if state == "absent" else {"h1": state}
     given = view(drives=[drive_of(refusals=["mounted", "busy"]), drive_of("S2")])
-    assert texts(findings.refused(given, Run("r", "n", attach))) == ["h1: drive S1: mounted: mounted of S1", "h1: drive S1: busy: busy of S1"]
+    assert texts(findings.refused(given, Run("r", "n", attach))) == [
+        "h1: drive S1: mounted: mounted of S1",
+        "h1: drive S1: busy: busy of S1",
+    ]
     assert len(findings.refused(given, None)) == 2
 
 
@@ -211,7 +252,10 @@ def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run
 def test_a_password_on_a_drive_with_what_a_finished_run_left_is_somebody_elses():
     known = {"run_id": "r", "state": "released", "released": "2026-11-21T13:00:00Z", "proved": "content"}
     entry = {**drive_of(refusals=["ata_security", "signature"]), "own_data": known}
-    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == ["ata_security", "signature"]
+    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == [
+        "ata_security",
+        "signature",
+    ]
 
 
 def test_a_whole_host_cannot_give_up_its_data():
@@ -219,7 +263,10 @@ def test_a_whole_host_cannot_give_up_its_data():
     assert found.startswith("h1: ssd_overwrite_data: ") and "ssd_drives" in found
 
 
-@pytest.mark.parametrize("entry, says", [({"serial": "S", "allow": ["mounted"]}, "can't be overridden"), ({"serial": "S", "allow": "x"}, "a list of")])
+@pytest.mark.parametrize(
+    "entry, says",
+    [({"serial": "S", "allow": ["mounted"]}, "can't be overridden"), ({"serial": "S", "allow": "x"}, "a list of")],
+)
 def test_a_wrong_override_is_told_without_the_host(entry, says):
     (found,) = texts(findings.named_drives(view(ssd_drives=[entry])))
     assert found.startswith("h1: ssd_drives[0]: ") and says in found
@@ -238,13 +285,26 @@ def chosen(*views, **variables):
 
 
 def test_without_an_unfinished_run_a_new_one_begins():
-    run, wrong = chosen(view(runs=[run_of("old", "finished"), run_of("x", "running", "other"), run_of("s", "stopped"), run_of("f", "failed")]))
+    run, wrong = chosen(
+        view(
+            runs=[
+                run_of("old", "finished"),
+                run_of("x", "running", "other"),
+                run_of("s", "stopped"),
+                run_of("f", "failed"),
+            ]
+        )
+    )
     assert (run, wrong) == (Run("20261121T130000Z-qualify", "qualify", {}), [])
 
 
 @pytest.mark.parametrize("state", ["starting", "running", "dead"])
 def test_the_one_unfinished_run_is_gone_on_with(state):
-    run, wrong = chosen(view("h1", runs=[run_of("r1", state), run_of("r0", "finished")]), view("h2", runs=[run_of("r1", "stopped")]), view("h3"))
+    run, wrong = chosen(
+        view("h1", runs=[run_of("r1", state), run_of("r0", "finished")]),
+        view("h2", runs=[run_of("r1", "stopped")]),
+        view("h3"),
+    )
     assert (run, wrong) == (Run("r1", "qualify", {"h1": state, "h2": "stopped"}), [])
 
 
@@ -253,19 +313,27 @@ def test_a_run_that_a_host_has_finished_is_to_be_named(state):
     """Its old verdicts would else be reported for the word of one host."""
     views = view("h1", runs=[run_of("r1", state)]), view("h2", runs=[run_of("r1", "finished")])
     run, wrong = chosen(*views)
-    assert run.id != "r1" and "h1: ssd_run_id: it calls run r1 unfinished" in texts(wrong)[0] and "-e ssd_run_id=r1" in texts(wrong)[0]
+    assert (
+        run.id != "r1"
+        and "h1: ssd_run_id: it calls run r1 unfinished" in texts(wrong)[0]
+        and "-e ssd_run_id=r1" in texts(wrong)[0]
+    )
     assert chosen(*views, ssd_run_id="r1") == (Run("r1", "qualify", {"h1": state, "h2": "finished"}), [])
 
 
 def test_several_unfinished_runs_are_listed_and_refused():
     run, wrong = chosen(view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]))
     assert run is None and "r1 (h1), r2 (h2); say which with -e ssd_run_id=" in texts(wrong)[0]
-    run, wrong = chosen(view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]), ssd_run_id="r2")
+    run, wrong = chosen(
+        view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]), ssd_run_id="r2"
+    )
     assert run == Run("r2", "qualify", {"h2": "dead"}) and wrong == []
 
 
 def test_a_given_id_is_used_with_the_name_it_was_started_with():
-    assert chosen(view(runs=[run_of("r1", "finished", "burn-in")]), ssd_run_id="r1")[0] == Run("r1", "burn-in", {"h1": "finished"})
+    assert chosen(view(runs=[run_of("r1", "finished", "burn-in")]), ssd_run_id="r1")[0] == Run(
+        "r1", "burn-in", {"h1": "finished"}
+    )
     assert chosen(view(), ssd_run_id="new")[0] == Run("new", "qualify", {})
 
 
@@ -281,7 +349,9 @@ def test_an_unreachable_host_stops_only_a_plan(counts):
 
 
 def test_a_module_that_failed_stops_the_run():
-    assert texts(findings.answers(view(failures={"drive_facts": "no sudo"}), False)) == ["h1: drive_facts failed: no sudo"]
+    assert texts(findings.answers(view(failures={"drive_facts": "no sudo"}), False)) == [
+        "h1: drive_facts failed: no sudo"
+    ]
 
 
 def test_many_hosts_are_shortened():

@@ -9,30 +9,48 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import flee
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 
 SNAPSHOT = {
-    "bios": {"system_vendor": "Maker", "system": "M1", "version": "1.0"}, "cpu": {"microcode": "0x1"}, "memory": {"total_bytes": 64 << 30},
-    "kernel": {"release": "6.1"}, "command_line": "root=/dev/sda1 quiet", "tools": {"fio": {"version": "3.33"}, "nvme": None},
+    "bios": {"system_vendor": "Maker", "system": "M1", "version": "1.0"},
+    "cpu": {"microcode": "0x1"},
+    "memory": {"total_bytes": 64 << 30},
+    "kernel": {"release": "6.1"},
+    "command_line": "root=/dev/sda1 quiet",
+    "tools": {"fio": {"version": "3.33"}, "nvme": None},
 }
 
 
 def view(name, *drives, levels=None, **changes):
     """A host with drives (serial, model, firmware), and a snapshot in which `changes` replaces whole parts."""
-    entries = [{"drive": serial, "identity": {"model": model, "firmware": firmware}} for serial, model, firmware in drives]
+    entries = [
+        {"drive": serial, "identity": {"model": model, "firmware": firmware}} for serial, model, firmware in drives
+    ]
     return View(name, {"preflight_levels": levels or {}}, drives=entries, checks=[], snapshot={**SNAPSHOT, **changes})
 
 
 def told(*views):
-    return {seen.name: [(item["check"], item["level"], item["message"]) for item in seen.checks] for seen in fleet_checks.added(views)}
+    return {
+        seen.name: [(item["check"], item["level"], item["message"]) for item in seen.checks]
+        for seen in fleet_checks.added(views)
+    }
 
 
 def test_hosts_and_drives_that_are_alike_find_nothing():
-    alike = [view("h1", ("S1", "A", "1"), ("S2", "B", "2")), view("h2", ("S3", "A", "1"), ("S4", None, "9"), ("S5", "B", None))]
+    alike = [
+        view("h1", ("S1", "A", "1"), ("S2", "B", "2")),
+        view("h2", ("S3", "A", "1"), ("S4", None, "9"), ("S5", "B", None)),
+    ]
     assert told(*alike) == {"h1": [], "h2": []}
 
 
 def test_one_model_with_two_firmwares_is_told_to_every_host_that_has_one():
     message = "drives of the model A have different firmware: 1 on h1 (S1), h2 (S3); 2 on h2 (S4)"
-    seen = told(view("h1", ("S1", "A", "1")), view("h2", ("S3", "A", "1"), ("S4", "A", "2")), view("h3", ("S5", "B", "7")))
-    assert seen == {"h1": [("fleet_firmware", "warning", message)], "h2": [("fleet_firmware", "warning", message)], "h3": []}
+    seen = told(
+        view("h1", ("S1", "A", "1")), view("h2", ("S3", "A", "1"), ("S4", "A", "2")), view("h3", ("S5", "B", "7"))
+    )
+    assert seen == {
+        "h1": [("fleet_firmware", "warning", message)],
+        "h2": [("fleet_firmware", "warning", message)],
+        "h3": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -56,7 +74,12 @@ def test_what_hosts_should_have_alike(changes, message):
     [
         {"command_line": "quiet root=/dev/nvme0n1p2"},
         {"memory": {"total_bytes": (64 << 30) - 300000000}},
-        {"bios": {**SNAPSHOT["bios"], "system": "M2", "version": "7"}, "cpu": {"microcode": "0x7"}, "memory": {"total_bytes": 8 << 30}, "command_line": "x"},
+        {
+            "bios": {**SNAPSHOT["bios"], "system": "M2", "version": "7"},
+            "cpu": {"microcode": "0x7"},
+            "memory": {"total_bytes": 8 << 30},
+            "command_line": "x",
+        },
         {"bios": {}, "cpu": {}, "memory": {}, "kernel": {}, "command_line": None, "tools": {}},
         {"bios": None, "tools": None},
     ],
@@ -67,7 +90,10 @@ def test_what_may_differ(changes):
 
 
 def test_each_hosts_inventory_chooses_the_level_and_an_unchecked_host_stays_so():
-    seen = told(view("h1", ("S1", "A", "1"), levels={"fleet_firmware": "blocks"}), view("h2", ("S2", "A", "2"), levels="nonsense"))
+    seen = told(
+        view("h1", ("S1", "A", "1"), levels={"fleet_firmware": "blocks"}),
+        view("h2", ("S2", "A", "2"), levels="nonsense"),
+    )
     assert [seen[host][0][1] for host in ("h1", "h2")] == ["blocks", "warning"]
     (unchecked,) = fleet_checks.added([View("h3", {})])
     assert unchecked.checks is None

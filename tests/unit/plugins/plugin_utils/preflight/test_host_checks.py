@@ -35,7 +35,9 @@ def test_a_run_that_has_its_drives_was_judged_when_it_began(state, count):
 
 
 def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
-    warned = host_checks.warnings([view(finding(), finding("spare", level="ok"), finding("health", level="blocks")), View("h2", {})], None)
+    warned = host_checks.warnings(
+        [view(finding(), finding("spare", level="ok"), finding("health", level="blocks")), View("h2", {})], None
+    )
     assert [(item["host"], item["check"]) for item in warned] == [("h1", "wear"), ("h1", "spare")]
     assert host_checks.lines(warned) == ["h1: drive S1: wear: m. To put it right: r"]
 
@@ -44,33 +46,70 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
     many = [view(*(finding(drive="S%d" % number) for number in range(4)), name=name) for name in ("h1", "h2")]
     (line,) = host_checks.lines(host_checks.warnings(many, None))
     assert line == "h1: drives S0, S1, S2, S3, h2: drives S0, S1, S2, S3: wear: m. To put it right: r"
-    (line,) = host_checks.lines(host_checks.warnings([view(finding("cpufreq", None), name=f"h{number}") for number in range(9)], None))
+    (line,) = host_checks.lines(
+        host_checks.warnings([view(finding("cpufreq", None), name=f"h{number}") for number in range(9)], None)
+    )
     assert line == "h0, h1, h2, h3, h4 and 4 more: cpufreq: m. To put it right: r"
-    shared = view(finding("health", message="unread"), finding("wear", message="unread", remedy="s"), finding("spare", message="unread"))
-    assert host_checks.lines(host_checks.warnings([shared], None)) == ["h1: drive S1: health, wear, spare: unread. To put it right: r or s"]
+    shared = view(
+        finding("health", message="unread"),
+        finding("wear", message="unread", remedy="s"),
+        finding("spare", message="unread"),
+    )
+    assert host_checks.lines(host_checks.warnings([shared], None)) == [
+        "h1: drive S1: health, wear, spare: unread. To put it right: r or s"
+    ]
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
         ({}, None),
-        ({"preflight_levels": {"pcie_link": "warning", "pcie_bandwidth": "ok"}, "preflight_link": {"*": {"width": "4"}}}, None),
+        (
+            {
+                "preflight_levels": {"pcie_link": "warning", "pcie_bandwidth": "ok"},
+                "preflight_link": {"*": {"width": "4"}},
+            },
+            None,
+        ),
         ({"preflight_firmware": {"M*": "1", "*": ["2", ">=3"]}}, None),
         ({"preflight_levels": ["pcie_link"]}, "preflight_levels: ['pcie_link'] is not a mapping"),
         ({"preflight_levels": {"pcie_lnk": "ok"}}, "there is no check 'pcie_lnk'; did you mean pcie_link?"),
-        ({"preflight_levels": {"wear": "block"}}, "preflight_levels.wear: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?"),
+        (
+            {"preflight_levels": {"wear": "block"}},
+            "preflight_levels.wear: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?",
+        ),
         ({"preflight_levels": {"wear": True}}, "preflight_levels.wear: True must be"),
-        ({"preflight_firmware": "FW1"}, "preflight_firmware: 'FW1' is not a mapping; its keys are each a shell pattern for models"),
+        (
+            {"preflight_firmware": "FW1"},
+            "preflight_firmware: 'FW1' is not a mapping; its keys are each a shell pattern for models",
+        ),
         ({"preflight_drivers": {"nvme": []}}, "preflight_drivers.nvme: [] must be a text"),
-        ({"preflight_versions": {"fio": 3.3}}, "preflight_versions.fio: 3.3 must be a text, or a list of texts, in quotes"),
-        ({"preflight_versions": {"nvme-cli": ">=2.0"}}, "preflight_versions: the version of 'nvme-cli' is not looked at"),
+        (
+            {"preflight_versions": {"fio": 3.3}},
+            "preflight_versions.fio: 3.3 must be a text, or a list of texts, in quotes",
+        ),
+        (
+            {"preflight_versions": {"nvme-cli": ">=2.0"}},
+            "preflight_versions: the version of 'nvme-cli' is not looked at",
+        ),
         ({"preflight_versions": {"kernel": "6.*", "fio": ">=3.28", "nvme": "2.*", "smartctl": "7.*"}}, None),
         ({"preflight_link": {"*": 4}}, "preflight_link.*: 4 must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"lanes": 4}}}, "must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"width": "x4"}}}, "preflight_link.*.width: 'x4' must be a number above 0"),
         ({"preflight_link": [4]}, "preflight_link: [4] is not a mapping"),
-        ({"preflight_tools": ["fio"], "preflight_min_cpus": "4", "preflight_traffic_s": "0.5", "preflight_temperature_headroom_c": 0}, None),
-        ({"preflight_tools": {"fio": "3.28"}}, "preflight_tools: {'fio': '3.28'} must be a list of the names of commands"),
+        (
+            {
+                "preflight_tools": ["fio"],
+                "preflight_min_cpus": "4",
+                "preflight_traffic_s": "0.5",
+                "preflight_temperature_headroom_c": 0,
+            },
+            None,
+        ),
+        (
+            {"preflight_tools": {"fio": "3.28"}},
+            "preflight_tools: {'fio': '3.28'} must be a list of the names of commands",
+        ),
         ({"preflight_min_cpus": "two"}, "preflight_min_cpus: 'two' must be a whole number"),
         ({"preflight_max_used_pct": 9.5}, "preflight_max_used_pct: 9.5 must be a whole number"),
         ({"preflight_temperature_headroom_c": True}, "preflight_temperature_headroom_c: True must be a whole number"),
@@ -88,7 +127,9 @@ def test_every_variable_of_the_role_that_has_a_type_is_checked():
     """A run leaves it to this, not to the role's spec (roles/workload/tasks/main.yml)."""
     path = schema.COLLECTION / "roles/preflight/meta/argument_specs.yml"
     options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
-    assert set(options) == {name for name in options if host_checks.problems({name: 0.5 if options[name]["type"] != "float" else {}})}
+    assert set(options) == {
+        name for name in options if host_checks.problems({name: 0.5 if options[name]["type"] != "float" else {}})
+    }
 
 
 def test_a_run_that_is_gone_on_with_keeps_its_warnings_and_adds_new_ones_once():

@@ -12,9 +12,24 @@ GB = 10**9
 
 
 def make(plan, size=480_103_981_056, block=512, **variables):
-    identity = {"serial": "S1", "model": "MTFDXYZ", "wwn": None, "firmware": "F1", "size_bytes": size, "logical_block_size_bytes": block}
+    identity = {
+        "serial": "S1",
+        "model": "MTFDXYZ",
+        "wwn": None,
+        "firmware": "F1",
+        "size_bytes": size,
+        "logical_block_size_bytes": block,
+    }
     drives = [{"selector": {"serial": "S1"}, "identity": identity}]
-    return render(load_plan(plan), run={"id": "r", "name": "n"}, host="h1", boot_id="b", drives=drives, engine_version="0", variables=variables)
+    return render(
+        load_plan(plan),
+        run={"id": "r", "name": "n"},
+        host="h1",
+        boot_id="b",
+        drives=drives,
+        engine_version="0",
+        variables=variables,
+    )
 
 
 def times(plan, rate=500, **more):
@@ -37,9 +52,24 @@ def test_the_brief_of_micron_gives_the_time_of_preconditioning():
     ("more", "low", "high"),
     [
         ({"rounds": {"max": 10}}, 10, 10),
-        ({"rounds": {"max": 25}, "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "iops"}]}}, 5, 25),
+        (
+            {
+                "rounds": {"max": 25},
+                "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "iops"}]},
+            },
+            5,
+            25,
+        ),
         ({"rounds": {"max": None, "time_limit_s": 600}, "steady_state": False}, 600 / MINUTE + 1, 600 / MINUTE + 1),
-        ({"rounds": {"max": 25}, "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "iops"}]}, "after_steady_rounds": 4}, 9, 25),
+        (
+            {
+                "rounds": {"max": 25},
+                "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "iops"}]},
+                "after_steady_rounds": 4,
+            },
+            9,
+            25,
+        ),
     ],
 )
 def test_rounds_bound_the_estimate(more, low, high):
@@ -55,7 +85,9 @@ def test_a_ramp_takes_its_time_too():
 def test_a_limit_in_bytes_can_end_a_test_early_but_bounds_it_only_alone():
     base = {"name": "x", "cells": [CELL], "purge": False, "precondition": False}
     capacity_s = 480_103_981_056 / (500 << 20)
-    assert times([{**base, "rounds": {"max": None, "capacity_multiple": 4}}])[1] == pytest.approx(4 * capacity_s + MINUTE, abs=0.2)
+    assert times([{**base, "rounds": {"max": None, "capacity_multiple": 4}}])[1] == pytest.approx(
+        4 * capacity_s + MINUTE, abs=0.2
+    )
     low, high = times([{**base, "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 86400}}])
     assert low == pytest.approx(4 * capacity_s + MINUTE, abs=0.2) and high == pytest.approx(86400 + MINUTE)
 
@@ -63,7 +95,9 @@ def test_a_limit_in_bytes_can_end_a_test_early_but_bounds_it_only_alone():
 def test_an_overwrite_costs_a_full_write():
     base = {"name": "x", "cells": [CELL], "precondition": False, "rounds": {"max": 1}}
     capacity_s = 480_103_981_056 / (500 << 20)
-    assert times([{**base, "purge": {"method": "overwrite"}}])[0] - times([{**base, "purge": False}])[0] == pytest.approx(capacity_s, abs=0.2)
+    assert times([{**base, "purge": {"method": "overwrite"}}])[0] - times([{**base, "purge": False}])[
+        0
+    ] == pytest.approx(capacity_s, abs=0.2)
 
 
 def test_plan_mode_says_what_would_be_erased_and_run():
@@ -71,8 +105,14 @@ def test_plan_mode_says_what_would_be_erased_and_run():
     text = "\n".join(lines)
     assert "S1: would erase /dev/nvme0n1 (MTFDXYZ, serial S1, firmware F1, 480.1 GB, 4096 B blocks)" in text
     assert "1. wsat: purge (auto), rounds of rand-4k-w100-tc4-qd32 (60 s) until steady" in text
-    assert "one round in 30, 2 h 1 min, confirmed by the one before), at most 4 x the user capacity written or 24 h" in text
-    assert "no window begins before 2 x 480.1 GB is written: invalid on a drive that writes less than 13.4 MiB/s (3,427 IOPS of 4096 B)" in text
+    assert (
+        "one round in 30, 2 h 1 min, confirmed by the one before), at most 4 x the user capacity written or 24 h"
+        in text
+    )
+    assert (
+        "no window begins before 2 x 480.1 GB is written: invalid on a drive that writes less than 13.4 MiB/s (3,427 IOPS of 4096 B)"
+        in text
+    )
     assert "2. iops: purge (auto), precondition 2 x the ActiveRange of 100 %, rounds of 49 cells (49 min)" in text
     assert text.count("not applicable: block size 512 B is below") == 1 and "rand-512b-w100-tc4-qd32" in text
     assert "if it writes 500 MiB/s (ssd_assumed_write_mib_s)" in lines[-1]
@@ -85,12 +125,23 @@ def test_a_plan_that_only_reads_does_not_claim_to_erase():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (99, "99 s"), (240, "4 min"), (3599, "1 h"), (3600, "1 h"), (7800, "2 h 10 min"), (86400, "24 h"), (273600, "3 d 4 h")],
+    [
+        (0, "0 s"),
+        (99, "99 s"),
+        (240, "4 min"),
+        (3599, "1 h"),
+        (3600, "1 h"),
+        (7800, "2 h 10 min"),
+        (86400, "24 h"),
+        (273600, "3 d 4 h"),
+    ],
 )
 def test_durations(seconds, text):
     assert plan_text.duration(seconds) == text
 
 
-@pytest.mark.parametrize(("size", "text"), [(64 << 20, "64 MiB"), (480_103_981_056, "480.1 GB"), (7_681_501_126_656, "7.682 TB")])
+@pytest.mark.parametrize(
+    ("size", "text"), [(64 << 20, "64 MiB"), (480_103_981_056, "480.1 GB"), (7_681_501_126_656, "7.682 TB")]
+)
 def test_capacities(size, text):
     assert plan_text.capacity(size) == text

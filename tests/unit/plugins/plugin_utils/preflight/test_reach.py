@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A saturation test that no drive of a model can finish is refused where that was measured, and only there."""
+
 from __future__ import annotations
 
 import json
@@ -27,15 +28,41 @@ OTHER = SEEN._replace(drive="S8")
 
 
 def planned(size=7_680 * 10**9, model=MODEL, plan=("wsat",), transport="nvme"):
-    identity = {"serial": "S1", "model": model, "size_bytes": size, "logical_block_size_bytes": 512, "transport": transport}
+    identity = {
+        "serial": "S1",
+        "model": model,
+        "size_bytes": size,
+        "logical_block_size_bytes": 512,
+        "transport": transport,
+    }
     drives = [{"selector": {"serial": "S1"}, "identity": identity}]
-    return {"h1": render(load_plan(list(plan)), run={"id": "r", "name": "n"}, host="h1", boot_id="b", drives=drives, engine_version="0", variables={})}
+    return {
+        "h1": render(
+            load_plan(list(plan)),
+            run={"id": "r", "name": "n"},
+            host="h1",
+            boot_id="b",
+            drives=drives,
+            engine_version="0",
+            variables={},
+        )
+    }
 
 
 def test_the_refusal_has_the_arithmetic_its_source_and_another_test():
     (found,) = reach.findings(planned(), [SEEN, OTHER])
     text = found.text()
-    for part in ("test wsat", "2 x 7.68 TB", "at least 39 h", "run r1", "7.68 TB in 17 h 22 min", "78.2 MiB/s", "no write saturation", "h1", "S1"):
+    for part in (
+        "test wsat",
+        "2 x 7.68 TB",
+        "at least 39 h",
+        "run r1",
+        "7.68 TB in 17 h 22 min",
+        "78.2 MiB/s",
+        "no write saturation",
+        "h1",
+        "S1",
+    ):
         assert part in text, (part, text)
 
 
@@ -62,7 +89,9 @@ def test_what_is_not_proved_is_not_refused(known, made):
 def test_one_drive_may_be_a_bad_one_of_its_model_and_is_only_a_warning(known):
     assert reach.findings(planned(), known) == []
     (warned,) = reach.warnings(planned(), known)
-    assert warned["level"] == "warning" and "run r1 measured" in warned["message"] and "steady-writes" in warned["remedy"]
+    assert (
+        warned["level"] == "warning" and "run r1 measured" in warned["message"] and "steady-writes" in warned["remedy"]
+    )
     assert reach.warnings(planned(), [*known, OTHER]) == []
 
 
@@ -79,18 +108,54 @@ def results(folder, run_id, model=MODEL, cells=(CELL,), **changes):
     place = folder / run_id
     place.mkdir()
     about = {"wsat": {"title": "x", "source": "", "tracked": [], "cells": list(cells)}}
-    run = {"schema_version": 1, "run": {"id": run_id, "name": "q"}, "started": "2026-01-01T00:00:00Z", "criteria": [], "tests": about}
+    run = {
+        "schema_version": 1,
+        "run": {"id": run_id, "name": "q"},
+        "started": "2026-01-01T00:00:00Z",
+        "criteria": [],
+        "tests": about,
+    }
     run.update(asked=[{"host": "h1", "drive": "S9", "tests": ["wsat"]}], versions={})
     (place / "run.json").write_text(json.dumps(run))
     common = {"schema_version": 1, "time": "2026-01-01T00:00:00.000Z", "run_id": run_id, "host": "h1", "drive": "S9"}
     drive = {**common, "kind": "drive", "path": "/dev/x", "outcome": "complete", "message": "", "refusals": []}
     drive["identity"] = {"model": model, "size_bytes": SEEN.size_bytes, "serial": "S9", "wwn": None, "firmware": None}
-    window = {"cell": CELL, "metric": "write_iops", "steady": True, "rounds": 9, "window_rounds": [9], "window_values": [1.0], "average": 20_000.0}
+    window = {
+        "cell": CELL,
+        "metric": "write_iops",
+        "steady": True,
+        "rounds": 9,
+        "window_rounds": [9],
+        "window_values": [1.0],
+        "average": 20_000.0,
+    }
     window.update(range_ratio=0.0, slope=0.0, slope_ratio=0.0, reasons=[])
-    shown = {"min_capacity_multiple": 2, "confirm_windows": 1, "settle_s": 0, "user_capacity_bytes": SEEN.size_bytes, "averages": []}
+    shown = {
+        "min_capacity_multiple": 2,
+        "confirm_windows": 1,
+        "settle_s": 0,
+        "user_capacity_bytes": SEEN.size_bytes,
+        "averages": [],
+    }
     shown.update(written_before_bytes=SEEN.written_bytes, elapsed_before_s=SEEN.elapsed_s)
-    test = {**common, "kind": "test", "test": "wsat", "attempt": 1, "title": "x", "started": common["time"], "finished": None, "outcome": "not_steady"}
-    test.update(reasons=[], rounds=9, steady_state=[window], saturation=shown, metrics={"write_bandwidth": 82e6}, precondition=None)
+    test = {
+        **common,
+        "kind": "test",
+        "test": "wsat",
+        "attempt": 1,
+        "title": "x",
+        "started": common["time"],
+        "finished": None,
+        "outcome": "not_steady",
+    }
+    test.update(
+        reasons=[],
+        rounds=9,
+        steady_state=[window],
+        saturation=shown,
+        metrics={"write_bandwidth": 82e6},
+        precondition=None,
+    )
     test["purge"] = FRESH
     test.update(not_applicable=[], **changes)
     (place / "results.jsonl").write_text("".join(json.dumps(record) + "\n" for record in (drive, test)))

@@ -15,7 +15,11 @@ def view(name="h1", drives=None, facts=None, **variables):
 
 def drive_of(serial="S1", refusals=(), **identity):
     who = {"serial": serial, "model": "M", "wwn": None, "diskseq": 1, "major_minor": "7:0", **identity}
-    return {"drive": serial or "loop", "identity": who, "refusals": [{"code": code, "message": code} for code in refusals]}
+    return {
+        "drive": serial or "loop",
+        "identity": who,
+        "refusals": [{"code": code, "message": code} for code in refusals],
+    }
 
 
 def texts(found):
@@ -37,7 +41,11 @@ def texts(found):
 )
 def test_one_drive_under_two_hosts(one, other, alike):
     facts = {"boot_id": "b1"}
-    found = texts(same.same_drives([view("h1", drives=[drive_of(**one)], facts=facts), view("h2", drives=[drive_of(**other)], facts=facts)]))
+    found = texts(
+        same.same_drives(
+            [view("h1", drives=[drive_of(**one)], facts=facts), view("h2", drives=[drive_of(**other)], facts=facts)]
+        )
+    )
     assert bool(found) is alike
     assert not alike or (found[0].startswith("h1: drive ") and "h2" in found[0])
 
@@ -62,13 +70,23 @@ def test_two_selectors_of_one_host_are_the_guards_matter():
     assert same.same_drives([view("h1", drives=[drive_of("A"), drive_of("A")])]) == []
 
 
-@pytest.mark.parametrize(("parallel", "serials", "refusals", "step", "state", "count"), [
-    ("2", ("A", "A"), (), "qualify", "", 1), ("1", ("A", "A"), (), "qualify", "", 0), (2, ("A", "B"), (), "qualify", "", 0),
-    (2, (None, None), (), "qualify", "", 0), (2, ("A", "A"), ("duplicate",), "qualify", "", 0), (2, ("A", "A"), (), "tune", "", 0),
-    (2, ("A", "A"), (), "qualify", "running", 0), (2, ("A", "A"), (), "qualify", "stopped", 1),
-])
+@pytest.mark.parametrize(
+    ("parallel", "serials", "refusals", "step", "state", "count"),
+    [
+        ("2", ("A", "A"), (), "qualify", "", 1),
+        ("1", ("A", "A"), (), "qualify", "", 0),
+        (2, ("A", "B"), (), "qualify", "", 0),
+        (2, (None, None), (), "qualify", "", 0),
+        (2, ("A", "A"), ("duplicate",), "qualify", "", 0),
+        (2, ("A", "A"), (), "tune", "", 0),
+        (2, ("A", "A"), (), "qualify", "running", 0),
+        (2, ("A", "A"), (), "qualify", "stopped", 1),
+    ],
+)
 def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, step, state, count):
-    host = view("h1", ssd_parallel_drives=parallel, ssd_step=step, drives=[drive_of(serial, refusals) for serial in serials])
+    host = view(
+        "h1", ssd_parallel_drives=parallel, ssd_step=step, drives=[drive_of(serial, refusals) for serial in serials]
+    )
     found = texts(same.side_by_side(host, Run("r1", "qualify", {"h1": state} if state else {})))
     assert len(found) == count
     assert not count or found[0].startswith("h1: ssd_parallel_drives: A and A are namespaces of one drive")

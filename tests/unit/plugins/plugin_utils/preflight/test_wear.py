@@ -19,8 +19,14 @@ MINUTE = 60 * RATE_MIB_S * (1 << 20)
 def planned(*tests, model="MTFD 1", method="auto"):
     identity = {"serial": "S1", "model": model, "size_bytes": SIZE, "logical_block_size_bytes": 512}
     return render(
-        load_plan([{"name": f"t{number}", "purge": False, "precondition": False, **test} for number, test in enumerate(tests)]),
-        run={"id": "r1", "name": "q"}, host="h1", boot_id="b", engine_version="0", variables={"purge_method": method},
+        load_plan(
+            [{"name": f"t{number}", "purge": False, "precondition": False, **test} for number, test in enumerate(tests)]
+        ),
+        run={"id": "r1", "name": "q"},
+        host="h1",
+        boot_id="b",
+        engine_version="0",
+        variables={"purge_method": method},
         drives=[{"selector": {"serial": "S1"}, "identity": identity}],
     )
 
@@ -40,11 +46,30 @@ def written(*tests, **more):
         ({"cells": [WRITE], "rounds": {"max": 10}}, 0, 10 * MINUTE),
         ({"cells": [WRITE, READ], "rounds": {"max": 10}}, 0, 10 * MINUTE),
         ({"cells": [{**WRITE, "rate_iops": 100}], "rounds": {"max": 10}}, 0, 10 * 60 * 100 * 4096),
-        ({"cells": [WRITE], "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7}}, 0, 4 * SIZE + MINUTE),
+        (
+            {"cells": [WRITE], "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7}},
+            0,
+            4 * SIZE + MINUTE,
+        ),
         # A ramp half as long as the cell writes half as much again, which fio does not count.
         ({"cells": [{**WRITE, "ramp_s": 30}], "rounds": {"max": 10}}, 0, 15 * MINUTE),
-        ({"cells": [{**WRITE, "ramp_s": 30}], "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7}}, 0, 6 * SIZE + 1.5 * MINUTE),
-        ({"cells": [WRITE], "rounds": {"max": 25}, "steady_state": {"tracked": [{"metric": "iops"}], "min_capacity_multiple": 1}}, SIZE, 25 * MINUTE),
+        (
+            {
+                "cells": [{**WRITE, "ramp_s": 30}],
+                "rounds": {"max": None, "capacity_multiple": 4, "time_limit_s": 10**7},
+            },
+            0,
+            6 * SIZE + 1.5 * MINUTE,
+        ),
+        (
+            {
+                "cells": [WRITE],
+                "rounds": {"max": 25},
+                "steady_state": {"tracked": [{"metric": "iops"}], "min_capacity_multiple": 1},
+            },
+            SIZE,
+            25 * MINUTE,
+        ),
     ],
 )
 def test_what_a_plan_writes(test, least, most):
@@ -55,18 +80,27 @@ def test_what_a_plan_writes(test, least, most):
 
 def test_tests_add_up_and_least_is_never_above_most():
     alone = [written({"cells": [WRITE], "rounds": {"max": 3}}), written({"cells": [READ], "precondition": {}})]
-    assert written({"cells": [WRITE], "rounds": {"max": 3}}, {"cells": [READ], "precondition": {}}) == tuple(sum(pair) for pair in zip(*alone))
+    assert written({"cells": [WRITE], "rounds": {"max": 3}}, {"cells": [READ], "precondition": {}}) == tuple(
+        sum(pair) for pair in zip(*alone)
+    )
     for plan in ("smoke", "nightly", "pts-enterprise", "micron-brief", "micron-blog", "full"):
         identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": 512}
         done = render(
-            load_plan(plan), run={"id": "r", "name": "q"}, host="h", boot_id="b", engine_version="0", variables={},
+            load_plan(plan),
+            run={"id": "r", "name": "q"},
+            host="h",
+            boot_id="b",
+            engine_version="0",
+            variables={},
             drives=[{"selector": {"serial": "S1"}, "identity": identity}],
         )
         least, most = wear.of_drive(done["drives"][0], RATE_MIB_S)
         assert 0 <= least <= most and most > 0, plan
 
 
-@pytest.mark.parametrize(("model", "rated"), [("MTFDKCC 7", 7000), ("MTFD 1", 1), ("INTEL", None), (None, None), ("  MTFD 1 ", 1)])
+@pytest.mark.parametrize(
+    ("model", "rated"), [("MTFDKCC 7", 7000), ("MTFD 1", 1), ("INTEL", None), (None, None), ("  MTFD 1 ", 1)]
+)
 def test_the_first_rating_that_fits_counts(model, rated):
     ratings = [{"model": "MTFDKC*", "tbw": "7000"}, {"model": "MTFD*", "tbw": 1}]
     assert wear.rated_bytes(model, ratings) == (None if rated is None else rated * wear.TB)
@@ -87,7 +121,9 @@ def test_the_first_rating_that_fits_counts(model, rated):
 def test_a_plan_beyond_the_budget_is_refused(budget, ratings, expected):
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
     found = wear.findings("h1", plan, {"ssd_wear_budget": budget, "ssd_rated_tbw": ratings}, RATE_MIB_S)
-    assert len(found) == bool(expected) and all(expected in finding.text() and finding.host == "h1" and finding.drive == "S1" for finding in found)
+    assert len(found) == bool(expected) and all(
+        expected in finding.text() and finding.host == "h1" and finding.drive == "S1" for finding in found
+    )
 
 
 def test_a_plan_that_only_reads_needs_no_rating():
@@ -106,8 +142,13 @@ def test_plan_mode_says_how_much(least, most, rated, text):
     assert wear.text(least, most, rated) == text
 
 
-@pytest.mark.parametrize("name, value", [("ssd_wear_budget", "lots"), ("ssd_wear_budget", 5), ("ssd_wear_budget", "-1TB"), ("ssd_wear_budget", "5 GB")])
-@pytest.mark.parametrize("ratings", [[], {"model": "A"}, [{"model": "A"}], [{"model": "A", "tbw": 0}], [{"model": "A", "tbw": "much"}], [7]])
+@pytest.mark.parametrize(
+    "name, value",
+    [("ssd_wear_budget", "lots"), ("ssd_wear_budget", 5), ("ssd_wear_budget", "-1TB"), ("ssd_wear_budget", "5 GB")],
+)
+@pytest.mark.parametrize(
+    "ratings", [[], {"model": "A"}, [{"model": "A"}], [{"model": "A", "tbw": 0}], [{"model": "A", "tbw": "much"}], [7]]
+)
 def test_wrong_values_are_told(name, value, ratings):
     found = values.problems({name: value, "ssd_rated_tbw": ratings})
     assert any(line.startswith("ssd_wear_budget: ") for line in found)

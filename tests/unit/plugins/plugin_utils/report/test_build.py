@@ -101,11 +101,17 @@ def test_csv_has_a_row_for_each_drive_and_test(mixed):
     assert len(rows) == 10
     assert float(rows[0]["write_iops"]) == pytest.approx(41_200, rel=0.05)
     assert (rows[0]["purge_class"], rows[0]["purge_verified"], rows[0]["from_fresh"]) == ("not_pts", "True", "False")
-    assert (rows[1]["precondition_passes"], rows[1]["precondition_data"]) == ("2", "random") and not rows[0]["precondition_passes"]
+    assert (rows[1]["precondition_passes"], rows[1]["precondition_data"]) == ("2", "random") and not rows[0][
+        "precondition_passes"
+    ]
     # Two passes over 1 % of a drive are told from two over all of it.
     records = [json.loads(line) for line in (mixed / "results.jsonl").read_text().splitlines()]
-    (filled,) = [record["precondition"] for record in records if (record.get("drive"), record.get("test")) == ("SIM0001", "iops")]
-    assert int(rows[1]["precondition_bytes_written"]) == filled["bytes_written"] and rows[1]["active_range_pct"] == "100"
+    (filled,) = [
+        record["precondition"] for record in records if (record.get("drive"), record.get("test")) == ("SIM0001", "iops")
+    ]
+    assert (
+        int(rows[1]["precondition_bytes_written"]) == filled["bytes_written"] and rows[1]["active_range_pct"] == "100"
+    )
     assert rows[-1]["verdict"] == "not_tested"
 
 
@@ -121,7 +127,12 @@ def test_csv_and_summary_carry_every_tracked_window_with_its_unit(mixed):
     made(mixed)
     rows = list(csv.DictReader((mixed / "report" / "results.csv").open(newline="")))
     assert [rows[0][f"tracked_{place}_{name}"] for place in (1, 2) for name in ("metric", "unit", "steady")] == [
-        "write_iops", "IOPS", "True", "bandwidth", "bytes/s", "True",
+        "write_iops",
+        "IOPS",
+        "True",
+        "bandwidth",
+        "bytes/s",
+        "True",
     ]
     assert float(rows[0]["tracked_2_average"]) == 5e8 and float(rows[0]["tracked_2_fitted_end"]) == 4.9e8
     assert rows[1]["tracked_2_metric"] == ""
@@ -153,7 +164,11 @@ def test_only_a_verified_purge_of_the_pts_is_called_write_saturation(tmp_path, p
     made(run_dir)
     assert ("Write saturation" in drive_page(run_dir, "server-1", "SIM0001")) == fresh
     assert ("Write saturation" in page(run_dir)) == fresh
-    tests = [test for drive in json.loads((run_dir / "report" / "summary.json").read_text())["drives"] for test in drive["tests"]]
+    tests = [
+        test
+        for drive in json.loads((run_dir / "report" / "summary.json").read_text())["drives"]
+        for test in drive["tests"]
+    ]
     assert {(test["from_fresh"], "Write saturation" in test["title"]) for test in tests} == {(fresh, fresh)}
 
 
@@ -227,7 +242,18 @@ def test_a_damaged_line_is_said_on_the_page(mixed):
     assert "1 unreadable line of results.jsonl" in page(mixed)
 
 
-@pytest.mark.parametrize("evil", [EVIL, "\u2028throw 3\u2029", "{{ 7 * 7 }}", "'\"><svg onload=throw(4)>", "-->]]><!--", "</style>", "javascript:throw(5)"])
+@pytest.mark.parametrize(
+    "evil",
+    [
+        EVIL,
+        "\u2028throw 3\u2029",
+        "{{ 7 * 7 }}",
+        "'\"><svg onload=throw(4)>",
+        "-->]]><!--",
+        "</style>",
+        "javascript:throw(5)",
+    ],
+)
 def test_what_hosts_say_is_text_only(tmp_path, evil):
     drive = generator.Drive("server-4", "=cmd|'/c calc'!A0", evil, 90_000, 40_000, "steady")
     run_dir = generator.make(tmp_path, [*generator.DEMO, drive], unreachable=[(evil, evil)])
@@ -237,11 +263,19 @@ def test_what_hosts_say_is_text_only(tmp_path, evil):
     for html in pages:
         for tag in ("<img", "<svg onload", "<!--"):
             assert tag not in html
-        assert not any(separator in script for script in re.findall(r"<script.*?</script>", html, re.DOTALL) for separator in "\u2028\u2029")
+        assert not any(
+            separator in script
+            for script in re.findall(r"<script.*?</script>", html, re.DOTALL)
+            for separator in "\u2028\u2029"
+        )
         # Every script is one of ours, and every one ends where it was meant to.
         opened = re.findall(r"<script([^>]*)>", html)
         assert len(opened) == html.count("</script>") <= 3 and html.count("</style>") <= 1
-        assert set(opened) <= {"", *(f' type="application/json" id="{name}-data"' for name in ("drive", "fleet")), *SCRIPTS}
+        assert set(opened) <= {
+            "",
+            *(f' type="application/json" id="{name}-data"' for name in ("drive", "fleet")),
+            *SCRIPTS,
+        }
         assert not re.search(r'(?:href|src)="javascript', html)
     data = embedded(page(run_dir), "fleet-data")
     # The gate shows separators of lines as what they are.
@@ -263,9 +297,15 @@ def test_data_for_scripts_holds_every_text_and_ends_no_script(text):
 
 def test_pages_have_path_safe_names_that_differ(tmp_path):
     given = ["a/b", "a_b", "A_b", "..", "../../etc/passwd", "x" * 255, "", "a\0b", "é", ".hidden"]
-    found = [names.host_page(name) for name in given] + [names.drive_page("h", name) for name in given] + [names.supplier_page(name) for name in given]
+    found = (
+        [names.host_page(name) for name in given]
+        + [names.drive_page("h", name) for name in given]
+        + [names.supplier_page(name) for name in given]
+    )
     assert len({name.lower() for name in found}) == len(found)
-    assert all(re.fullmatch(r"(?:hosts/|drives/|supplier-)[A-Za-z0-9_-][A-Za-z0-9._-]{0,180}\.html", name) for name in found)
+    assert all(
+        re.fullmatch(r"(?:hosts/|drives/|supplier-)[A-Za-z0-9_-][A-Za-z0-9._-]{0,180}\.html", name) for name in found
+    )
 
 
 def test_characters_that_xml_cannot_hold(tmp_path):
@@ -277,7 +317,10 @@ def test_characters_that_xml_cannot_hold(tmp_path):
 def test_a_host_name_does_not_lead_out_of_the_run(tmp_path):
     run_dir = generator.make(tmp_path)
     for name in ("..", "../../etc"):
-        store.append(str(run_dir / "results.jsonl"), [{"schema_version": 1, "kind": "host", "host": name, "state": "ok", "message": ""}])
+        store.append(
+            str(run_dir / "results.jsonl"),
+            [{"schema_version": 1, "kind": "host", "host": name, "state": "ok", "message": ""}],
+        )
     made(run_dir)
 
 
@@ -321,7 +364,9 @@ def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
     broken["metrics"]["write_p99_latency_us"] = float("nan")
     store.append(str(mixed / "results.jsonl"), [broken])
     made(mixed)
-    embedded_texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', "".join(all_pages(mixed)), re.DOTALL)
+    embedded_texts = re.findall(
+        r'<script type="application/json"[^>]*>(.*?)</script>', "".join(all_pages(mixed)), re.DOTALL
+    )
     assert len(embedded_texts) == 1 + 5
     for text in [*embedded_texts, (mixed / "report" / "summary.json").read_text()]:
         json.loads(text, parse_constant=pytest.fail)
@@ -331,7 +376,8 @@ def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
 
 
 @given(
-    st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1e9)), min_size=1, max_size=400), st.integers(min_value=2, max_value=120)
+    st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1e9)), min_size=1, max_size=400),
+    st.integers(min_value=2, max_value=120),
 )
 def test_thinning_keeps_the_extremes_and_the_order(values, most):
     xs, ys = report_curves.thin(list(range(len(values))), values, most)
@@ -345,7 +391,11 @@ def test_thinning_keeps_the_extremes_and_the_order(values, most):
 @pytest.mark.parametrize(
     ("values", "window", "expected"),
     [
-        ([90, 91, 90, 60, 45, 41, 40, 40, 40, 40], range(5, 10), {"fresh_end": 3, "level_start": 5, "window_start": 5, "window_end": 9}),
+        (
+            [90, 91, 90, 60, 45, 41, 40, 40, 40, 40],
+            range(5, 10),
+            {"fresh_end": 3, "level_start": 5, "window_start": 5, "window_end": 9},
+        ),
         (
             [90, 91, 50, 90, 60, 41, 40, 40, 40, 40, 40],
             range(6, 11),
@@ -364,25 +414,36 @@ def test_phases(values, window, expected):
 def test_the_median_curve_of_the_others_ends_when_most_have_ended():
     curves = [([1, 2, 3], [1, 2, 3], [10, 20, 30]), ([1, 2], [1, 2], [12, 22]), ([1], [1], [50])]
     found = report_curves.medians_without(curves, 100)
-    assert [(indexes, columns[2]) for indexes, columns in found] == [([0, 1], [31, 22]), ([0, 1], [30, 20]), ([0, 1], [11, 21])]
+    assert [(indexes, columns[2]) for indexes, columns in found] == [
+        ([0, 1], [31, 22]),
+        ([0, 1], [30, 20]),
+        ([0, 1], [11, 21]),
+    ]
 
 
 @given(st.lists(st.floats(min_value=-1e6, max_value=1e6), min_size=2, max_size=20))
 def test_the_median_without_a_drive_is_that_of_the_others(values):
     for index, value in enumerate(values):
-        others = values[:index] + values[index + 1:]
+        others = values[:index] + values[index + 1 :]
         assert report_curves.median_without(sorted(values), value) == pytest.approx(statistics.median(others))
     assert report_curves.median_without(sorted(values), None) == pytest.approx(statistics.median(values))
 
 
 def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
     """With itself in it the median of the three would be 20,000, and the middle one would be at no distance."""
-    drives = [generator.Drive("h", f"S{n}", generator.MODEL, 90_000, iops, "steady") for n, iops in enumerate((40_000, 20_000, 10_000))]
+    drives = [
+        generator.Drive("h", f"S{n}", generator.MODEL, 90_000, iops, "steady")
+        for n, iops in enumerate((40_000, 20_000, 10_000))
+    ]
     run_dir = generator.make(tmp_path, drives)
     made(run_dir)
     said = re.findall(r"([0-9.]+) % (above|below) the median of the others of its model", "".join(all_pages(run_dir)))
     # Against 15,000, 25,000 and 30,000, within noise.
-    assert sorted((round(float(figure), -1), side) for figure, side in said) == [(20, "below"), (70, "below"), (160, "above")]
+    assert sorted((round(float(figure), -1), side) for figure, side in said) == [
+        (20, "below"),
+        (70, "below"),
+        (160, "above"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -403,7 +464,13 @@ def test_significant(value, short):
 
 
 def test_percentiles_in_order_with_the_maximum_last():
-    metrics = {"read_p99_9_latency_us": 3, "read_p50_latency_us": 1, "read_max_latency_us": 9, "write_p99_latency_us": 2, "write_iops": 7}
+    metrics = {
+        "read_p99_9_latency_us": 3,
+        "read_p50_latency_us": 1,
+        "read_max_latency_us": 9,
+        "write_p99_latency_us": 2,
+        "write_iops": 7,
+    }
     assert report_series.percentiles(metrics) == [
         {"direction": "write", "points": [["99", 2]]},
         {"direction": "read", "points": [["50", 1], ["99.9", 3], ["max", 9]]},
@@ -429,7 +496,14 @@ def test_figures_have_units_and_separators(metric, value, text):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.04, "0.04 s"), (59, "59 s"), (250.4, "4 min 10 s"), (3600, "1 h 0 min"), (25500, "7 h 5 min"), (59.99, "1 min 0 s")],
+    [
+        (0.04, "0.04 s"),
+        (59, "59 s"),
+        (250.4, "4 min 10 s"),
+        (3600, "1 h 0 min"),
+        (25500, "7 h 5 min"),
+        (59.99, "1 min 0 s"),
+    ],
 )
 def test_durations(seconds, text):
     assert units.duration(seconds) == text

@@ -15,9 +15,19 @@ EVIL = "</script><script>throw 1</script>"
 
 def sample(second, **fields):
     record = {
-        "time": f"2026-11-21T13:00:{second:02d}.000Z", "temperature_c": 34 + second, "throttle_counts": {"t1": 3, "t2": 0}, "link_speed_gts": 16.0,
-        "link_width": 4, "aer": {"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}}, "error": "",
-        "critical_warning": 0, "warning_temp_min": 0, "critical_temp_min": 0, "throttle_s": None, "media_errors": 0, "seconds": 0.1,
+        "time": f"2026-11-21T13:00:{second:02d}.000Z",
+        "temperature_c": 34 + second,
+        "throttle_counts": {"t1": 3, "t2": 0},
+        "link_speed_gts": 16.0,
+        "link_width": 4,
+        "aer": {"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}},
+        "error": "",
+        "critical_warning": 0,
+        "warning_temp_min": 0,
+        "critical_temp_min": 0,
+        "throttle_s": None,
+        "media_errors": 0,
+        "seconds": 0.1,
     }
     return {**record, **fields}
 
@@ -27,18 +37,34 @@ def test_samples_in_a_few_words():
     assert (seen["count"], seen["temperature"], seen["link"]) == (3, "34 to 54 °C", "16 GT/s x4")
     assert (seen["throttled"], seen["errors"], seen["unread"]) == ("never", "none", "")
     assert len(seen["polyline"].split()) == 3
-    hot = conditions.samples([
-        sample(0), sample(10, throttle_counts={"t1": 5, "t2": 0}, link_width=1, aer={"a": {"correctable": 2, "nonfatal": 0, "fatal": 0}}, temperature_c=34)
-    ])
+    hot = conditions.samples(
+        [
+            sample(0),
+            sample(
+                10,
+                throttle_counts={"t1": 5, "t2": 0},
+                link_width=1,
+                aer={"a": {"correctable": 2, "nonfatal": 0, "fatal": 0}},
+                temperature_c=34,
+            ),
+        ]
+    )
     assert (hot["throttled"], hot["link"]) == ("2 × thermal management 1", "16 GT/s x4, then 16 GT/s x1")
     assert (hot["errors"], hot["temperature"]) == ("a: 2 correctable", "34 °C")
 
 
 def test_what_nobody_could_read_is_not_made_up():
-    empty = sample(0, temperature_c=None, throttle_counts=None, link_speed_gts=None, link_width=None, aer={}, error="no health")
+    empty = sample(
+        0, temperature_c=None, throttle_counts=None, link_speed_gts=None, link_width=None, aer={}, error="no health"
+    )
     seen = conditions.samples([empty, empty])
     assert {key: seen[key] for key in ("temperature", "polyline", "link", "throttled", "errors", "unread")} == {
-        "temperature": None, "polyline": "", "link": None, "throttled": None, "errors": None, "unread": "no health",
+        "temperature": None,
+        "polyline": "",
+        "link": None,
+        "throttled": None,
+        "errors": None,
+        "unread": "no health",
     }
     assert conditions.samples([]) is None and conditions.samples([sample(0, time="?")])["polyline"] == ""
 
@@ -55,13 +81,22 @@ def test_the_page_shows_the_warnings_of_host_and_drive_and_the_samples(tmp_path)
     ]
     (folder / "run.json").write_text(json.dumps(run))
     journal = folder / "raw" / "server-1" / "journal.jsonl"
-    measured = next(record for record in map(json.loads, journal.read_text().splitlines()) if record["event"] == "round")
+    measured = next(
+        record for record in map(json.loads, journal.read_text().splitlines()) if record["event"] == "round"
+    )
     with journal.open("a") as out:
         for second in (1, 2):
             out.write(json.dumps({**measured, **sample(second), "event": "sample"}) + "\n")
     build.make(str(folder.parent), folder.name)
     of_host = (folder / "report" / names.host_page("server-1")).read_text()
     page = of_host + (folder / "report" / names.drive_page("server-1", "SIM0001")).read_text()
-    assert EVIL not in page and "<code>cpufreq</code> no driver &lt;/script&gt;" in page and "To put it right: do it" in page
-    assert page.count("<code>health</code> <code>wear</code> unreadable <span>To put it right: do it</span></li>") == 1 and "let pass" not in page
+    assert (
+        EVIL not in page
+        and "<code>cpufreq</code> no driver &lt;/script&gt;" in page
+        and "To put it right: do it" in page
+    )
+    assert (
+        page.count("<code>health</code> <code>wear</code> unreadable <span>To put it right: do it</span></li>") == 1
+        and "let pass" not in page
+    )
     assert "<dt>Samples</dt><dd>2: 35 to 36 °C" in page and page.count("<dt>Samples</dt>") == 1

@@ -25,7 +25,9 @@ def cells_of(rows, **more):
 
 
 def averages_of(rows):
-    return [{"cell": f"c{depth}", "metrics": {"iops": iops, "mean_latency_us": latency}} for depth, iops, latency in rows]
+    return [
+        {"cell": f"c{depth}", "metrics": {"iops": iops, "mean_latency_us": latency}} for depth, iops, latency in rows
+    ]
 
 
 @pytest.mark.parametrize(("rows", "depth"), [(DEPTH_31, 8), (DEPTH_255, 8), (PART_3, 2)])
@@ -34,7 +36,9 @@ def test_the_sweet_spot_of_the_blogs_tables(rows, depth):
     assert sweep["sweet_spot"]["queue_depth"] == depth
     # All rows of part 2 have half of the I/Os in flight that they name.
     if rows is not PART_3:
-        assert all(0.45 <= point["observed_outstanding"] / point["asked_outstanding"] <= 0.55 for point in sweep["points"])
+        assert all(
+            0.45 <= point["observed_outstanding"] / point["asked_outstanding"] <= 0.55 for point in sweep["points"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,10 @@ def test_a_spot_at_the_end_says_that_it_may_lie_beyond():
     (sweep,) = derived.sweeps(cells_of(rows), averages_of(rows))
     assert "may lie beyond" in derived.sweep_text(sweep)
     (sweep,) = derived.sweeps(cells_of(DEPTH_255), averages_of(DEPTH_255))
-    assert derived.sweep_text(sweep) == "depth 8: 80,433 IOPS at 49 µs, 100.0 % of the most IOPS of the sweep; at depth 64 71,527 IOPS at 447 µs"
+    assert (
+        derived.sweep_text(sweep)
+        == "depth 8: 80,433 IOPS at 49 µs, 100.0 % of the most IOPS of the sweep; at depth 64 71,527 IOPS at 447 µs"
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,11 +73,24 @@ def test_a_spot_at_the_end_says_that_it_may_lie_beyond():
         (cells_of(DEPTH_31[:2]), averages_of(DEPTH_31[:2])),
         (cells_of(DEPTH_31), averages_of(DEPTH_31[1:])),
         (cells_of(DEPTH_31), averages_of([(2, 0, 0), *DEPTH_31[1:]])),
-        ([{**cell, "threads": number} for number, cell in enumerate(cells_of(DEPTH_31), start=1)], averages_of(DEPTH_31)),
-        ([{key: cell[key] for key in ("id", "block_size_bytes", "read_pct")} for cell in cells_of(DEPTH_31)], averages_of(DEPTH_31)),
+        (
+            [{**cell, "threads": number} for number, cell in enumerate(cells_of(DEPTH_31), start=1)],
+            averages_of(DEPTH_31),
+        ),
+        (
+            [{key: cell[key] for key in ("id", "block_size_bytes", "read_pct")} for cell in cells_of(DEPTH_31)],
+            averages_of(DEPTH_31),
+        ),
         ([], []),
     ],
-    ids=["two depths", "a depth without figures", "a figure of nothing", "other threads", "cells of unknown depth", "nothing"],
+    ids=[
+        "two depths",
+        "a depth without figures",
+        "a figure of nothing",
+        "other threads",
+        "cells of unknown depth",
+        "nothing",
+    ],
 )
 def test_what_is_no_sweep(cells, averages):
     assert derived.sweeps(cells, averages) == []
@@ -87,16 +107,25 @@ def test_sweeps_are_told_apart_by_all_but_the_depth():
 
 def judged(first="pass", second="pass"):
     tests = [{"test": "one", "verdict": first, "metrics": {}}, {"test": "two", "verdict": second, "metrics": {}}]
-    records = {name: {"steady_state": [{"metric": "iops", "average": value}]} for name, value in (("one", 4160.0), ("two", 3648.0))}
+    records = {
+        name: {"steady_state": [{"metric": "iops", "average": value}]}
+        for name, value in (("one", 4160.0), ("two", 3648.0))
+    }
     return derived.of_drive({"tests": tests}, records, {}, {"two": {"repeats": "one"}, "one": {"repeats": None}})
 
 
 def test_a_repeated_stimulus_is_compared_with_its_first_time():
-    assert judged() == {"two": {"repeated": {"first_test": "one", "metric": "iops", "first": 4160.0, "value": 3648.0, "change_pct": -12.31}}}
+    assert judged() == {
+        "two": {
+            "repeated": {"first_test": "one", "metric": "iops", "first": 4160.0, "value": 3648.0, "change_pct": -12.31}
+        }
+    }
     assert derived.repeated_text(judged()["two"]["repeated"]) == "12.3 % lower than in one (4,160 IOPS → 3,648 IOPS)"
 
 
-@pytest.mark.parametrize("verdicts", [("invalid", "pass"), ("pass", "invalid"), ("error", "pass"), ("pass", "not_tested")])
+@pytest.mark.parametrize(
+    "verdicts", [("invalid", "pass"), ("pass", "invalid"), ("error", "pass"), ("pass", "not_tested")]
+)
 def test_figures_that_are_not_trusted_lead_to_none(verdicts):
     assert judged(*verdicts) == {}
 
@@ -132,7 +161,16 @@ def grid(threads, depths):
         for depth in depths:
             iops = min(40_000, number * depth * 10_000)
             name = f"t{number}d{depth}"
-            cells.append({"id": name, "access": "random", "block_size_bytes": 4096, "read_pct": 0, "threads": number, "queue_depth": depth})
+            cells.append(
+                {
+                    "id": name,
+                    "access": "random",
+                    "block_size_bytes": 4096,
+                    "read_pct": 0,
+                    "threads": number,
+                    "queue_depth": depth,
+                }
+            )
             averages.append({"cell": name, "metrics": {"iops": iops, "mean_latency_us": 1e6 * number * depth / iops}})
     return cells, averages
 
@@ -140,28 +178,57 @@ def grid(threads, depths):
 def test_sweeps_at_several_thread_counts_are_one_curve_over_the_ios_in_flight():
     cells, averages = grid([1, 2, 4], [1, 2, 4])
     lead = {**cells[-1], "id": "lead", "lead": True}
-    specs = {"dirth-sweep": {"cells": [lead, *cells]}, "dirth-most": {"cells": [{**cells[0], "id": "most", "point": {"test": "dirth-sweep", "take": "most"}}]}}
-    records = {"dirth-sweep": {"cells": [*averages, {"cell": "lead", "metrics": {"iops": 1, "mean_latency_us": 1}}]}, "dirth-most": {"cells": []}}
+    specs = {
+        "dirth-sweep": {"cells": [lead, *cells]},
+        "dirth-most": {"cells": [{**cells[0], "id": "most", "point": {"test": "dirth-sweep", "take": "most"}}]},
+    }
+    records = {
+        "dirth-sweep": {"cells": [*averages, {"cell": "lead", "metrics": {"iops": 1, "mean_latency_us": 1}}]},
+        "dirth-most": {"cells": []},
+    }
     judged_tests = [{"test": name, "verdict": "pass", "metrics": {}} for name in specs]
     found = derived.of_drive({"tests": judged_tests}, records, specs, {})
     curve = found["dirth-sweep"]["demand"]
     assert [point["asked_outstanding"] for point in curve["points"]] == [1, 2, 2, 4, 4, 4, 8, 8, 16]
-    assert (curve["sweet_spot"]["asked_outstanding"], curve["sweet_spot"]["threads"], curve["sweet_spot"]["share"]) == (4, 1, 1.0)
-    assert found["dirth-most"]["points"] == [{"cell": "most", "sweep": "dirth-sweep", "of": "t1d4", "threads": 1, "queue_depth": 4}]
+    assert (curve["sweet_spot"]["asked_outstanding"], curve["sweet_spot"]["threads"], curve["sweet_spot"]["share"]) == (
+        4,
+        1,
+        1.0,
+    )
+    assert found["dirth-most"]["points"] == [
+        {"cell": "most", "sweep": "dirth-sweep", "of": "t1d4", "threads": 1, "queue_depth": 4}
+    ]
     (shown,) = derived.lines(found["dirth-sweep"])["sweeps"]
-    assert shown["spot"] == "1 thread x depth 4: 40,000 IOPS at 100 µs, 100.0 % of the most IOPS" and len(shown["rows"]) == 9
+    assert (
+        shown["spot"] == "1 thread x depth 4: 40,000 IOPS at 100 µs, 100.0 % of the most IOPS"
+        and len(shown["rows"]) == 9
+    )
     assert derived.lines(found["dirth-most"])["points"] == ["most: 1 thread x depth 4, as t1d4 of dirth-sweep"]
 
 
 def test_sweeps_that_differ_in_more_than_threads_are_no_one_curve():
     cells, averages = grid([1, 2], [1, 2, 4])
     other = [{**cell, "read_pct": 100} if cell["threads"] == 2 else cell for cell in cells]
-    found = derived.of_drive({"tests": [{"test": "a", "verdict": "pass", "metrics": {}}]}, {"a": {"cells": averages}}, {"a": {"cells": other}}, {})
+    found = derived.of_drive(
+        {"tests": [{"test": "a", "verdict": "pass", "metrics": {}}]},
+        {"a": {"cells": averages}},
+        {"a": {"cells": other}},
+        {},
+    )
     assert "demand" not in found["a"] and len(found["a"]["sweeps"]) == 2
 
 
 def test_a_repeat_without_a_rule_is_compared_by_what_the_first_one_tracked():
-    tests = [{"test": "one", "verdict": "pass", "metrics": {}}, {"test": "two", "verdict": "pass", "metrics": {"iops": 600, "write_iops": 500}}]
+    tests = [
+        {"test": "one", "verdict": "pass", "metrics": {}},
+        {"test": "two", "verdict": "pass", "metrics": {"iops": 600, "write_iops": 500}},
+    ]
     records = {"one": {"steady_state": [{"metric": "write_iops", "average": 400}]}, "two": {}}
     found = derived.of_drive({"tests": tests}, records, {}, {"two": {"repeats": "one"}})
-    assert found["two"]["repeated"] == {"first_test": "one", "metric": "write_iops", "first": 400, "value": 500, "change_pct": 25.0}
+    assert found["two"]["repeated"] == {
+        "first_test": "one",
+        "metric": "write_iops",
+        "first": 400,
+        "value": 500,
+        "change_pct": 25.0,
+    }

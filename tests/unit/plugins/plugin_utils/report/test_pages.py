@@ -45,7 +45,11 @@ def test_the_map_has_a_level_for_each_drive(index):
     levels = [ord(level) - middle for level in figure["levels"]]
     assert len(levels) == len(data["drives"]) == 24
     # 40 % worse is beyond the scale, 20 % is 8 steps of 2.5 %.
-    assert levels[0] == distributions.HEAT_STEPS and all(7 <= level <= 9 for level in levels[1:5]) and all(abs(level) <= 1 for level in levels[5:])
+    assert (
+        levels[0] == distributions.HEAT_STEPS
+        and all(7 <= level <= 9 for level in levels[1:5])
+        and all(abs(level) <= 1 for level in levels[5:])
+    )
 
 
 def test_every_figure_of_a_group_has_its_distribution_and_names_who_stands_out(index):
@@ -64,7 +68,11 @@ def test_the_page_of_a_drive_and_of_its_host_lead_to_each_other(index):
     drive = (index.parent / names.drive_page("h1", "S1-2")).read_text()
     host = (index.parent / names.host_page("h4")).read_text()
     assert f'href="../{names.host_page("h1")}"' in drive and "It is the drive, not the host" in drive
-    assert f'href="../{names.drive_page("h4", "S4-0")}"' in host and "Slow as a whole" in host and "AMI 2.4 where 5 of 5" in host
+    assert (
+        f'href="../{names.drive_page("h4", "S4-0")}"' in host
+        and "Slow as a whole" in host
+        and "AMI 2.4 where 5 of 5" in host
+    )
 
 
 def test_every_link_leads_somewhere(tmp_path):
@@ -81,7 +89,10 @@ def test_every_link_leads_somewhere(tmp_path):
             if not href.startswith("data:"):
                 seen += 1
                 assert (page.parent / unquote(href)).resolve().exists(), (page.name, href)
-    assert seen > 40 and "wsat-1-0001-rand.json.gz" in (run_dir / "report" / names.drive_page("server-1", "SIM0001")).read_text()
+    assert (
+        seen > 40
+        and "wsat-1-0001-rand.json.gz" in (run_dir / "report" / names.drive_page("server-1", "SIM0001")).read_text()
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +105,10 @@ def test_every_link_leads_somewhere(tmp_path):
     ],
 )
 def test_which_drives_of_a_large_fleet_have_a_page(tmp_path, count, asked, before, expected):
-    given = [{"host": f"h{n}", "drive": f"d{n}", "serial": f"S{n}", "verdict": "pass", "outliers": [], "low": None} for n in range(1, count)]
+    given = [
+        {"host": f"h{n}", "drive": f"d{n}", "serial": f"S{n}", "verdict": "pass", "outliers": [], "low": None}
+        for n in range(1, count)
+    ]
     given = [{"host": "h0", "drive": "bad", "serial": None, "verdict": "fail", "outliers": [], "low": None}, *given]
     rows = [{**row, "page": names.drive_page(row["host"], row["drive"])} for row in given]
     for drive in before:
@@ -106,7 +120,10 @@ def test_which_drives_of_a_large_fleet_have_a_page(tmp_path, count, asked, befor
 
 def test_a_suppliers_page_tells_nothing_of_other_models(tmp_path):
     drives = [*generator.DEMO, generator.Drive("other-1", "OTHER1", "RIVAL 9000", 80_000, 20_000, "steady")]
-    criteria = [{"test": "wsat", "metric": "write_iops", "min": least, "model": model} for least, model in ((35_000, "SIM*"), (12_345, "RIVAL*"))]
+    criteria = [
+        {"test": "wsat", "metric": "write_iops", "min": least, "model": model}
+        for least, model in ((35_000, "SIM*"), (12_345, "RIVAL*"))
+    ]
     run_dir = generator.make(tmp_path, drives, ("wsat", "iops"), criteria=criteria)
     build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="SIM*"))
     html = (run_dir / "report" / names.supplier_page("SIM*")).read_text()
@@ -114,7 +131,9 @@ def test_a_suppliers_page_tells_nothing_of_other_models(tmp_path):
     assert "Of 3 drives, 1 failed, 2 passed." in html and "SIM0003" in html and "class not_pts" in html
     # Printed as it is: pictures, no script.
     assert html.count('<svg class="lines"') >= 3 * 2 and "<script" not in html
-    with pytest.raises(build.ReportError, match="no drive of the run is of a model like 'NONE'; there are: RIVAL 9000, SIM SSD 5300"):
+    with pytest.raises(
+        build.ReportError, match="no drive of the run is of a model like 'NONE'; there are: RIVAL 9000, SIM SSD 5300"
+    ):
         build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="NONE"))
 
 
@@ -126,7 +145,10 @@ def test_plotly_is_there_once_for_all_runs(tmp_path):
         (runs / str(number) / "report").mkdir()
         assert assets.put(str(runs), str(runs / str(number) / "report")) is True
         assert assets.put(str(runs), str(runs / str(number) / "report")) is False
-    assert len({os.stat(path).st_ino for path in runs.rglob("plotly*.js")}) == 1 and len(list(runs.rglob("plotly*.js"))) == 3
+    assert (
+        len({os.stat(path).st_ino for path in runs.rglob("plotly*.js")}) == 1
+        and len(list(runs.rglob("plotly*.js"))) == 3
+    )
     assert [path.name for path in (runs / "0" / "report").iterdir()] == [assets.NAME]
 
 
@@ -147,8 +169,15 @@ def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
         past = functools.partial(drive_history.of_drives, str(tmp_path), "none")
         build.make(str(tmp_path), folder.name, asked=build.Asked(history=past))
     html = (folder / "report" / names.drive_page("h0", "S0-0")).read_text()
-    rows = re.findall(r'<tr><th scope="row">.*?(202611\d\d).*?</th>.*?<td data-v="[^"]*">([^<]*)</td><td data-v="[^"]*">([^<]*)</td></tr>', html)
-    assert rows == [("20261122", "25,000 IOPS", "−50 %"), ("20261121", "50,000 IOPS", "−50 %"), ("20261120", "100,000 IOPS", "–")]
+    rows = re.findall(
+        r'<tr><th scope="row">.*?(202611\d\d).*?</th>.*?<td data-v="[^"]*">([^<]*)</td><td data-v="[^"]*">([^<]*)</td></tr>',
+        html,
+    )
+    assert rows == [
+        ("20261122", "25,000 IOPS", "−50 %"),
+        ("20261121", "50,000 IOPS", "−50 %"),
+        ("20261120", "100,000 IOPS", "–"),
+    ]
     # An earlier run's page does not learn of later ones.
     first = pathlib.Path(tmp_path / "20261120T010000Z-qualify")
     build.make(str(tmp_path), first.name, asked=build.Asked(history=past))

@@ -14,7 +14,10 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import raw as 
 
 
 def setting(name, path, outcome="changed", **more):
-    return dict({"name": name, "path": path, "before": "0", "wanted": "1", "effective": "1", "outcome": outcome, "message": ""}, **more)
+    return dict(
+        {"name": name, "path": path, "before": "0", "wanted": "1", "effective": "1", "outcome": outcome, "message": ""},
+        **more,
+    )
 
 
 ENVELOPE = {"schema_version": 1, "time": "2026-11-21T13:00:00.000Z", "run_id": "r", "host": "h"}
@@ -33,16 +36,36 @@ def test_settings_that_went_alike_are_one_line_and_a_few_stay_apart(tmp_path):
     odd = setting("governor", "/cpu64", "failed", effective="0")
     few = [setting("scheduler", "/nvme0n1"), setting("scheduler", "/nvme1n1")]
     back = [setting("governor", f"/cpu{number}", "restored") for number in range(64)]
-    raw = journal(tmp_path, {"event": "tuned", "settings": [*many, *managed, odd, *few]}, {"event": "restored", "settings": back})
-    assert [item["path"] for item in raw.settings] == ["/cpu0 and 63 more", "/irq/0 and 8 more", "/cpu64", "/nvme0n1", "/nvme1n1"]
+    raw = journal(
+        tmp_path, {"event": "tuned", "settings": [*many, *managed, odd, *few]}, {"event": "restored", "settings": back}
+    )
+    assert [item["path"] for item in raw.settings] == [
+        "/cpu0 and 63 more",
+        "/irq/0 and 8 more",
+        "/cpu64",
+        "/nvme0n1",
+        "/nvme1n1",
+    ]
     assert raw.settings[0]["restored"]["outcome"] == "restored"
 
 
 def test_the_largest_gap_between_cells_is_kept(tmp_path):
     """The brief's drive is always being accessed; before the first cell there is no gap."""
-    cell = {"event": "cell", "drive": "d", "test": "t", "attempt": 1, "cell": "c", "accepted": True, "read": None, "write": None}
+    cell = {
+        "event": "cell",
+        "drive": "d",
+        "test": "t",
+        "attempt": 1,
+        "cell": "c",
+        "accepted": True,
+        "read": None,
+        "write": None,
+    }
     cell = {**cell, "seed": 1, "reasons": [], "seconds": 1.0, "raw": "raw/d/x.json.gz"}
-    raw = journal(tmp_path, *({**cell, "round": number, "gap_s": gap} for number, gap in enumerate((None, 0.04, 0.3, 0.05), start=1)))
+    raw = journal(
+        tmp_path,
+        *({**cell, "round": number, "gap_s": gap} for number, gap in enumerate((None, 0.04, 0.3, 0.05), start=1)),
+    )
     assert raw.measurements["d", "t", 1].largest_gap_s == 0.3
 
 
@@ -60,10 +83,21 @@ def test_a_host_tells_its_snapshot_in_short_with_its_results():
     assert summary.host_snapshot(summary.Run("r", "absent", {}, [], {})) is None
 
 
-@pytest.mark.parametrize("line", ["[" * 5000, "{", "7", '{"event": "round"}', '{"event": ["round"]}', '{"event": "unknown", "time": 7}'])
+@pytest.mark.parametrize(
+    "line", ["[" * 5000, "{", "7", '{"event": "round"}', '{"event": ["round"]}', '{"event": "unknown", "time": 7}']
+)
 def test_a_line_that_does_not_pass_costs_only_itself(tmp_path, line):
     """Torn lines and events of later versions are silently left out; a line of ours in a wrong shape is told."""
-    cell = {"event": "round", "drive": "d", "test": "t", "attempt": 1, "round": 1, "tracked": [], "bytes_written": 0, "elapsed_s": 1.0}
+    cell = {
+        "event": "round",
+        "drive": "d",
+        "test": "t",
+        "attempt": 1,
+        "round": 1,
+        "tracked": [],
+        "bytes_written": 0,
+        "elapsed_s": 1.0,
+    }
     journal(tmp_path, cell, cell)
     path = tmp_path / "raw" / "h" / "journal.jsonl"
     whole = path.read_text().splitlines()

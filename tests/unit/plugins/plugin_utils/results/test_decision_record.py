@@ -2,13 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What preflight decided is of this play, of this run and of this plan."""
+
 from __future__ import annotations
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
 
-PLAN = {"run": {"id": "r"}, "host": "h", "drives": [{"drive": "S1", "selector": {"serial": "S1"}, "expected": {}, "tests": []}]}
+PLAN = {
+    "run": {"id": "r"},
+    "host": "h",
+    "drives": [{"drive": "S1", "selector": {"serial": "S1"}, "expected": {}, "tests": []}],
+}
 
 
 def test_the_decision_of_this_play(tmp_path):

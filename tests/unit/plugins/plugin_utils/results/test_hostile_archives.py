@@ -30,7 +30,12 @@ def place(tmp_path):
         path = tmp_path / "raw" / ".aside" / "archive.tar.gz"
         shutil.rmtree(path.parent / "unpacked", ignore_errors=True)
         path.write_bytes(gzip.compress(data, 9))
-        unpack.replace(str(tmp_path / "raw" / "h1"), str(path), hashlib.sha256(path.read_bytes()).hexdigest(), unpack.limits(limits))
+        unpack.replace(
+            str(tmp_path / "raw" / "h1"),
+            str(path),
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+            unpack.limits(limits),
+        )
 
     run.folder = tmp_path / "raw"
     return run
@@ -62,7 +67,12 @@ def pax_sparse():
         header(
             "journal.jsonl",
             0,
-            pax={"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "journal.jsonl", "GNU.sparse.realsize": str(4 << 40)},
+            pax={
+                "GNU.sparse.major": "1",
+                "GNU.sparse.minor": "0",
+                "GNU.sparse.name": "journal.jsonl",
+                "GNU.sparse.realsize": str(4 << 40),
+            },
         )
         + END
     )
@@ -119,7 +129,9 @@ def test_the_limits_can_be_set(place):
         place(data, files=1)
 
 
-@pytest.mark.parametrize("given", [{"files": 0}, {"files": "many"}, {"file": 1}, {"ratio": -1}, {"ratio": "5\n"}, {"ratio": True}])
+@pytest.mark.parametrize(
+    "given", [{"files": 0}, {"files": "many"}, {"file": 1}, {"ratio": -1}, {"ratio": "5\n"}, {"ratio": True}]
+)
 def test_a_limit_is_a_number_of_a_known_name(given):
     with pytest.raises(ValueError):
         unpack.limits(given)

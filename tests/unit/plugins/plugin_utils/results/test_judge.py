@@ -17,7 +17,11 @@ MODEL = "MTFDDAK960TDS"
 
 def run_json(criteria=(WSAT_MIN,), tests=("wsat",), asked=(("h1", "S1"),)):
     about = {name: {"title": name.upper(), "tracked": [{"cell": "c", "metric": "write_iops"}]} for name in tests}
-    return {"tests": about, "criteria": list(criteria), "asked": [{"host": host, "drive": drive} for host, drive in asked]}
+    return {
+        "tests": about,
+        "criteria": list(criteria),
+        "asked": [{"host": host, "drive": drive} for host, drive in asked],
+    }
 
 
 def test_record(outcome="steady", iops=800.0, test="wsat", **fields):
@@ -41,7 +45,14 @@ test_record.__test__ = False
 
 
 def drive_record(outcome="complete", **fields):
-    return {"kind": "drive", "host": "h1", "drive": "S1", "identity": {"model": MODEL, "serial": "S1"}, "outcome": outcome, **fields}
+    return {
+        "kind": "drive",
+        "host": "h1",
+        "drive": "S1",
+        "identity": {"model": MODEL, "serial": "S1"},
+        "outcome": outcome,
+        **fields,
+    }
 
 
 def host_record(state, message=""):
@@ -55,18 +66,55 @@ def one(records, **run):
 @pytest.mark.parametrize(
     ("criterion", "reference", "verdict", "reason"),
     [
-        ({"min_of_median": 0.9}, 800.0, "pass", "write_iops 800 >= 720 (criterion wsat write_iops min_of_median 0.9: median)"),
-        ({"min_of_median": 0.9}, 1000.0, "fail", "write_iops 800 < 900 (criterion wsat write_iops min_of_median 0.9: median)"),
-        ({"max_of_median": 1.1}, 700.0, "fail", "write_iops 800 > 770 (criterion wsat write_iops max_of_median 1.1: median)"),
-        ({"min": 900, "min_of_median": 0.1}, 800.0, "fail", "write_iops 800 < 900 (criterion wsat write_iops min 900 min_of_median 0.1: median)"),
-        ({"min": 900, "min_of_median": 0.9}, None, "fail", "write_iops 800 < 900 (criterion wsat write_iops min 900 min_of_median 0.9: median)"),
-        ({"min": 700, "min_of_median": 0.9}, None, "invalid", "median (criterion wsat write_iops min 700 min_of_median 0.9)"),
-        ({"max_of_baseline": 1, "baseline": "r1"}, 800.0, "pass", "write_iops 800 <= 800 (criterion wsat write_iops max_of_baseline 1 run r1: median)"),
+        (
+            {"min_of_median": 0.9},
+            800.0,
+            "pass",
+            "write_iops 800 >= 720 (criterion wsat write_iops min_of_median 0.9: median)",
+        ),
+        (
+            {"min_of_median": 0.9},
+            1000.0,
+            "fail",
+            "write_iops 800 < 900 (criterion wsat write_iops min_of_median 0.9: median)",
+        ),
+        (
+            {"max_of_median": 1.1},
+            700.0,
+            "fail",
+            "write_iops 800 > 770 (criterion wsat write_iops max_of_median 1.1: median)",
+        ),
+        (
+            {"min": 900, "min_of_median": 0.1},
+            800.0,
+            "fail",
+            "write_iops 800 < 900 (criterion wsat write_iops min 900 min_of_median 0.1: median)",
+        ),
+        (
+            {"min": 900, "min_of_median": 0.9},
+            None,
+            "fail",
+            "write_iops 800 < 900 (criterion wsat write_iops min 900 min_of_median 0.9: median)",
+        ),
+        (
+            {"min": 700, "min_of_median": 0.9},
+            None,
+            "invalid",
+            "median (criterion wsat write_iops min 700 min_of_median 0.9)",
+        ),
+        (
+            {"max_of_baseline": 1, "baseline": "r1"},
+            800.0,
+            "pass",
+            "write_iops 800 <= 800 (criterion wsat write_iops max_of_baseline 1 run r1: median)",
+        ),
     ],
 )
 def test_a_limit_may_be_a_share_of_a_reference(criterion, reference, verdict, reason):
     run = run_json([{"test": "wsat", "metric": "write_iops", **criterion}])
-    found = judge.judge(run, [drive_record(), test_record()], lambda *_of: held_to.Reference(reference, "median"))["drives"][0]
+    found = judge.judge(run, [drive_record(), test_record()], lambda *_of: held_to.Reference(reference, "median"))[
+        "drives"
+    ][0]
     assert (found["verdict"], found["reasons"]) == (verdict, ["wsat: " + reason])
 
 
@@ -79,16 +127,36 @@ def test_only_what_counts_is_valid():
     ("records", "verdict", "reason"),
     [
         ([drive_record(), test_record()], "pass", "wsat: write_iops 800 >= 500 (criterion wsat write_iops min 500)"),
-        ([drive_record(), test_record(iops=352)], "fail", "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"),
-        ([drive_record(), test_record(iops=499.99999)], "fail", "wsat: write_iops 499.99999 < 500 (criterion wsat write_iops min 500)"),
-        ([drive_record(), test_record(iops=500)], "pass", "wsat: write_iops 500 >= 500 (criterion wsat write_iops min 500)"),
+        (
+            [drive_record(), test_record(iops=352)],
+            "fail",
+            "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)",
+        ),
+        (
+            [drive_record(), test_record(iops=499.99999)],
+            "fail",
+            "wsat: write_iops 499.99999 < 500 (criterion wsat write_iops min 500)",
+        ),
+        (
+            [drive_record(), test_record(iops=500)],
+            "pass",
+            "wsat: write_iops 500 >= 500 (criterion wsat write_iops min 500)",
+        ),
         (
             [drive_record(), test_record("not_steady", iops=352)],
             "invalid",
             "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %",
         ),
-        ([drive_record(), test_record("complete")], "invalid", "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %"),
-        ([drive_record(), test_record("steady", steady_state=[])], "invalid", "wsat: steady state was not attained after 9 rounds"),
+        (
+            [drive_record(), test_record("complete")],
+            "invalid",
+            "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %",
+        ),
+        (
+            [drive_record(), test_record("steady", steady_state=[])],
+            "invalid",
+            "wsat: steady state was not attained after 9 rounds",
+        ),
         ([drive_record(), test_record("invalid", reasons=["link at 8 GT/s"])], "invalid", "wsat: link at 8 GT/s"),
         (
             [drive_record("interrupted"), test_record("interrupted", reasons=["interrupted: the run was stopped"])],
@@ -100,7 +168,11 @@ def test_only_what_counts_is_valid():
             "error",
             "wsat: the test ended with an error after 9 rounds: fio: rc 1",
         ),
-        ([drive_record("error", message="OSError: gone")], "error", "the campaign of S1 on h1 ended with an error: OSError: gone"),
+        (
+            [drive_record("error", message="OSError: gone")],
+            "error",
+            "the campaign of S1 on h1 ended with an error: OSError: gone",
+        ),
         ([drive_record(), test_record("strange")], "not_tested", "wsat: the test has not finished (outcome 'strange')"),
         ([], "not_tested", "nothing was collected from h1: run the playbook collect with this ssd_run_id"),
         ([host_record("unreachable", "timed out")], "not_tested", "h1 was unreachable: timed out"),
@@ -120,7 +192,11 @@ def test_only_what_counts_is_valid():
     ],
 )
 def test_verdict_and_its_reason(records, verdict, reason):
-    if not any(record["kind"] == "host" for record in records) and len(records) == 1 and records[0].get("outcome") == "complete":
+    if (
+        not any(record["kind"] == "host" for record in records)
+        and len(records) == 1
+        and records[0].get("outcome") == "complete"
+    ):
         records = [*records, host_record("ok")]
     judged = one(records)
     assert (judged["verdict"], judged["reasons"][0]) == (verdict, reason)
@@ -141,15 +217,27 @@ def test_verdict_and_its_reason(records, verdict, reason):
             "fail",
             "wsat: write_bandwidth 3.277 MB/s < 4 MB/s (criterion write_bandwidth min 4000000)",
         ),
-        ({"metric": "write_iops", "min": 700, "max": 790}, "fail", "wsat: write_iops 800 > 790 (criterion write_iops min 700 max 790)"),
-        ({"metric": "write_iops", "min": 700, "max": 800}, "pass", "wsat: write_iops 800 >= 700 (criterion write_iops min 700 max 800)"),
+        (
+            {"metric": "write_iops", "min": 700, "max": 790},
+            "fail",
+            "wsat: write_iops 800 > 790 (criterion write_iops min 700 max 790)",
+        ),
+        (
+            {"metric": "write_iops", "min": 700, "max": 800},
+            "pass",
+            "wsat: write_iops 800 >= 700 (criterion write_iops min 700 max 800)",
+        ),
         ({"metric": "write_iops", "min": 900, "model": "INTEL*"}, "pass", "no criterion applied"),
         (
             {"metric": "write_iops", "min": 900, "model": "MTFD*"},
             "fail",
             "wsat: write_iops 800 < 900 (criterion write_iops min 900 (model MTFD*))",
         ),
-        ({"metric": "write_iops", "min": 900, "cell": "c2"}, "fail", "wsat: write_iops 70 < 900 (criterion c2 write_iops min 900)"),
+        (
+            {"metric": "write_iops", "min": 900, "cell": "c2"},
+            "fail",
+            "wsat: write_iops 70 < 900 (criterion c2 write_iops min 900)",
+        ),
         (
             {"metric": "wirte_iops", "min": 1},
             "error",
@@ -204,7 +292,10 @@ def test_criteria(criterion, verdict, reason):
 def test_an_interruption_is_told_once():
     cut = test_record("interrupted", reasons=["interrupted: the run was stopped"])
     judged = one([drive_record("interrupted", message="the run was stopped"), cut], tests=("wsat", "iops"))
-    assert (judged["verdict"], judged["reasons"]) == ("invalid", ["wsat: interrupted after 9 rounds: the run was stopped"])
+    assert (judged["verdict"], judged["reasons"]) == (
+        "invalid",
+        ["wsat: interrupted after 9 rounds: the run was stopped"],
+    )
     between = one([drive_record("interrupted", message="the run was stopped"), test_record()], tests=("wsat", "iops"))
     assert between["reasons"] == ["the campaign of S1 on h1 was interrupted: the run was stopped"]
 
@@ -225,7 +316,12 @@ TAIL = {"test": "wsat", "metric": "write_p99_9999_latency_us", "max": 9000}
 
 @pytest.mark.parametrize(
     ("criterion", "iops", "verdict"),
-    [(TAIL, 800, "invalid"), ({**TAIL, "test": "*"}, 800, "invalid"), ({**TAIL, "cell": "c2"}, 800, "invalid"), (TAIL, 400, "fail")],
+    [
+        (TAIL, 800, "invalid"),
+        ({**TAIL, "test": "*"}, 800, "invalid"),
+        ({**TAIL, "cell": "c2"}, 800, "invalid"),
+        (TAIL, 400, "fail"),
+    ],
 )
 def test_a_percentile_that_too_few_ios_lie_beyond_is_invalid_and_no_error(criterion, iops, verdict):
     metrics = {"write_iops": iops, "write_ios": 2_100_000, "write_p99_9999_latency_us": None}
@@ -234,7 +330,10 @@ def test_a_percentile_that_too_few_ios_lie_beyond_is_invalid_and_no_error(criter
     assert found["verdict"] == verdict
     if verdict == "invalid":
         (reason,) = found["reasons"]
-        assert "2,100,000 I/Os in the window are too few, 10,000,000 are needed" in reason and held_to.describe(criterion) in reason
+        assert (
+            "2,100,000 I/Os in the window are too few, 10,000,000 are needed" in reason
+            and held_to.describe(criterion) in reason
+        )
 
 
 def test_a_host_cannot_make_up_a_percentile_of_too_few_ios():
@@ -245,7 +344,10 @@ def test_a_host_cannot_make_up_a_percentile_of_too_few_ios():
 def test_a_share_within_a_time_is_a_figure_like_others():
     record = test_record(metrics={"write_iops": 800, "write_within_1ms_pct": 99.93})
     found = one([drive_record(), record], criteria=[{"metric": "write_within_1ms_pct", "min": 99.95}])
-    assert (found["verdict"], found["reasons"][0].startswith("wsat: write_within_1ms_pct 99.93 % < 99.95 %")) == ("fail", True)
+    assert (found["verdict"], found["reasons"][0].startswith("wsat: write_within_1ms_pct 99.93 % < 99.95 %")) == (
+        "fail",
+        True,
+    )
 
 
 def test_a_criterion_without_a_test_needs_one_test_that_has_the_metric():
@@ -303,7 +405,9 @@ def test_every_tracked_variable_has_to_be_steady():
 def test_each_drive_is_asked_for_its_own_tests():
     run = run_json(tests=("wsat", "iops"))
     run["asked"][0]["tests"] = ["wsat"]
-    assert [test["test"] for test in judge.judge(run, [drive_record(), test_record()])["drives"][0]["tests"]] == ["wsat"]
+    assert [test["test"] for test in judge.judge(run, [drive_record(), test_record()])["drives"][0]["tests"]] == [
+        "wsat"
+    ]
 
 
 def test_a_fleet_without_drives_did_not_pass():
@@ -351,4 +455,6 @@ def test_what_goes_on_from_a_state_counts_only_with_it(before, verdict):
     found = {test["test"]: test for test in judge.judge(run, [drive_record(), *before, *after])["drives"][0]["tests"]}
     assert (found["wsat-wait"]["verdict"], found["wsat-back"]["verdict"]) == (verdict, verdict)
     if verdict == "invalid":
-        assert found["wsat-back"]["reasons"] == ["it goes on from the state that wsat-wait leaves, and that test is not valid"]
+        assert found["wsat-back"]["reasons"] == [
+            "it goes on from the state that wsat-wait leaves, and that test is not valid"
+        ]

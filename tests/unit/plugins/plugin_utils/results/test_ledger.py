@@ -15,7 +15,14 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import
 
 
 def record(drive="A1", **fields):
-    common = {"schema_version": 1, "kind": "drive", "time": "2026-11-21T13:00:00.000Z", "run_id": "r1", "host": "h1", "drive": drive}
+    common = {
+        "schema_version": 1,
+        "kind": "drive",
+        "time": "2026-11-21T13:00:00.000Z",
+        "run_id": "r1",
+        "host": "h1",
+        "drive": drive,
+    }
     return dict(common, **{"path": None, "identity": None, "outcome": "error", "message": "", "refusals": [], **fields})
 
 

@@ -16,25 +16,52 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge,
 SIZE = 100 * 4096
 CELL = {"id": "c", "threads": 1, "queue_depth": 4, "runtime_s": 60, "read_pct": 0}
 RULE = {
-    "tracked": [{"cell": "c", "metric": "write_iops"}], "window": 5, "range_limit": 0.2, "slope_limit": 0.1, "sample_every": 1,
-    "min_capacity_multiple": 2, "confirm_windows": 1, "settle_s": 0,
+    "tracked": [{"cell": "c", "metric": "write_iops"}],
+    "window": 5,
+    "range_limit": 0.2,
+    "slope_limit": 0.1,
+    "sample_every": 1,
+    "min_capacity_multiple": 2,
+    "confirm_windows": 1,
+    "settle_s": 0,
 }
 TEST = {"cells": [CELL], "rounds": {"max": 40}, "steady_state": RULE, "latency_targets_us": [1000]}
 SEEN = {
-    "fio_bytes": {"read": 0, "write": 50 * 4096}, "process_bytes": None, "kernel_bytes": {"read": 0, "write": 50 * 4096, "discard": 0},
-    "merged_share": 0.0, "run_s": 60.0, "mean_latency_s": 0.004, "queued": 3.9, "in_flight": 3.8, "fio_cpu": 0.1, "cpus": 2, "cpu_idle": 0.9,
-    "limits": {"nr_requests": 64, "hw_queues": 1, "device_depth": None}, "cpu_steal": 0.0, "throttled_s": 0.0, "elapsed_s": 60.5, "idle_s": 0.1,
-    "suspended_s": 0.0, "clock_jump_s": 0.0,
+    "fio_bytes": {"read": 0, "write": 50 * 4096},
+    "process_bytes": None,
+    "kernel_bytes": {"read": 0, "write": 50 * 4096, "discard": 0},
+    "merged_share": 0.0,
+    "run_s": 60.0,
+    "mean_latency_s": 0.004,
+    "queued": 3.9,
+    "in_flight": 3.8,
+    "fio_cpu": 0.1,
+    "cpus": 2,
+    "cpu_idle": 0.9,
+    "limits": {"nr_requests": 64, "hw_queues": 1, "device_depth": None},
+    "cpu_steal": 0.0,
+    "throttled_s": 0.0,
+    "elapsed_s": 60.5,
+    "idle_s": 0.1,
+    "suspended_s": 0.0,
+    "clock_jump_s": 0.0,
 }
 COMMON = {"drive": "d", "test": "t", "attempt": 1}
 
 
 def side(number):
     """A round's writes: 50 I/Os, the tenth of them slow."""
-    bins = {histogram.value_of(histogram.bin_of(ns)): count for ns, count in ((900_000 + 1000 * number, 45), (4_000_000, 5))}
+    bins = {
+        histogram.value_of(histogram.bin_of(ns)): count for ns, count in ((900_000 + 1000 * number, 45), (4_000_000, 5))
+    }
     return bins, {
-        "iops": 350.0 + number % 3, "bandwidth_bytes_per_s": 4096 * 350, "ios": 50, "bytes": 50 * 4096, "mean_latency_us": 1000.0 + number,
-        "max_latency_us": 4000.0 + number, "percentiles_us": {},
+        "iops": 350.0 + number % 3,
+        "bandwidth_bytes_per_s": 4096 * 350,
+        "ios": 50,
+        "bytes": 50 * 4096,
+        "mean_latency_us": 1000.0 + number,
+        "max_latency_us": 4000.0 + number,
+        "percentiles_us": {},
     }
 
 
@@ -47,14 +74,43 @@ def journal(test=None, spoilt=()):
         bins, write = side(number)
         written += write["bytes"]
         found = [{"cause": "other_io", "level": "spoils", "message": "somebody else wrote"}] if number in spoilt else []
-        events.append(dict(COMMON, event="cell", round=number, cell="c", accepted=True, read=None, write=write, seen=SEEN, causes=found))
+        events.append(
+            dict(
+                COMMON,
+                event="cell",
+                round=number,
+                cell="c",
+                accepted=True,
+                read=None,
+                write=write,
+                seen=SEEN,
+                causes=found,
+            )
+        )
         rounds.add({"c": fio.metrics(None, write)}, written, 60.0 * number, {"c": {"write": bins}}, number in spoilt)
-        events.append(dict(COMMON, event="round", round=number, tracked=rounds.tracked(), bytes_written=written, elapsed_s=60.0 * number))
+        events.append(
+            dict(
+                COMMON,
+                event="round",
+                round=number,
+                tracked=rounds.tracked(),
+                bytes_written=written,
+                elapsed_s=60.0 * number,
+            )
+        )
     kept = [dict(item, event="histogram", **COMMON) for item in rounds.histograms()]
     averages, windows = rounds.averages(), rounds.steady_state()
     ends = {window["metric"] + FITTED_END: window["fitted_end"] for window in windows}
     outcome, reasons = rounds.outcome()
-    told = dict(outcome=outcome, reasons=reasons, rounds=rounds.count, steady_state=windows, saturation=rounds.saturation(), validity=[], cells=averages)
+    told = dict(
+        outcome=outcome,
+        reasons=reasons,
+        rounds=rounds.count,
+        steady_state=windows,
+        saturation=rounds.saturation(),
+        validity=[],
+        cells=averages,
+    )
     end = dict(COMMON, event="test_finished", metrics=dict(averages[0]["metrics"], **ends), **told)
     return copy.deepcopy(events + kept + [end])
 
@@ -72,7 +128,10 @@ def record_of(events):
 
 
 @pytest.mark.parametrize("spoilt", [(), (3,), (7, 12)])
-@pytest.mark.parametrize("test", [TEST, dict(TEST, steady_state=dict(RULE, sample_every=2)), dict(TEST, steady_state=None, rounds={"max": 6})])
+@pytest.mark.parametrize(
+    "test",
+    [TEST, dict(TEST, steady_state=dict(RULE, sample_every=2)), dict(TEST, steady_state=None, rounds={"max": 6})],
+)
 def test_what_an_honest_host_tells_stands(test, spoilt):
     events = journal(test, spoilt)
     made = proved(events, test=test)
@@ -85,13 +144,20 @@ def last(events, kind):
 
 def shift_bins(events):
     kept = last(events, "histogram")
-    kept["bins"] = {str(histogram.value_of(histogram.bin_of(2 * int(value)))): count for value, count in kept["bins"].items()}
+    kept["bins"] = {
+        str(histogram.value_of(histogram.bin_of(2 * int(value)))): count for value, count in kept["bins"].items()
+    }
 
 
 def told(place, key, value):
     def change(events):
         end = events[-1]
-        target = {"metrics": end["metrics"], "cell": end["cells"][0]["metrics"], "window": end["steady_state"][0], "before": end["saturation"]}[place]
+        target = {
+            "metrics": end["metrics"],
+            "cell": end["cells"][0]["metrics"],
+            "window": end["steady_state"][0],
+            "before": end["saturation"],
+        }[place]
         target[key] = value(target[key]) if callable(value) else value
 
     return change
@@ -130,7 +196,10 @@ def spoilt_and_not_told(events):
         (told("metrics", "write_iops_fitted_end", 480.0), "write_iops_fitted_end"),
         (told("window", "fitted_end", 480.0), "write_iops_fitted_end"),
         (told("window", "window_values", [500.0] * 5), "the window of c write_iops is said to be"),
-        (told("window", "window_rounds", lambda rounds: [n - 4 for n in rounds]), "the window of c write_iops is said to be"),
+        (
+            told("window", "window_rounds", lambda rounds: [n - 4 for n in rounds]),
+            "the window of c write_iops is said to be",
+        ),
         (told("before", "written_before_bytes", 10**9), "bytes are said to be written before round"),
         (told("before", "elapsed_before_s", 1e6), "is said to begin after"),
         (shift_bins, "latency_us is said to be"),
@@ -154,7 +223,9 @@ def test_the_record_and_the_journal_tell_the_same(key):
     record = record_of(journal())
     assert proof.problem(record) == ""
     other = {**record, key: [{"x": 1}]}
-    assert proof.problem({**other, "proof": proof.of(other, proved(journal()))}).startswith(f"its journal tells another {key}")
+    assert proof.problem({**other, "proof": proof.of(other, proved(journal()))}).startswith(
+        f"its journal tells another {key}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -195,7 +266,13 @@ def test_without_the_limits_of_the_run_causes_are_not_looked_for_again():
 
 def test_the_judge_asks():
     run = {"tests": {"t": {"steady_state": RULE}}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"model": "M", "size_bytes": SIZE}}
+    drive = {
+        "kind": "drive",
+        "host": "h",
+        "drive": "d",
+        "outcome": "complete",
+        "identity": {"model": "M", "size_bytes": SIZE},
+    }
     events = journal()
     honest = {"kind": "test", "host": "h", "drive": "d", "test": "t", **record_of(events)}
     assert judge.judge(run, [drive, honest])["drives"][0]["verdict"] == "pass"

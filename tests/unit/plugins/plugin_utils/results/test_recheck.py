@@ -32,16 +32,28 @@ def record(values=FLAT, outcome="steady", **changes):
         (record(), None, ""),
         (record(), {}, ""),
         (record(FALLING, "not_steady"), RULE, ""),
-        (record(FALLING), RULE, "the host calls it steady, but by its window values it is not: the range of the window is"),
+        (
+            record(FALLING),
+            RULE,
+            "the host calls it steady, but by its window values it is not: the range of the window is",
+        ),
         (record(FLAT[:4]), RULE, "its window has 4 values, the rule asks for 5"),
         (record(window_values=[350.0, None, 349.0, 351.0, 348.0]), RULE, "its window lacks a value"),
         (record(average=480.0), RULE, "its average is said to be 480.0, its window values give 350.0"),
         (record(range_ratio=0.0), RULE, "its range_ratio is said to be 0.0"),
         (record(slope_ratio=None), RULE, "its slope_ratio is said to be None"),
         (record(), dict(RULE, range_limit=0.001), "by its window values it is not"),
-        (record(), dict(RULE, tracked=[TRACKED, {"cell": "d", "metric": "iops"}]), "the record has no window of d iops"),
+        (
+            record(),
+            dict(RULE, tracked=[TRACKED, {"cell": "d", "metric": "iops"}]),
+            "the record has no window of d iops",
+        ),
         (dict(record(), steady_state=[]), RULE, "the record has no window of c write_iops"),
-        (dict(record(), metrics={"write_iops": 900.0}), RULE, "its write_iops is said to be 900.0, its window's average is 350.0"),
+        (
+            dict(record(), metrics={"write_iops": 900.0}),
+            RULE,
+            "its write_iops is said to be 900.0, its window's average is 350.0",
+        ),
         (dict(record(), metrics={}), RULE, ""),
     ],
 )
@@ -60,5 +72,7 @@ def test_the_judge_asks():
     run = {"tests": {"wsat": {"steady_state": RULE}}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
     drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
     of_test = {"kind": "test", "host": "h", "drive": "d", "test": "wsat", "reasons": [], "rounds": 9}
-    verdicts = [judge.judge(run, [drive, {**of_test, **made}])["drives"][0]["verdict"] for made in (record(), record(FALLING))]
+    verdicts = [
+        judge.judge(run, [drive, {**of_test, **made}])["drives"][0]["verdict"] for made in (record(), record(FALLING))
+    ]
     assert verdicts == ["pass", "invalid"]

@@ -17,7 +17,9 @@ def own(run_id, *hosts, name="qualify", started="2026-11-21T13:00:00Z"):
 
 def says(host, *runs_of, name="qualify"):
     """What a host tells: (id, state) of each run."""
-    return {host: [{"run_id": run_id, "run_name": name, "state": state, "updated": "2099"} for run_id, state in runs_of]}
+    return {
+        host: [{"run_id": run_id, "run_name": name, "state": state, "updated": "2099"} for run_id, state in runs_of]
+    }
 
 
 @pytest.mark.parametrize(
@@ -27,8 +29,18 @@ def says(host, *runs_of, name="qualify"):
         ("b", says("h", ("a", "dead"), ("b", "finished")), [own("a", "h")], "b"),
         ("", says("h", ("a", "running")), [own("a", "h"), own("b", "h", started="2027")], "a"),
         ("", {**says("h", ("a", "running")), **says("i", ("a", "dead"))}, [own("a", "h", "i")], "a"),
-        ("", {}, [own("a", started="2026-01"), own("b", started="2026-02"), own("c", name="other", started="2027")], "b"),
-        ("", says("h", ("old", "finished")), [own("old", "h", started="2026-01"), own("new", "h", started="2026-02")], "new"),
+        (
+            "",
+            {},
+            [own("a", started="2026-01"), own("b", started="2026-02"), own("c", name="other", started="2027")],
+            "b",
+        ),
+        (
+            "",
+            says("h", ("old", "finished")),
+            [own("old", "h", started="2026-01"), own("new", "h", started="2026-02")],
+            "new",
+        ),
     ],
 )
 def test_the_run_is_the_given_else_the_unfinished_else_the_newest(run_id, answers, known, expected):
@@ -38,7 +50,11 @@ def test_the_run_is_the_given_else_the_unfinished_else_the_newest(run_id, answer
 @pytest.mark.parametrize(
     "answers, known, message",
     [
-        ({**says("h", ("a", "running")), **says("i", ("b", "dead"))}, [own("a", "h"), own("b", "i")], "several unfinished runs are named qualify: a, b"),
+        (
+            {**says("h", ("a", "running")), **says("i", ("b", "dead"))},
+            [own("a", "h"), own("b", "i")],
+            "several unfinished runs are named qualify: a, b",
+        ),
         ({}, [own("a", name="other")], "no run of this controller is named qualify"),
         (says("h", ("a", "dead")), [], "h has a, which this controller has no record"),
     ],
@@ -73,14 +89,18 @@ def test_a_broken_run_json_hides_no_other_run(tmp_path):
     for name, text in (("good", json.dumps(good)), ("bad", "{"), ("odd", "[]"), ("another", json.dumps(good))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(text)
-    assert runs.on_controller(str(tmp_path)) == [Own("good", "qualify", "2026", frozenset(["h"]), str(tmp_path / "good"))]
+    assert runs.on_controller(str(tmp_path)) == [
+        Own("good", "qualify", "2026", frozenset(["h"]), str(tmp_path / "good"))
+    ]
 
 
 @pytest.mark.parametrize(
     "states, taken_up",
     [([], True), (["unreachable"], True), (["ok", "failed"], True), (["ok"], False), (["unfinished", "ok"], False)],
 )
-def test_a_run_that_a_host_was_done_with_is_not_taken_up_again_once_honest_hosts_are_cleaned_up(tmp_path, states, taken_up):
+def test_a_run_that_a_host_was_done_with_is_not_taken_up_again_once_honest_hosts_are_cleaned_up(
+    tmp_path, states, taken_up
+):
     lines = [json.dumps({"kind": "host", "host": "i", "state": state}) for state in states]
     (tmp_path / "results.jsonl").write_text("\n".join([*lines, "{", '["state"]', '{"state": []}', ""]))
     known = [own("a", "h", "i")._replace(folder=str(tmp_path))]

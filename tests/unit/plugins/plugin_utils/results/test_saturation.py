@@ -7,7 +7,12 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import saturation
 
-RULE = {"min_capacity_multiple": 2, "confirm_windows": 1, "slope_limit": 0.1, "tracked": [{"cell": "c", "metric": "write_iops"}]}
+RULE = {
+    "min_capacity_multiple": 2,
+    "confirm_windows": 1,
+    "slope_limit": 0.1,
+    "tracked": [{"cell": "c", "metric": "write_iops"}],
+}
 SETTLED = {**RULE, "min_capacity_multiple": 0, "confirm_windows": 0, "settle_s": 3000}
 SHOWN = {"user_capacity_bytes": 1000, "written_before_bytes": 2000, "averages": [[352.0], [348.0]]}
 

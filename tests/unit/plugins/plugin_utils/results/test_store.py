@@ -18,9 +18,28 @@ TIME = "2026-11-21T13:00:00.000Z"
 
 def record(**fields):
     """A test's record as collect appends it."""
-    measured = {"attempt": 1, "title": "", "outcome": "steady", "reasons": [], "rounds": 5, "steady_state": [], "metrics": {}, "not_applicable": []}
+    measured = {
+        "attempt": 1,
+        "title": "",
+        "outcome": "steady",
+        "reasons": [],
+        "rounds": 5,
+        "steady_state": [],
+        "metrics": {},
+        "not_applicable": [],
+    }
     when = {"time": TIME, "started": TIME, "finished": TIME, "purge": None, "precondition": None}
-    return {"schema_version": 1, "kind": "test", "run_id": "r1", "host": "a", "drive": "d", "test": "wsat", **when, **measured, **fields}
+    return {
+        "schema_version": 1,
+        "kind": "test",
+        "run_id": "r1",
+        "host": "a",
+        "drive": "d",
+        "test": "wsat",
+        **when,
+        **measured,
+        **fields,
+    }
 
 
 def test_the_newest_record_of_a_key_wins(tmp_path):
@@ -30,7 +49,15 @@ def test_the_newest_record_of_a_key_wins(tmp_path):
         path,
         [
             record(outcome="steady"),
-            {"schema_version": 1, "kind": "host", "run_id": "r1", "time": TIME, "host": "a", "state": "ok", "message": ""},
+            {
+                "schema_version": 1,
+                "kind": "host",
+                "run_id": "r1",
+                "time": TIME,
+                "host": "a",
+                "state": "ok",
+                "message": "",
+            },
         ],
     )
     assert [(r["kind"], r.get("test"), r.get("outcome")) for r in store.load(path)] == [
@@ -103,7 +130,15 @@ def test_appending_is_one_write_synced_to_the_disk(tmp_path, monkeypatch):
 
 
 def host(name, state):
-    return {"schema_version": 1, "kind": "host", "run_id": "r1", "time": TIME, "host": name, "state": state, "message": ""}
+    return {
+        "schema_version": 1,
+        "kind": "host",
+        "run_id": "r1",
+        "time": TIME,
+        "host": name,
+        "state": state,
+        "message": "",
+    }
 
 
 def test_what_was_collected_before_a_host_began_anew_no_longer_counts(tmp_path):
@@ -114,11 +149,16 @@ def test_what_was_collected_before_a_host_began_anew_no_longer_counts(tmp_path):
     assert sorted(seen, key=str) == [("host", "a", "started"), ("host", "b", "ok"), ("test", "b", None)]
     # What comes afterwards counts, also once the host is lost.
     store.append(path, [record(outcome="not_steady"), host("a", "unreachable")])
-    assert {found.get("state") or found.get("outcome") for found in store.load(path) if found["host"] == "a"} == {"unreachable", "not_steady"}
+    assert {found.get("state") or found.get("outcome") for found in store.load(path) if found["host"] == "a"} == {
+        "unreachable",
+        "not_steady",
+    }
     assert len(open(path).read().splitlines()) == 7  # nothing is taken away
 
 
-@pytest.mark.parametrize("known", [[], [host("a", "unreachable")], [record(host="b")]], ids=["none", "no drive", "another host"])
+@pytest.mark.parametrize(
+    "known", [[], [host("a", "unreachable")], [record(host="b")]], ids=["none", "no drive", "another host"]
+)
 def test_without_a_record_of_the_hosts_drives_nothing_is_noted(tmp_path, known):
     path = tmp_path / "results.jsonl"
     store.append(str(path), known)

@@ -105,7 +105,9 @@ GONE = 2**22 + 1
 )
 def test_what_a_killed_collect_left_is_swept(folder, pid, idle_s, stays):
     made = aside_of(folder, pid, idle_s)
-    other = aside_of(folder.parent / "h2", GONE, 3600)  # Another host's: its own collect sees to it, under its own lock.
+    other = aside_of(
+        folder.parent / "h2", GONE, 3600
+    )  # Another host's: its own collect sees to it, under its own lock.
     old = folder.parent / ".collect-k1_aa0zz"
     old.mkdir()
     os.utime(old, (time.time() - 2 * 86400,) * 2)
@@ -131,14 +133,24 @@ def test_a_kill_between_the_two_renames_loses_nothing(folder, names):
 def test_what_killed_collects_of_hosts_left_that_nobody_asks_any_more_is_swept(folder, tmp_path):
     raw = folder.parent
     elsewhere, working = aside_of(raw / "h2", GONE, 3600), aside_of(raw / "h3", os.getpid(), 3600)
-    unknown, old, torn = aside_of(raw / "never asked", GONE, 3600), aside_of(raw / "h4", GONE, 3600), aside_of(raw / "h5", GONE, 3600)
+    unknown, old, torn = (
+        aside_of(raw / "never asked", GONE, 3600),
+        aside_of(raw / "h4", GONE, 3600),
+        aside_of(raw / "h5", GONE, 3600),
+    )
     for made in (old, unknown):
         shutil.copytree(folder, made / "before")
         (made / "before" / unpack.MARKER).write_text("sum")
         for path in (made / "before", made):
             os.utime(path, (time.time() - 3600,) * 2)
     unpack.sweep_all(str(raw), ["h2", "h3", "h4", "../h6"], str(tmp_path / "locks"))
-    assert not elsewhere.exists() and not torn.exists() and working.exists() and (raw / ".aside").exists() and (folder / "old").exists()
+    assert (
+        not elsewhere.exists()
+        and not torn.exists()
+        and working.exists()
+        and (raw / ".aside").exists()
+        and (folder / "old").exists()
+    )
     # What a kill between two renames left is put back; of whom nobody knows it stays, as it is the only one.
     assert (raw / "h4" / "old").exists() and not old.exists() and unknown.exists()
     unpack.sweep_all(str(tmp_path / "absent"), [], str(tmp_path / "locks"))

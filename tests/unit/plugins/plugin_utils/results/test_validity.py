@@ -11,11 +11,21 @@ RULE = {"window": 2, "sample_every": 2, "confirm_windows": 1, "slope_limit": 0.1
 
 
 def cause(*rounds, level="spoils", name="other_io"):
-    return {"cause": name, "level": level, "rounds": [list(pair) for pair in rounds], "count": 1, "first": "round 3, c: somebody wrote"}
+    return {
+        "cause": name,
+        "level": level,
+        "rounds": [list(pair) for pair in rounds],
+        "count": 1,
+        "first": "round 3, c: somebody wrote",
+    }
 
 
 def record(*causes, window=(6, 8), rounds=9):
-    return {"validity": list(causes), "rounds": rounds, "steady_state": [{"window_rounds": list(window), "steady": True}] if window else []}
+    return {
+        "validity": list(causes),
+        "rounds": rounds,
+        "steady_state": [{"window_rounds": list(window), "steady": True}] if window else [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -38,7 +48,12 @@ def record(*causes, window=(6, 8), rounds=9):
         (record(cause((3, 3), name="discarded"), window=None, rounds=3), None, False, "not as the test made it"),
         # Without a rule the clean rounds count.
         (record(cause((1, 2)), window=None, rounds=3), None, False, ""),
-        (record(cause((1, 2)), cause((3, 9), name="idle_gap"), window=None, rounds=3), None, False, "all of its 3 rounds are spoilt"),
+        (
+            record(cause((1, 2)), cause((3, 9), name="idle_gap"), window=None, rounds=3),
+            None,
+            False,
+            "all of its 3 rounds are spoilt",
+        ),
     ],
 )
 def test_a_window_with_a_spoilt_round_does_not_count(given, rule, strict, says):
@@ -49,10 +64,24 @@ def test_a_window_with_a_spoilt_round_does_not_count(given, rule, strict, says):
 @pytest.mark.parametrize("unknown_causes, verdict", [("warn", "pass"), ("spoil", "invalid")])
 def test_the_judge_refuses_and_warns(unknown_causes, verdict):
     test = {
-        **record(cause((6, 6), level="unknown")), "kind": "test", "host": "h", "drive": "d", "test": "iops", "outcome": "steady", "reasons": [],
+        **record(cause((6, 6), level="unknown")),
+        "kind": "test",
+        "host": "h",
+        "drive": "d",
+        "test": "iops",
+        "outcome": "steady",
+        "reasons": [],
         "metrics": {"iops": 1.0},
     }
     drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}, "message": ""}
-    run = {"asked": [{"host": "h", "drive": "d"}], "tests": {"iops": {"title": "", "tracked": [{}]}}, "criteria": [], "unknown_causes": unknown_causes}
+    run = {
+        "asked": [{"host": "h", "drive": "d"}],
+        "tests": {"iops": {"title": "", "tracked": [{}]}},
+        "criteria": [],
+        "unknown_causes": unknown_causes,
+    }
     (told,) = judge.judge(run, [test, drive])["drives"]
-    assert (told["verdict"], told["tests"][0]["warnings"]) == (verdict, ["other I/O in round 6 (1 in all): round 3, c: somebody wrote"])
+    assert (told["verdict"], told["tests"][0]["warnings"]) == (
+        verdict,
+        ["other I/O in round 6 (1 in all): round 3, c: somebody wrote"],
+    )

@@ -29,7 +29,12 @@ def test_figures_of_the_drives_asked_for_before_this_run(folder):
     tests = {"iops": {"tracked": [{"cell": "c", "metric": "write_iops"}]}}
     run = {"run": {"id": "n22", "name": "qualify"}, "started": "2026-11-22T01:00:00Z", "tests": tests}
     found = drive_history.of_drives(str(folder), "", run, ["S0-1"])
-    expected = {("S0-1", "iops", "write_iops"): [("n20", "2026-11-20T01:00:00Z", 100_000.0), ("n21", "2026-11-21T01:00:00Z", 50_000.0)]}
+    expected = {
+        ("S0-1", "iops", "write_iops"): [
+            ("n20", "2026-11-20T01:00:00Z", 100_000.0),
+            ("n21", "2026-11-21T01:00:00Z", 50_000.0),
+        ]
+    }
     assert found == expected
     # A store that cannot be read costs the history no more than its store: the reports of earlier runs tell the same.
     assert drive_history.of_drives(str(folder), "postgresql://nobody@127.0.0.1:1/none", run, ["S0-1"]) == expected

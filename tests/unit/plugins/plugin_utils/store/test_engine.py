@@ -58,7 +58,9 @@ def shape(url):
         name: (
             {column["name"]: (str(column["type"]), column["nullable"]) for column in inspector.get_columns(name)},
             sorted(tuple(key["column_names"]) for key in inspector.get_unique_constraints(name)),
-            sorted((tuple(key["constrained_columns"]), key["referred_table"]) for key in inspector.get_foreign_keys(name)),
+            sorted(
+                (tuple(key["constrained_columns"]), key["referred_table"]) for key in inspector.get_foreign_keys(name)
+            ),
         )
         for name in inspector.get_table_names()
     }
@@ -78,7 +80,9 @@ def test_a_url_means_a_store(given, wanted):
     assert engine.resolve(given, "/srv/results") == wanted
 
 
-@pytest.mark.parametrize("given", ["mysql://a:geheim@b/c", "/srv/store.sqlite", "sqlite://", "sqlite:///", "store:geheim"])
+@pytest.mark.parametrize(
+    "given", ["mysql://a:geheim@b/c", "/srv/store.sqlite", "sqlite://", "sqlite:///", "store:geheim"]
+)
 def test_what_is_no_store_is_refused_without_its_password(given):
     with pytest.raises(StoreError, match="^ssd_store_url: ") as told:
         engine.resolve(given, "/srv/results")
@@ -183,5 +187,10 @@ def test_two_controllers_write_at_once(tmp_path):
         job.join(120)
     assert [job.exitcode for job in jobs] == [0] * 4
     table = frames.long(engine.resolve("", str(tmp_path)))
-    assert table["serial"].nunique() == 12 and not table.duplicated([name for name in frames.LONG if name != "value"]).any()
-    assert not [name for name in os.listdir(tmp_path) if name.endswith("-wal")] or os.path.getsize(tmp_path / engine.FILE)
+    assert (
+        table["serial"].nunique() == 12
+        and not table.duplicated([name for name in frames.LONG if name != "value"]).any()
+    )
+    assert not [name for name in os.listdir(tmp_path) if name.endswith("-wal")] or os.path.getsize(
+        tmp_path / engine.FILE
+    )

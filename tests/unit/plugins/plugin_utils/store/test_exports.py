@@ -35,7 +35,13 @@ def fixture_run(tmp_path_factory):
     for line in lines:
         if line["kind"] == "host" and line["host"] == "server-8":
             line["state"] = "ok"
-    refused = {"path": None, "identity": None, "outcome": "refused", "message": "", "refusals": [{"code": "mounted", "message": "on /"}]}
+    refused = {
+        "path": None,
+        "identity": None,
+        "outcome": "refused",
+        "message": "",
+        "refusals": [{"code": "mounted", "message": "on /"}],
+    }
     envelope = {"schema_version": 1, "kind": "drive", "time": generator.time_at(1), "run_id": run_dir.name}
     lines.append({**envelope, "host": "server-8", "drive": "SIM0008", **refused})
     (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -65,8 +71,13 @@ def test_ocptv_follows_its_schema_and_blames_no_drive_for_its_host(run, tmp_path
         assert sum("testStepStart" in step for step in steps) == sum("testStepEnd" in step for step in steps)
     ends = dict(sorted(ends.items()))
     assert ends == {
-        "server-1": ("COMPLETE", "PASS"), "server-2": ("COMPLETE", "PASS"), "server-3": ("COMPLETE", "FAIL"), "server-4": ("ERROR", "NOT_APPLICABLE"),
-        "server-5": ("ERROR", "NOT_APPLICABLE"), "server-8": ("SKIP", "NOT_APPLICABLE"), "server-9": ("ERROR", "NOT_APPLICABLE"),
+        "server-1": ("COMPLETE", "PASS"),
+        "server-2": ("COMPLETE", "PASS"),
+        "server-3": ("COMPLETE", "FAIL"),
+        "server-4": ("ERROR", "NOT_APPLICABLE"),
+        "server-5": ("ERROR", "NOT_APPLICABLE"),
+        "server-8": ("SKIP", "NOT_APPLICABLE"),
+        "server-9": ("ERROR", "NOT_APPLICABLE"),
     }
     said = [["PASS"], ["PASS"], ["FAIL"], ["UNKNOWN"], ["UNKNOWN"], [], []]
     assert diagnoses == dict(zip(ends, said))
@@ -74,7 +85,11 @@ def test_ocptv_follows_its_schema_and_blames_no_drive_for_its_host(run, tmp_path
 
 def test_ocptv_shows_the_limits_of_a_figure(run, tmp_path):
     (path,) = [path for path in written(run, tmp_path, "ocptv") if "SIM0003" in path]
-    measured = [json.loads(line)["testStepArtifact"]["measurement"] for line in open(path, encoding="utf-8") if '"measurement"' in line]
+    measured = [
+        json.loads(line)["testStepArtifact"]["measurement"]
+        for line in open(path, encoding="utf-8")
+        if '"measurement"' in line
+    ]
     (held,) = [one for one in measured if "validators" in one]
     assert (held["name"], held["unit"]) == ("write_iops", "IOPS")
     assert [(one["type"], one["value"]) for one in held["validators"]] == [("GREATER_THAN_OR_EQUAL", 35_000.0)]
@@ -82,7 +97,11 @@ def test_ocptv_shows_the_limits_of_a_figure(run, tmp_path):
 
 @pytest.mark.parametrize(
     "line",
-    [{"testRunEnd": {"status": "SKIP", "result": "FAIL"}}, {"testRunEnd": {"status": "COMPLETE", "result": "NOT_APPLICABLE"}}, {"log": {}}],
+    [
+        {"testRunEnd": {"status": "SKIP", "result": "FAIL"}},
+        {"testRunEnd": {"status": "COMPLETE", "result": "NOT_APPLICABLE"}},
+        {"log": {}},
+    ],
 )
 def test_the_ocptv_schema_refuses(line):
     check = schema.validator(schema.load("ocptv"))
@@ -95,7 +114,10 @@ def test_every_verdict_has_an_outcome(run):
         loaded = exports.load(store, run_dir.name)
     assert set(ocptv.OUTCOMES) == set(loaded.judgement["verdicts"])
     judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
-    assert loaded.judgement["verdicts"] == judged["verdicts"] and loaded.judgement["all_passed"] is judged["all_passed"] is False
+    assert (
+        loaded.judgement["verdicts"] == judged["verdicts"]
+        and loaded.judgement["all_passed"] is judged["all_passed"] is False
+    )
 
 
 def test_prometheus_text_keeps_the_rules_of_the_textfile_collector(run, tmp_path):
@@ -110,7 +132,9 @@ def test_prometheus_text_keeps_the_rules_of_the_textfile_collector(run, tmp_path
             seen.append(family)
         elif not line.startswith(f"# TYPE {family} gauge"):
             assert sample.fullmatch(line) and line.startswith(family + "{"), line
-    assert len(seen) == len(set(seen)) and all(name.startswith("ssdlab_fleet_") and not name.endswith("_us") for name in seen)
+    assert len(seen) == len(set(seen)) and all(
+        name.startswith("ssdlab_fleet_") and not name.endswith("_us") for name in seen
+    )
     assert 'ssdlab_fleet_drives{run="20261121T130000Z-qualify",verdict="fail"} 1.0' in text
     assert 'model="=cmd|\\"x\\"\\\\"' in text
 
@@ -118,10 +142,14 @@ def test_prometheus_text_keeps_the_rules_of_the_textfile_collector(run, tmp_path
 def test_tables_hold_every_figure(run, tmp_path):
     csv_path, parquet_path = written(run, tmp_path, "csv", "parquet")
     table = frames.long(run[0])
-    assert len(pandas.read_parquet(parquet_path)) == len(table) and pandas.read_parquet(parquet_path)["value"].equals(table["value"])
+    assert len(pandas.read_parquet(parquet_path)) == len(table) and pandas.read_parquet(parquet_path)["value"].equals(
+        table["value"]
+    )
     rows = list(csv.DictReader(open(csv_path, encoding="utf-8")))
     assert len(rows) == len(table) and [float(row["value"]) for row in rows] == list(table["value"])
-    assert {row["model"] for row in rows} == {generator.MODEL, "'" + STOPPED.model}, "no spreadsheet takes it for a formula"
+    assert {row["model"] for row in rows} == {generator.MODEL, "'" + STOPPED.model}, (
+        "no spreadsheet takes it for a formula"
+    )
 
 
 def test_junit_is_that_of_the_report(run, tmp_path):
@@ -141,7 +169,15 @@ def test_what_is_not_there_is_told(run, tmp_path):
 
 def test_the_files_of_no_two_drives_have_the_same_name():
     """Nor one that no file system takes: a host may name a drive by some thousand letters."""
-    drives = [("a.b", "c"), ("a", "b.c"), ("a", "b/c"), ("a", "b_c"), ("A", "B_C"), ("h", "x" * 4096), ("h", "x" * 4095)]
+    drives = [
+        ("a.b", "c"),
+        ("a", "b.c"),
+        ("a", "b/c"),
+        ("a", "b_c"),
+        ("A", "B_C"),
+        ("h", "x" * 4096),
+        ("h", "x" * 4095),
+    ]
     names = exports._file_names(drives)
     assert len({name.lower() for name in names}) == len(drives) and max(map(len, names)) < 230
     assert exports._file_names([("server-1", "SIM0001")]) == ["server-1.SIM0001"]

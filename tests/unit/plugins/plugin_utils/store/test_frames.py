@@ -33,14 +33,24 @@ def expected(run_dir):
     found = {}
     for line in map(json.loads, (run_dir / "results.jsonl").read_text().splitlines()):
         if line["kind"] == "test":
-            found.update({(line["host"], line["test"], 0, None, name): value for name, value in line["metrics"].items()})
+            found.update(
+                {(line["host"], line["test"], 0, None, name): value for name, value in line["metrics"].items()}
+            )
     for path in run_dir.glob("raw/*/journal.jsonl"):
         for event in map(json.loads, path.read_text().splitlines()):
             where = (event["host"], event.get("test"))
             if event["event"] == "test_finished":
-                found.update({(*where, 0, cell["cell"], name): value for cell in event["cells"] for name, value in cell["metrics"].items()})
+                found.update(
+                    {
+                        (*where, 0, cell["cell"], name): value
+                        for cell in event["cells"]
+                        for name, value in cell["metrics"].items()
+                    }
+                )
             elif event["event"] == "round":
-                found.update({(*where, event["round"], item["cell"], item["metric"]): item["value"] for item in event["tracked"]})
+                found.update(
+                    {(*where, event["round"], item["cell"], item["metric"]): item["value"] for item in event["tracked"]}
+                )
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -55,9 +65,16 @@ def test_the_long_table_is_what_the_files_say(filled):
     assert tuple(table.columns) == frames.LONG
     assert as_dict(table) == expected(run_dir) and len(table) == len(expected(run_dir))
     assert set(table["serial"]) == {"SIM0001", "SIM0002", "SIM0003"} and set(table["model"]) == {generator.MODEL}
-    assert set(table["capacity_bytes"]) == {generator.SIZE_BYTES} and set(table["firmware"]) == {"D1MU020"} and set(table["link"]) == {"sata"}
+    assert (
+        set(table["capacity_bytes"]) == {generator.SIZE_BYTES}
+        and set(table["firmware"]) == {"D1MU020"}
+        and set(table["link"]) == {"sata"}
+    )
     assert {str(kind) for kind in table.dtypes[["run", "host", "cell", "metric", "unit"]]} == {"category"}
-    assert dict(zip(table["metric"], table["unit"])).items() >= {"iops": "IOPS", "bandwidth": "bytes/s", "mean_latency_us": "µs"}.items()
+    assert (
+        dict(zip(table["metric"], table["unit"])).items()
+        >= {"iops": "IOPS", "bandwidth": "bytes/s", "mean_latency_us": "µs"}.items()
+    )
 
 
 @pytest.mark.parametrize(

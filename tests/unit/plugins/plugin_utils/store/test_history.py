@@ -15,7 +15,13 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
 
-NIGHTS = ("20261118T010000Z-nightly", "20261119T010000Z-nightly", "20261120T010000Z-nightly", "20261121T010000Z-other", "20261122T010000Z-nightly")
+NIGHTS = (
+    "20261118T010000Z-nightly",
+    "20261119T010000Z-nightly",
+    "20261120T010000Z-nightly",
+    "20261121T010000Z-other",
+    "20261122T010000Z-nightly",
+)
 
 
 @pytest.fixture(name="url", scope="module")
@@ -25,13 +31,23 @@ def fixture_url(tmp_path_factory):
     url = engine.resolve("", str(folder))
     for number, run_id in enumerate(NIGHTS):
         slower = 0.88 if run_id == NIGHTS[-1] else 1.0
-        drives = [generator.DEMO[0]._replace(host=f"server-{at}", serial=f"SIM{at:04}", steady_iops=41_200 * slower) for at in range(10)]
+        drives = [
+            generator.DEMO[0]._replace(host=f"server-{at}", serial=f"SIM{at:04}", steady_iops=41_200 * slower)
+            for at in range(10)
+        ]
         drives[8] = drives[8]._replace(steady_iops=17_400 * slower)
         drives[9] = drives[9]._replace(outcome="interrupted" if slower < 1 else "steady")
         run_dir = generator.make(folder / run_id, drives, rounds=12, seed=number, criteria=())
         for name in ("run.json", "results.jsonl"):
-            text = (run_dir / name).read_text().replace(generator.RUN_ID, run_id).replace('"name": "qualify"', f'"name": "{run_id.partition("-")[2]}"')
-            (run_dir / name).write_text(text.replace('"started": "2026-11-21T13:00:00', f'"started": "2026-11-{18 + number}T13:00:00'))
+            text = (
+                (run_dir / name)
+                .read_text()
+                .replace(generator.RUN_ID, run_id)
+                .replace('"name": "qualify"', f'"name": "{run_id.partition("-")[2]}"')
+            )
+            (run_dir / name).write_text(
+                text.replace('"started": "2026-11-21T13:00:00', f'"started": "2026-11-{18 + number}T13:00:00')
+            )
         with engine.opened(url, make=True) as store:
             assert importer.import_run(store, str(run_dir)).problems == []
     return url
@@ -40,11 +56,17 @@ def fixture_url(tmp_path_factory):
 def test_the_newest_run_is_held_against_its_peers_and_the_nights_of_its_name(url):
     told = history.judged(url)
     assert told.against == [NIGHTS[2], NIGHTS[1], NIGHTS[0]]
-    assert set(told.figures["run"]) == {NIGHTS[-1]} and "SIM0009" not in set(told.figures["serial"]), "what does not count is not there"
+    assert set(told.figures["run"]) == {NIGHTS[-1]} and "SIM0009" not in set(told.figures["serial"]), (
+        "what does not count is not there"
+    )
     assert set(told.figures.loc[told.figures["outlier"], "serial"]) == {"SIM0008"}
     change = told.changes[(told.changes["metric"] == "write_iops") & (told.changes["cell"] == "")].iloc[0]
-    assert (change["verdict"], change["n"], change["nights"]) == ("worse", 9, 3) and change["by"] == pytest.approx(1 / 0.88 - 1, abs=0.03)
-    repeats = told.repeatability[(told.repeatability["metric"] == "write_iops") & (told.repeatability["cell"] == "")].iloc[0]
+    assert (change["verdict"], change["n"], change["nights"]) == ("worse", 9, 3) and change["by"] == pytest.approx(
+        1 / 0.88 - 1, abs=0.03
+    )
+    repeats = told.repeatability[
+        (told.repeatability["metric"] == "write_iops") & (told.repeatability["cell"] == "")
+    ].iloc[0]
     assert (repeats["drives"], repeats["runs"]) == (10, 3) and repeats["cv"] < 0.05
     # The tracked cell's own figures are judged too, each beside its own.
     assert set(told.changes["cell"]) == {"", generator.WSAT_CELL}
@@ -68,6 +90,9 @@ def test_what_is_not_there_is_told(url, tmp_path):
 
 
 def test_only_the_columns_asked_for_are_read(url):
-    whole, some = frames.long(url, rounds=False), frames.long(url, rounds=False, columns=("value", "unit", "capacity_bytes"))
+    whole, some = (
+        frames.long(url, rounds=False),
+        frames.long(url, rounds=False, columns=("value", "unit", "capacity_bytes")),
+    )
     assert list(some) == ["capacity_bytes", "unit", "value"] and some.equals(whole[list(some)])
     assert list(frames.long(url, columns=("metric",))) == ["metric"]

@@ -27,7 +27,9 @@ STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000
 def fixture_run_dir(tmp_path):
     """Two that pass, one worn, one interrupted, one unreachable; both tests."""
     drives = (*generator.DEMO, STOPPED)
-    return generator.make(tmp_path / "results", drives, ("wsat", "iops"), rounds=12, unreachable=[("server-9", "SIM0009")])
+    return generator.make(
+        tmp_path / "results", drives, ("wsat", "iops"), rounds=12, unreachable=[("server-9", "SIM0009")]
+    )
 
 
 @pytest.fixture(name="url")
@@ -132,12 +134,21 @@ def test_an_older_folder_takes_nothing_back(url, run_dir, tmp_path):
     before = verdicts(url), len(read(url, "measurement")), [row.figures for row in read(url, "measurement")]
     stale = slice_of(run_dir, tmp_path / "stale", ("server-1",))
     shutil.rmtree(stale / "raw")
-    lost = {"schema_version": 1, "kind": "host", "time": generator.time_at(1), "run_id": run_dir.name, "host": "server-1", "message": ""}
+    lost = {
+        "schema_version": 1,
+        "kind": "host",
+        "time": generator.time_at(1),
+        "run_id": run_dir.name,
+        "host": "server-1",
+        "message": "",
+    }
     lost["state"] = "unreachable"
     (stale / "results.jsonl").write_text(json.dumps(lost) + "\n")
     assert not put(url, stale).changed
     records = (run_dir / "results.jsonl").read_text().splitlines()
-    (stale / "results.jsonl").write_text("\n".join(line for line in records if json.loads(line)["host"] == "server-1") + "\n")
+    (stale / "results.jsonl").write_text(
+        "\n".join(line for line in records if json.loads(line)["host"] == "server-1") + "\n"
+    )
     assert not put(url, stale).changed
     assert (verdicts(url), len(read(url, "measurement")), [row.figures for row in read(url, "measurement")]) == before
 
@@ -199,7 +210,9 @@ def test_a_lost_store_is_made_again_from_the_folders(url, held_to_peers, run_dir
         path.unlink()
     with engine.opened(url, make=True) as store:
         importer.import_all(store, str(folder))
-    assert everything(url) == before and {run_dir_beside.name, held_to_peers.name} == {row.run_id for row in read(url, "run")}
+    assert everything(url) == before and {run_dir_beside.name, held_to_peers.name} == {
+        row.run_id for row in read(url, "run")
+    }
 
 
 def test_slices_are_peers_of_each_other_once_all_are_there(url, held_to_peers, tmp_path):
@@ -281,7 +294,9 @@ def test_a_raw_file_that_leads_out_is_refused(url, run_dir, tmp_path):
     assert not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize("damage", ["{", "[]", '{"schema_version": 2, "run": {"id": "r"}, "asked": [], "tests": {}}', None])
+@pytest.mark.parametrize(
+    "damage", ["{", "[]", '{"schema_version": 2, "run": {"id": "r"}, "asked": [], "tests": {}}', None]
+)
 def test_a_damaged_run_is_told_and_the_others_go_on(url, run_dir, damage):
     other = run_dir.parent / "20261120T000000Z-other"
     other.mkdir()
@@ -310,10 +325,20 @@ def test_figures_that_are_no_numbers_are_not_there(url, run_dir):
 
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
-    [("test", "attempt", 2**63), ("test", "rounds", 2**64), ("drive", "identity", {"size_bytes": 2**64}), ("drive", "identity", {"transport": True})],
+    [
+        ("test", "attempt", 2**63),
+        ("test", "rounds", 2**64),
+        ("drive", "identity", {"size_bytes": 2**64}),
+        ("drive", "identity", {"transport": True}),
+    ],
 )
 def test_a_figure_that_no_column_holds_is_that_hosts_error_and_the_others_are_taken(run_dir, url, kind, field, value):
-    change(run_dir, lambda record: {**record, field: {**record[field], **value} if isinstance(value, dict) else value}, "server-2", kind)
+    change(
+        run_dir,
+        lambda record: {**record, field: {**record[field], **value} if isinstance(value, dict) else value},
+        "server-2",
+        kind,
+    )
     put(url, run_dir)
     told = verdicts(url)
     assert told["SIM0001"] == "pass" and told["SIM0003"] == "fail" and (told["SIM0002"] == "error" or kind == "drive")
@@ -329,7 +354,9 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
 
     monkeypatch.setattr(importer._Part, "_measurement", too_large)
     done = put(url, run_dir)
-    assert [problem for problem in done.problems if "server-2" in problem and "too large" in problem] and len(done.problems) == 1
+    assert [problem for problem in done.problems if "server-2" in problem and "too large" in problem] and len(
+        done.problems
+    ) == 1
     assert set(verdicts(url)) >= {"SIM0001", "SIM0003", "SIM0004"} and "SIM0002" not in verdicts(url)
 
 

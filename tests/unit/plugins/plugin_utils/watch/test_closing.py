@@ -11,7 +11,14 @@ STEADY = [{"metric": "write_iops", "average": 41200.6}]
 
 
 def drive(host, name, outcome="complete", message="", model="Sim 1"):
-    return {"kind": "drive", "host": host, "drive": name, "outcome": outcome, "message": message, "identity": {"model": model}}
+    return {
+        "kind": "drive",
+        "host": host,
+        "drive": name,
+        "outcome": outcome,
+        "message": message,
+        "identity": {"model": model},
+    }
 
 
 def measured(host, name, test="iops", outcome="steady", steady_state=tuple(STEADY), rounds=7, metrics=None):
@@ -35,7 +42,9 @@ def test_one_hosts_long_name_pushes_nobodys_result_away(name):
 
 def test_without_a_report_it_tells_the_outcomes():
     records = [
-        drive("h1", "A1"), measured("h1", "A1"), measured("h1", "A1", "wsat", "not_steady", rounds=25),
+        drive("h1", "A1"),
+        measured("h1", "A1"),
+        measured("h1", "A1", "wsat", "not_steady", rounds=25),
         drive("h1", "B2", "refused", "mounted on /"),
         {"kind": "host", "host": "h2", "state": "unreachable", "message": "ssh: timed out"},
     ]
@@ -50,7 +59,12 @@ def test_without_a_report_it_tells_the_outcomes():
 
 def test_with_a_report_its_verdicts_count():
     verdicts = [("A1", "pass", ["steady"]), ("B2", "not_tested", ["the host did not answer", "twice", "thrice"])]
-    summary = {"drives": [{"host": "h1", "drive": name, "model": "Sim 2", "verdict": verdict, "reasons": reasons} for name, verdict, reasons in verdicts]}
+    summary = {
+        "drives": [
+            {"host": "h1", "drive": name, "model": "Sim 2", "verdict": verdict, "reasons": reasons}
+            for name, verdict, reasons in verdicts
+        ]
+    }
     assert words(lines({}, [drive("h1", "A1"), measured("h1", "A1")], summary)) == [
         "HOST DRIVE MODEL RESULT TESTS",
         "h1 A1 Sim 1 pass iops steady after 7 rounds, write 41,201 IOPS",
@@ -62,8 +76,14 @@ def test_with_a_report_its_verdicts_count():
 @pytest.mark.parametrize(
     "record, text",
     [
-        (measured("h", "d", steady_state=[], metrics={"read_bandwidth": 5e8}, outcome="complete"), "iops complete, read 500 MB/s"),
-        (measured("h", "d", steady_state=[{"metric": "iops", "average": None}], outcome="interrupted"), "iops interrupted"),
+        (
+            measured("h", "d", steady_state=[], metrics={"read_bandwidth": 5e8}, outcome="complete"),
+            "iops complete, read 500 MB/s",
+        ),
+        (
+            measured("h", "d", steady_state=[{"metric": "iops", "average": None}], outcome="interrupted"),
+            "iops interrupted",
+        ),
         (measured("h", "d", steady_state=[], outcome="error"), "iops error"),
     ],
 )
@@ -98,11 +118,16 @@ BOTH = {"bandwidth": 5e8, "iops": 122070.0, "write_bandwidth": 5e8, "write_iops"
 )
 def test_a_test_without_steady_state_shows_what_its_block_size_makes_telling(cells, metrics, text):
     run = {**asked(("h", "d")), "tests": {"iops": {"cells": cells}}}
-    shown = lines(run, [drive("h", "d"), measured("h", "d", steady_state=[], metrics=metrics, outcome="complete")], None)[1]
+    shown = lines(
+        run, [drive("h", "d"), measured("h", "d", steady_state=[], metrics=metrics, outcome="complete")], None
+    )[1]
     assert shown.endswith(f"iops complete, {text}")
 
 
 def test_a_pass_against_nothing_says_so():
-    drives = [{"host": "h1", "drive": name, "verdict": "pass", "reasons": [reason]} for name, reason in (("A1", "no criterion applied"), ("B2", "met"))]
+    drives = [
+        {"host": "h1", "drive": name, "verdict": "pass", "reasons": [reason]}
+        for name, reason in (("A1", "no criterion applied"), ("B2", "met"))
+    ]
     text = words(lines({}, [], {"drives": drives}))
     assert text[1:] == ["h1 A1 pass no criterion applied", "h1 B2 pass", "2 drives: 2 pass (1 without a criterion)"]

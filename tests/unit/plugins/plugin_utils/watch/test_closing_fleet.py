@@ -12,7 +12,16 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing, closing_fleet
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
 
-CHANGE = {"model": "M", "test": "iops", "metric": "iops", "by": 0.071, "verdict": "worse", "n": 9, "firmware": "1", "against": "1"}
+CHANGE = {
+    "model": "M",
+    "test": "iops",
+    "metric": "iops",
+    "by": 0.071,
+    "verdict": "worse",
+    "n": 9,
+    "firmware": "1",
+    "against": "1",
+}
 
 
 def shown(run, records, earlier=()):
@@ -22,40 +31,65 @@ def shown(run, records, earlier=()):
 
 
 def test_a_fleet_has_a_line_a_model_then_what_stands_out_and_only_drives_in_need():
-    text = shown(*fleet(noise=0.001, slow={(2, 1): 0.8}, low={4: 0.7}, criteria=[{"metric": "write_iops", "min": 90_000}]))
+    text = shown(
+        *fleet(noise=0.001, slow={(2, 1): 0.8}, low={4: 0.7}, criteria=[{"metric": "write_iops", "min": 90_000}])
+    )
     assert text[0].split() == list(closing_fleet.TITLES)
     assert text[1].split()[:5] == ["MTFDDAK960TDS", "D1MU020", "iops", "write_iops", "24"]
     assert [line.split(":")[0] for line in text[2:4]] == ["outlier", "low host"]
     assert "h2 S2-1 iops: write_" in text[2] and "h4: its 4 drives are 30 % worse" in text[3]
     assert "96 figures stand out; at most about" in text[4] and text[5].startswith("HOST")
-    assert [line.split()[1] for line in text[6:-1]] == ["S2-1", "S4-0", "S4-1", "S4-2", "S4-3"] and text[-1] == "24 drives: 19 pass, 5 fail"
+    assert [line.split()[1] for line in text[6:-1]] == ["S2-1", "S4-0", "S4-1", "S4-2", "S4-3"] and text[
+        -1
+    ] == "24 drives: 19 pass, 5 fail"
 
 
 def test_a_small_fleet_says_that_it_is_too_small_to_judge():
     text = shown(*fleet(hosts=1))
-    assert text[2] == "too few peers to judge by, 8 are needed: MTFDDAK960TDS D1MU020 (4)" and text[3].startswith("HOST")
+    assert text[2] == "too few peers to judge by, 8 are needed: MTFDDAK960TDS D1MU020 (4)" and text[3].startswith(
+        "HOST"
+    )
 
 
 @pytest.mark.parametrize(
     ("since", "line"),
     [
-        ({"verdicts": [{"host": "h", "drive": "S", "before": "pass", "now": "not_tested"}], "changes": []}, "since r1: h S: pass, now not tested"),
+        (
+            {"verdicts": [{"host": "h", "drive": "S", "before": "pass", "now": "not_tested"}], "changes": []},
+            "since r1: h S: pass, now not tested",
+        ),
         ({"verdicts": [], "changes": []}, "since r1: no verdict changed, and no figure was shown to"),
         (
-            {"verdicts": [], "changes": [{"model": "M", "test": "iops", "metric": "iops", "by": -0.071, "verdict": "better", "n": 9}]},
+            {
+                "verdicts": [],
+                "changes": [
+                    {"model": "M", "test": "iops", "metric": "iops", "by": -0.071, "verdict": "better", "n": 9}
+                ],
+            },
             "since r1: M iops iops is 7.1 % better (n=9)",
         ),
     ],
 )
 def test_what_changed_since_the_last_run(since, line):
-    nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0, "flagged": 0, "expected_false": 0}
+    nothing = {
+        "groups": [],
+        "outliers": [],
+        "low_hosts": [],
+        "too_few": [],
+        "comparisons": 0,
+        "flagged": 0,
+        "expected_false": 0,
+    }
     assert closing_fleet.lines({**nothing, "since": {"run": "r1", **since}}, {}) == [line]
 
 
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        ({"nights": {"runs": ["r3", "r2"], "changes": [CHANGE]}}, "against the 2 runs before: M iops iops is 7.1 % worse (n=9)"),
+        (
+            {"nights": {"runs": ["r3", "r2"], "changes": [CHANGE]}},
+            "against the 2 runs before: M iops iops is 7.1 % worse (n=9)",
+        ),
         ({"baseline": {"run": "r0", "changes": []}}, "against the baseline r0: no figure was shown to change"),
         ({"baseline": {"run": "r0", "changes": [], "problem": "there is no report of it"}}, "there is no report of it"),
         (
@@ -65,7 +99,15 @@ def test_what_changed_since_the_last_run(since, line):
     ],
 )
 def test_what_changed_over_more_than_a_night(more, line):
-    nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0, "flagged": 0, "expected_false": 0}
+    nothing = {
+        "groups": [],
+        "outliers": [],
+        "low_hosts": [],
+        "too_few": [],
+        "comparisons": 0,
+        "flagged": 0,
+        "expected_false": 0,
+    }
     assert closing_fleet.lines({**nothing, **more}, {}) == [line]
 
 

@@ -20,7 +20,14 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.progress import
 
 NOTHING = {"metric": None, "value": None, "mean_latency_us": None, "progress": None}
 MEASURING = {
-    "phase": "measure", "test": "iops", "test_index": 1, "tests": 2, "round": 3, "round_max": 25, "cell": "c", "time_left_s": 4300,
+    "phase": "measure",
+    "test": "iops",
+    "test_index": 1,
+    "tests": 2,
+    "round": 3,
+    "round_max": 25,
+    "cell": "c",
+    "time_left_s": 4300,
     "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None},
 }
 PURGING = {"phase": "purge", "test": "iops", "test_index": 1, "tests": 2, "last": dict(NOTHING, progress=0.421)}
@@ -90,7 +97,10 @@ def test_a_small_fleet_is_shown_drive_by_drive():
         HostView("e", "absent"),
     ]
     text = lines(hosts, "14:02:11")
-    assert text[0] == "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, 1 host not asked yet"
+    assert (
+        text[0]
+        == "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, 1 host not asked yet"
+    )
     assert [" ".join(line.split()) for line in text[1:]] == [
         "a A1 measuring iops (1 of 2) round 3 of 25 write 41,200 IOPS, 775.1 µs ≤ 1 h 12 min",
         "a A2 purge iops (1 of 2) 42 %",
@@ -129,7 +139,11 @@ def test_a_fleet_full_of_trouble_is_cut():
 
 @pytest.mark.parametrize(
     "state, message, words",
-    [("failed", "fio is gone", "the host job failed: fio is gone"), ("stopped", "", "the run was stopped"), ("finished", "", None)],
+    [
+        ("failed", "fio is gone", "the host job failed: fio is gone"),
+        ("stopped", "", "the run was stopped"),
+        ("finished", "", None),
+    ],
 )
 def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
     text = lines([host("a", state, [DONE], message)], "")
@@ -149,7 +163,9 @@ def test_a_path_is_shortened_where_that_is_clear(drive, others, name):
     assert short_name(drive, [drive, *others]) == name
 
 
-@pytest.mark.parametrize("seconds, within_s, shown", [(300, 120, True), (119, 120, False), (300, None, False), (-5, 120, False)])
+@pytest.mark.parametrize(
+    "seconds, within_s, shown", [(300, 120, True), (119, 120, False), (300, None, False), (-5, 120, False)]
+)
 def test_a_drive_that_says_nothing_for_too_long_is_told_by_the_hosts_own_clock(seconds, within_s, shown):
     said = datetime.datetime(2026, 11, 21, 13, 0, 0)
     drive = {**queued("A1"), **MEASURING, "updated": f"{said.isoformat()}.000Z"}
@@ -164,8 +180,14 @@ def test_a_drive_that_says_nothing_for_too_long_is_told_by_the_hosts_own_clock(s
 @pytest.mark.parametrize("more", [1, 30])
 def test_one_host_with_a_thousand_drives_pushes_nobody_away(more):
     """In a small fleet, where every drive is shown, and in a large one, where what needs attention is."""
-    flood = host("flood", drives=[dict(queued(f"X{number}"), phase="done", outcome="error", message="no") for number in range(1000)])
-    honest = [host(f"honest{number}", drives=[dict(queued("A1"), phase="done", outcome="error", message="worn")]) for number in range(more)]
+    flood = host(
+        "flood",
+        drives=[dict(queued(f"X{number}"), phase="done", outcome="error", message="no") for number in range(1000)],
+    )
+    honest = [
+        host(f"honest{number}", drives=[dict(queued("A1"), phase="done", outcome="error", message="worn")])
+        for number in range(more)
+    ]
     text = lines([flood, *honest], "12:00:00")
     assert all(any(line.split()[0] == one.host for line in text) for one in honest) and len(text) < 140
     assert sum("flood" in line for line in text) <= 129 and any("more like these" in line for line in text)

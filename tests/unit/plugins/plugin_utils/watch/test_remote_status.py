@@ -19,18 +19,38 @@ NO_PID = 2**22 + 1
 
 def ask(state_dir, run_id="r1", before=""):
     """What a connection gives: the command in a login shell, which may print something first."""
-    done = subprocess.run(["/bin/sh", "-c", f"{before}{remote_status.command(str(state_dir), run_id)}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{before}{remote_status.command(str(state_dir), run_id)}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return remote_status.parse(done.stdout, done.stderr)
 
 
 STATUS = {
-    "schema_version": 1, "run_id": "r1", "run_name": "qualify", "host": "h", "unit": None, "engine_version": "0.1.0", "restored": False, "message": "",
-    "started": "2026-11-21T13:00:00Z", "updated": "2026-11-21T13:00:00Z",
+    "schema_version": 1,
+    "run_id": "r1",
+    "run_name": "qualify",
+    "host": "h",
+    "unit": None,
+    "engine_version": "0.1.0",
+    "restored": False,
+    "message": "",
+    "started": "2026-11-21T13:00:00Z",
+    "updated": "2026-11-21T13:00:00Z",
 }
 
 
 def write(state_dir, indent=1, **changes):
-    status = {**STATUS, "state": "running", "boot_id": HOST.get(BOOT_ID), "pid": os.getpid(), "pid_start": pid_start(HOST, os.getpid()), "drives": []}
+    status = {
+        **STATUS,
+        "state": "running",
+        "boot_id": HOST.get(BOOT_ID),
+        "pid": os.getpid(),
+        "pid_start": pid_start(HOST, os.getpid()),
+        "drives": [],
+    }
     folder = state_dir / "runs" / "r1"
     folder.mkdir(parents=True)
     (folder / "status.json").write_text(json.dumps(dict(status, **changes), indent=indent))
@@ -55,7 +75,7 @@ def test_the_state_is_that_of_the_host(tmp_path, indent, changes, state):
 
 
 def test_a_path_is_an_argument_whatever_it_holds(tmp_path):
-    folder = tmp_path / "it's \"here\" $(touch pwned) ;\\ & now"
+    folder = tmp_path / 'it\'s "here" $(touch pwned) ;\\ & now'
     folder.mkdir()
     write(folder)
     assert ask(folder).state == "running"
@@ -86,7 +106,9 @@ def output(**parts):
 
 
 def running(**fields):
-    return json.dumps(dict({**STATUS, "state": "running", "boot_id": "b", "pid": 7, "pid_start": "9", "drives": []}, **fields))
+    return json.dumps(
+        dict({**STATUS, "state": "running", "boot_id": "b", "pid": 7, "pid_start": "9", "drives": []}, **fields)
+    )
 
 
 @pytest.mark.parametrize(
