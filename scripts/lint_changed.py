@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lint the files that changed since this branch left main, those that git does not know yet included; on main itself: since the last commit but one.
+"""Lint the files that changed since this branch left main, those that git does not know yet included; on main itself:
+since the last commit but one.
 
 What the checks lint and sanity do for all files, as far as it can be said of a file alone.
 """

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run ansible-test on this checkout: run_ansible_test.py sanity|units [ansible-test's options]
 
-ansible-test wants the collection in a real folder .../ansible_collections/<namespace>/<name>, so the tracked files are copied to one
-below .cache, which also keeps its virtual environments between runs. It bootstraps pip by a script from a site of its own; a stand-in
-that uses PyPI's pip wheel does the same, so that PyPI is all it needs.
+ansible-test wants the collection in a real folder .../ansible_collections/<namespace>/<name>, so the tracked files are
+copied to one below .cache, which also keeps its virtual environments between runs. It bootstraps pip by a script from a
+site of its own; a stand-in that uses PyPI's pip wheel does the same, so that PyPI is all it needs.
 """
 
 from __future__ import annotations

@@ -1,18 +1,22 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the checks, side by side where they don't disturb each other, and end 0 only when all passed: scripts/test [--list] [quick] [check ...]
+"""Run the checks, side by side where they don't disturb each other, and end 0 only when all passed.
+
+scripts/test [--list] [quick] [check ...]
 
   scripts/test              every check (named below)
-  scripts/test quick        for everyday work: lint of the files changed since the merge base with origin/main or main (on that branch itself:
-                            since the commit before), the unit tests, and one qualification of two loop devices by the playbooks
+  scripts/test quick        for everyday work: lint of the files changed since the merge base with origin/main or main
+                            (on that branch itself: since the commit before), the unit tests, and one qualification of
+                            two loop devices by the playbooks
   scripts/test unit lint    these checks
   scripts/test --list       the names of the checks
 
-It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at the end the ten slowest
-tests, each failure once more in short, and a table. Where few tests failed beside other checks, they run once more when all checks have ended,
-with the machine to themselves: a fault fails again, and a test that only missed its time passes; the table and the failures show both. Integration, molecule and vm need root (loop devices, containers, a guest). Ctrl-C or
-SIGTERM lets the running checks clean up, and starts no further one.
+It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at
+the end the ten slowest tests, each failure once more in short, and a table. Where few tests failed beside other checks,
+they run once more when all checks have ended, with the machine to themselves: a fault fails again, and a test that only
+missed its time passes; the table and the failures show both. Integration, molecule and vm need root (loop devices,
+containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up, and starts no further one.
 """
 
 from __future__ import annotations
@@ -39,13 +43,16 @@ RETRIED_TESTS = 5
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
 SERVERS, GUEST, SOURCE = "servers", "guest", "source"
-# SERVERS have tests that mind the clock, so they come first on the CPUs. The guest gets a quarter beside them, as its plays have time limits too.
+# SERVERS have tests that mind the clock, so they come first on the CPUs. The guest gets a quarter beside them, as its
+# plays have time limits too.
 NICE = {SERVERS: 0, GUEST: 5, SOURCE: 19}
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check: a line of shell in the checkout. $RESULTS is a folder of its own, for pytest's --junitxml; $ALL is set when all checks run."""
+    """A check: a line of shell in the checkout. $RESULTS is a folder of its own, for pytest's --junitxml; $ALL is set
+    when all checks run.
+    """
 
     name: str
     lane: str
@@ -57,7 +64,8 @@ PYTEST = "python -m pytest"
 SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/check-galaxy scripts/fresh-machine scripts/simulated-ssd"
 # By reading, and by running where a Python 3.8 is at hand.
 VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_utils plugins/modules"
-# After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its own.
+# After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its
+# own.
 MOLECULE = """\
 trap : INT
 molecule destroy --scenario-name default || exit
@@ -83,7 +91,8 @@ CHECKS = (
     Check("python38", SOURCE, f"{VERMIN} && {PYTEST} tests/compat/test_python38.py --junitxml=$RESULTS/python38.xml"),
     Check("lint", SOURCE, f"ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"),
     Check("unit", SOURCE, f"{PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml", ("all", "quick")),
-    # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three times as long.
+    # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
+    # times as long.
     Check("units", SOURCE, "python scripts/run_ansible_test.py units", ()),
     Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
     Check("lint-changed", SOURCE, "python scripts/lint_changed.py", ("quick",)),
@@ -131,7 +140,9 @@ class Running:
             self.log.close()
 
     def failures(self) -> list[str]:
-        """Lines on what failed: its tests by name, each with the end of what it said; without such, the end of the output."""
+        """Lines on what failed: its tests by name, each with the end of what it said; without such, the end of the
+        output.
+        """
         if not self.process.returncode:
             return []
         tests = failed_tests(self.results)
@@ -191,7 +202,9 @@ def start(check: Check, alone: bool, every: bool) -> Running:
 
 
 def yield_cpu(session: int, nice: int) -> None:
-    """Weigh a session that was just started. Linux does so with whole sessions (sched(7), autogroup), then with the processes in one."""
+    """Weigh a session that was just started. Linux does so with whole sessions (sched(7), autogroup), then with the
+    processes in one.
+    """
     os.setpriority(os.PRIO_PGRP, session, nice)
     autogroup = Path(f"/proc/{session}/autogroup")
     if autogroup.exists():
@@ -244,7 +257,9 @@ def failed_tests(results: Path) -> list[tuple[str, list[str]]]:
 
 
 def node_id(case: ElementTree.Element) -> str:
-    """What pytest calls a test of its results file, as `tests/unit/test_x.py::TestX::test_y[z]`; "" where no such file is found."""
+    """What pytest calls a test of its results file, as `tests/unit/test_x.py::TestX::test_y[z]`; "" where no such file
+    is found.
+    """
     parts = case.get("classname", "").split(".")
     for length in range(len(parts), 0, -1):
         path = "/".join(parts[:length]) + ".py"
@@ -254,7 +269,9 @@ def node_id(case: ElementTree.Element) -> str:
 
 
 def slowest_tests() -> list[tuple[float, str]]:
-    """Seconds and name of the slowest tests of the last run of each check that ran just now, from pytest's own figures."""
+    """Seconds and name of the slowest tests of the last run of each check that ran just now, from
+    pytest's own figures.
+    """
     found = []
     for path in OUTPUT.glob("*/*.xml"):
         for case in ElementTree.parse(path).iter("testcase"):

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Qualify three simulated SSDs on this machine, and take all of it away again, also after Ctrl-C, SIGTERM or a failure.
 
-Ends 0 exactly when the two good drives pass and the worn one fails. A demo that was killed by SIGKILL is cleaned up by the next one.
+Ends 0 exactly when the two good drives pass and the worn one fails. A demo that was killed by SIGKILL is cleaned up by
+the next one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ def main():
 
 
 def new_run_id():
-    """An id that no other demo has, with its folder: two that start in one second would take each other's run for theirs."""
+    """An id that no other demo has, with its folder: two that start in one second would take each other's run for
+    theirs.
+    """
     while True:
         run_id = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}-demo"
         with contextlib.suppress(FileExistsError):
@@ -191,7 +194,9 @@ def clean_up(directory):
 
 
 def end_jobs(directory):
-    """End the host job, and what outlived the demo's playbook: one of these may be starting a job just now, hence the second look."""
+    """End the host job, and what outlived the demo's playbook: one of these may be starting a job just now, hence the
+    second look.
+    """
     host, state_dir = Host(), str(directory / "state")
     deadline_s = time.monotonic() + PATIENCE_S
     while True:

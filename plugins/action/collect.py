@@ -43,7 +43,8 @@ class ActionModule(HostAction):
         folder = _raw_folder(results_dir, args, name)
         wanted = {"state_dir": args["state_dir"], "run_id": args["run_id"], "archive": True}
         limits = _limits(args["limits"])
-        # Two plays may collect one host at a time: the second would take the archive, or the folder, from under the first.
+        # Two plays may collect one host at a time: the second would take the archive, or the folder, from under the
+        # first.
         with unpack.locked(os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), unpack.LOCKS), folder):
             info = self.ask("run_info", wanted, variables)
             if info.get("failed") or info.get("unreachable"):
@@ -142,12 +143,18 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
     elif info["state"] == "damaged":
         state, message = (
             "failed",
-            f"the status of run {run_id} is damaged and its host job is gone; its journal told what is here: go on with it by -e ssd_run_id={run_id}",
+            (
+                f"the status of run {run_id} is damaged and its host job is gone; its journal told what is here: go on "
+                f"with it by -e ssd_run_id={run_id}"
+            ),
         )
     elif info["state"] == "failed":
         state, message = (
             "failed",
-            f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; go on with it by -e ssd_run_id={run_id}",
+            (
+                f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; go on with it "
+                f"by -e ssd_run_id={run_id}"
+            ),
         )
     if problems and state == "ok":
         state, message = (

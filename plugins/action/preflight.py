@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decides over the whole fleet before anything is spent: gathers what the hosts answered, and leaves the rules to `findings`."""
+"""Decides over the whole fleet before anything is spent: gathers what the hosts answered, and leaves the rules to
+`findings`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values impo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine
 
-# What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer; field of View).
+# What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer;
+# field of View).
 ANSWERS = (
     ("run_info", "runs", "runs"),
     ("host_info", "host_info", "facts"),
@@ -85,7 +88,10 @@ class ActionModule(ActionBase):
                 decision_record.write(decided.run_folder, decided.plans)
             except OSError as error:
                 findings = [
-                    f"ssd_results_dir: {decided.run_folder}/run.json or decision.json cannot be written: {error.strerror}"
+                    (
+                        f"ssd_results_dir: {decided.run_folder}/run.json or decision.json cannot be written: "
+                        f"{error.strerror}"
+                    )
                 ]
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])

@@ -9,9 +9,11 @@ type: aggregate
 short_description: Collect the results of a qualification run across hosts
 version_added: 0.1.0
 description:
-  - Appends the records that M(ssdlab.fleet.collect) returns to the run's C(results.jsonl) on the controller, host by host as they arrive.
+  - Appends the records that M(ssdlab.fleet.collect) returns to the run's C(results.jsonl) on the controller, host by
+    host as they arrive.
   - Records hosts that failed or were unreachable, so that the report counts their drives as not tested.
-  - At the end prints the fleet by model and firmware, outliers, low hosts and what changed since the last run, then the run's drives (of more than 20 only
+  - At the end prints the fleet by model and firmware, outliers, low hosts and what changed since the last run, then the
+    run's drives (of more than 20 only
     those that need attention), and where the report is.
   - It says nothing in a play that has no part in a qualification run.
 author:
@@ -33,14 +35,17 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 
 COLLECT = "ssdlab.fleet.collect"
-# Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a host's own words.
+# Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a
+# host's own words.
 NAMING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run", COLLECT)
 REPORT = "ssdlab.fleet.report"
 HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id={0}"
 
 
 class Outcome(t.NamedTuple):
-    """One result of a task on a host, whatever version of ansible-core it comes from. `results`: the whole one, then those of a loop."""
+    """One result of a task on a host, whatever version of ansible-core it comes from. `results`: the whole one, then
+    those of a loop.
+    """
 
     host: str
     action: str
@@ -61,7 +66,9 @@ def _outcome(result: t.Any) -> Outcome:
 
 
 def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:
-    """Ansible shows a callback's exception as a warning and may lose what else was to be done; ours is an error that says where."""
+    """Ansible shows a callback's exception as a warning and may lose what else was to be done; ours is an error that
+    says where.
+    """
 
     @functools.wraps(method)
     def guarded(self: CallbackModule, *args: t.Any, **kwargs: t.Any) -> None:
@@ -133,7 +140,9 @@ class CallbackModule(CallbackBase):
                 self._ledger.open(*os.path.split(run_folder))
 
     def _lost(self, outcome: Outcome, state: str) -> None:
-        """A host that fails before it was collected. Afterwards, or in a task for the whole fleet, it says nothing of its drives."""
+        """A host that fails before it was collected. Afterwards, or in a task for the whole fleet, it says nothing of
+        its drives.
+        """
         if outcome.check or outcome.host in self._collected or (outcome.for_all and state == "failed"):
             return
         messages = [text.line(item["msg"]) for item in outcome.results if item.get("msg")]

@@ -13,10 +13,12 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - With C(grubby) (RHEL and its kin) for all kernels, else by a drop-in below C(/etc/default/grub.d) and C(update-grub) (Debian and its kin).
+  - With C(grubby) (RHEL and its kin) for all kernels, else by a drop-in below C(/etc/default/grub.d) and C(update-grub)
+    (Debian and its kin).
   - What the command line was, and what was added, is recorded in C(boot.json) of the state folder before the change.
   - It fails while a host job has the host, as what follows is a reboot.
-  - It does not reboot; RV(reboot_required) says whether that is needed. With O(verify=true) it fails where the running kernel is not as asked.
+  - It does not reboot; RV(reboot_required) says whether that is needed. With O(verify=true) it fails where the running
+    kernel is not as asked.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -28,7 +30,8 @@ attributes:
     support: full
 options:
   state:
-    description: V(present) has the arguments at the next boot. V(absent) takes away what an earlier call added, and nothing else.
+    description: V(present) has the arguments at the next boot. V(absent) takes away what an earlier call added, and
+      nothing else.
     type: str
     choices: [present, absent]
     default: present
@@ -38,7 +41,8 @@ options:
     elements: str
     default: []
   verify:
-    description: Whether to fail unless C(/proc/cmdline) is as asked; for a call after the reboot. It changes nothing else.
+    description: Whether to fail unless C(/proc/cmdline) is as asked; for a call after the reboot. It changes nothing
+      else.
     type: bool
     default: false
   state_dir:

@@ -12,7 +12,8 @@ version_added: 0.1.0
 description:
   - Reads the run's summary on the host, and fetches the run's folder (journal, fio's results) as one file into
     C(<results_dir>/<run_id>/raw/<inventory name>/), which it replaces.
-  - The records that it returns are appended to C(<results_dir>/<run_id>/results.jsonl) by the callback P(ssdlab.fleet.fleet#callback),
+  - The records that it returns are appended to C(<results_dir>/<run_id>/results.jsonl) by the callback
+    P(ssdlab.fleet.fleet#callback),
     which has to be enabled.
   - Where the run has not ended it collects what is finished, and says what is not. It may be run again at any time.
   - Does not fail on a host without such a run. It returns a record that says so, and the report judges.
@@ -34,8 +35,10 @@ options:
     default: /var/lib/ssdlab-fleet
   limits:
     description:
-      - The most that a host may bring. What is more is that host's error, and its folder on the controller stays as it was.
-      - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space), C(files) (500,000) and
+      - The most that a host may bring. What is more is that host's error, and its folder on the controller stays as it
+        was.
+      - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space),
+        C(files) (500,000) and
         C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)."
     type: dict
     default: {}
@@ -95,14 +98,17 @@ unfinished:
   elements: str
   sample: [22123A4F5B6C]
 restored:
-  description: Whether the host's settings are back as they were, or were never changed; V(false) also for what C(tune.yml) set to stay.
+  description: Whether the host's settings are back as they were, or were never changed; V(false) also for what
+    C(tune.yml) set to stay.
   returned: success and not in check mode
   type: bool
   sample: true
 records:
-  description: The records of this host, its drives and tests, as in C(plugins/plugin_utils/common/schemas/results.schema.json).
+  description: The records of this host, its drives and tests, as in
+    C(plugins/plugin_utils/common/schemas/results.schema.json).
   returned: success and not in check mode
   type: list
   elements: dict
-  sample: [{schema_version: 1, kind: host, time: "2026-11-21T18:00:00.123Z", run_id: 20261121T130000Z-qualify, host: rack1-07, state: ok, message: ""}]
+  sample: [{schema_version: 1, kind: host, time: "2026-11-21T18:00:00.123Z", run_id: 20261121T130000Z-qualify, host:
+    rack1-07, state: ok, message: ""}]
 """

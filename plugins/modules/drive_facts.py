@@ -14,9 +14,11 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Finds each drive by what stays with it, tells who it is, and lists every reason why it may not be erased.
-  - What cannot be found out is such a reason too. A drive is eligible only when every probe succeeded and none objected.
+  - What cannot be found out is such a reason too. A drive is eligible only when every probe succeeded and none
+    objected.
   - It only reads. A drive that must not be erased is no error of this module; look at RV(drives[].eligible).
-  - Needs root, C(wipefs) and C(blkid) of util-linux, and what the drives themselves are asked with, C(nvme) of nvme-cli for NVMe, C(hdparm)
+  - Needs root, C(wipefs) and C(blkid) of util-linux, and what the drives themselves are asked with, C(nvme) of nvme-cli
+    for NVMe, C(hdparm)
     for SATA and sg3_utils for SAS. Loop devices need none of the latter.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -30,10 +32,13 @@ attributes:
 options:
   drives:
     description:
-      - The drives, as in the inventory's C(ssd_drives). Each is a mapping with exactly one of the keys C(serial), C(wwn), C(by_id)
+      - The drives, as in the inventory's C(ssd_drives). Each is a mapping with exactly one of the keys C(serial),
+        C(wwn), C(by_id)
         (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
-      - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as something else.
-      - Beside it may stand options of that drive. C(allow) lists codes of refusals to override; only V(partition_table), V(signature),
+      - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as
+        something else.
+      - Beside it may stand options of that drive. C(allow) lists codes of refusals to override; only
+        V(partition_table), V(signature),
         V(efi_system_partition), V(transport), V(removable), V(sanitize_failed), V(mentioned) and V(unseen_users)
         can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
     type: list
@@ -45,12 +50,14 @@ options:
     default: false
   state_dir:
     description:
-      - The folder of the host where runs keep their state, C(ssd_state_dir). What is proved to be what a run left on a drive does not speak against
+      - The folder of the host where runs keep their state, C(ssd_state_dir). What is proved to be what a run left on a
+        drive does not speak against
         erasing it again.
       - Without it no such data is recognised.
     type: path
   look:
-    description: V(sample) looks at random blocks of each drive that nothing else speaks against, V(full) reads all of it.
+    description: V(sample) looks at random blocks of each drive that nothing else speaks against, V(full) reads all of
+      it.
     type: str
     choices: [sample, full]
     default: sample
@@ -90,7 +97,8 @@ drives:
   elements: dict
   contains:
     selector:
-      description: The selector as given, or the one proposed; null where nothing names the drive, and for a malformed entry.
+      description: The selector as given, or the one proposed; null where nothing names the drive, and for a malformed
+        entry.
       type: dict
       sample: {serial: 22123A4F5B6C}
     drive:
@@ -134,7 +142,8 @@ drives:
           type: int
           sample: 4096
         transport:
-          description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop), or V(pcie) for a P320h, P420m or ioMemory.
+          description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop), or
+            V(pcie) for a P320h, P420m or ioMemory.
           type: str
           sample: nvme
         numa_node:
@@ -142,7 +151,8 @@ drives:
           type: int
           sample: 1
         diskseq:
-          description: The kernel's sequence number of this attachment; another one means that the drive was exchanged or attached anew.
+          description: The kernel's sequence number of this attachment; another one means that the drive was exchanged
+            or attached anew.
           type: int
           sample: 12
         kernel_name:
@@ -193,14 +203,16 @@ drives:
         message:
           description: What was found, and what to do.
           type: str
-          sample: "22123A4F5B6C (/dev/nvme0n1): it is mounted: /dev/nvme0n1p1 on /srv. Unmount it everywhere, containers included, ..."
+          sample: "22123A4F5B6C (/dev/nvme0n1): it is mounted: /dev/nvme0n1p1 on /srv. Unmount it everywhere, containers
+            included, ..."
     overridden:
       description: What would be refused but for the options of the drive's entry; in the form of RV(drives[].refusals).
       type: list
       elements: dict
       sample: [{code: partition_table, message: "22123A4F5B6C (/dev/nvme0n1): it has a partition table: gpt. ..."}]
     passing:
-      description: Programs that have it open and only look at drives by themselves, such as udev, smartd or multipathd. They do not speak against it.
+      description: Programs that have it open and only look at drives by themselves, such as udev, smartd or multipathd.
+        They do not speak against it.
       type: list
       elements: str
       sample: ["smartd (process 812)"]
@@ -213,7 +225,8 @@ drives:
           type: str
           sample: 20261121T130000Z-qualify
         state:
-          description: V(writing) until the run has let go of the drive, then V(released), or V(evidence) where it missed a criterion.
+          description: V(writing) until the run has let go of the drive, then V(released), or V(evidence) where it
+            missed a criterion.
           type: str
           sample: released
         released:
@@ -226,7 +239,8 @@ drives:
           sample: ""
         proved:
           description:
-            - What proves that nobody else's data lies on it. V(counters), the kernel counted no write since in the same boot and attachment; V(content), the
+            - What proves that nobody else's data lies on it. V(counters), the kernel counted no write since in the same
+              boot and attachment; V(content), the
               look found blank blocks and fio's random fill alone.
             - Empty for nothing. Only what is proved counts as ours.
           type: str
@@ -240,7 +254,8 @@ drives:
           type: int
           sample: 182000
         aimed_blocks:
-          description: How many more, where the drive itself says that it holds something (SCSI GET LBA STATUS; the file behind a loop device).
+          description: How many more, where the drive itself says that it holds something (SCSI GET LBA STATUS; the file
+            behind a loop device).
           type: int
           sample: 0
         allocated_bytes:
@@ -300,7 +315,8 @@ drives:
           type: float
           sample: 21800.0
     purge_capabilities:
-      description: What the drive reported of each family of methods, or C(error), why it could not be asked. Preflight plans with it.
+      description: What the drive reported of each family of methods, or C(error), why it could not be asked. Preflight
+        plans with it.
       type: dict
       sample: {any: {path: /dev/nvme0n1, size_bytes: 1000204886016, max_discard_bytes: 2199023255040}}
 """

@@ -16,7 +16,8 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Prints what M(ssdlab.fleet.drive_facts) found on many hosts as C(ssd_drives) in YAML.
-  - A drive that may be erased stands as an entry with its best selector in quotes; every other one stands as a comment with each reason.
+  - A drive that may be erased stands as an entry with its best selector in quotes; every other one stands as a comment
+    with each reason.
   - It runs on the controller; use it with C(run_once).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -29,7 +30,8 @@ attributes:
     support: full
 options:
   answers:
-    description: For each inventory name, the registered result of M(ssdlab.fleet.drive_facts); one without C(drives) counts as no answer.
+    description: For each inventory name, the registered result of M(ssdlab.fleet.drive_facts); one without C(drives)
+      counts as no answer.
     type: dict
     required: true
   group:
@@ -58,7 +60,8 @@ text:
   description: What was printed.
   returned: success
   type: str
-  sample: "ssd_servers:\n  hosts:\n    rack1-07:\n      ssd_drives:\n        - serial: \"22123A4F5B6C\"  # Micron_7450, 3.201 TB, nvme, /dev/nvme0n1\n"
+  sample: "ssd_servers:\n  hosts:\n    rack1-07:\n      ssd_drives:\n        - serial: \"22123A4F5B6C\"  # Micron_7450,
+    3.201 TB, nvme, /dev/nvme0n1\n"
 unanswered:
   description: The hosts that gave no answer, each with what it said instead.
   returned: success

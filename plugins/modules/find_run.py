@@ -25,7 +25,8 @@ options:
     type: str
     required: true
   results_dir:
-    description: The folder on the controller that holds the folders of runs. A relative path starts where C(ansible-playbook) was called.
+    description: The folder on the controller that holds the folders of runs. A relative path starts where
+      C(ansible-playbook) was called.
     type: path
     required: true
   answers:

@@ -13,13 +13,16 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Looks at firmware, driver, PCI Express link and path, error counters, health, temperature, slot power, memory and processor, and tells
+  - Looks at firmware, driver, PCI Express link and path, error counters, health, temperature, slot power, memory and
+    processor, and tells
     what would spoil a measurement, with its remedy. All checks are in C(docs/checks.md).
   - What cannot be read is a warning that says so.
-  - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, since error counters and temperatures
+  - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, since error counters
+    and temperatures
     mean something only under traffic.
   - A finding is no error of this module, whatever its level.
-  - Needs root. Uses C(nvme) for NVMe drives, C(rssdm) for Micron P320h and P420m, C(fio-status) for ioMemory, and C(smartctl) for others.
+  - Needs root. Uses C(nvme) for NVMe drives, C(rssdm) for Micron P320h and P420m, C(fio-status) for ioMemory, and
+    C(smartctl) for others.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -31,7 +34,8 @@ attributes:
     support: full
 options:
   drives:
-    description: The drives, as in the inventory's C(ssd_drives). Those that cannot be found are left to M(ssdlab.fleet.drive_facts).
+    description: The drives, as in the inventory's C(ssd_drives). Those that cannot be found are left to
+      M(ssdlab.fleet.drive_facts).
     type: list
     elements: raw
     default: []
@@ -46,15 +50,18 @@ options:
     type: dict
     default: {}
   drivers:
-    description: The version wanted of each kernel driver, by shell pattern over its name or its module's. Versions as in O(firmware).
+    description: The version wanted of each kernel driver, by shell pattern over its name or its module's. Versions as
+      in O(firmware).
     type: dict
     default: {}
   versions:
-    description: The version wanted of tools (C(fio), C(nvme), C(smartctl), ...) and of C(kernel). Versions as in O(firmware).
+    description: The version wanted of tools (C(fio), C(nvme), C(smartctl), ...) and of C(kernel). Versions as in
+      O(firmware).
     type: dict
     default: {}
   link:
-    description: The least link of each model, by shell pattern. A mapping with C(speed_gts) (such as V(16)) and C(width) (such as V(4)).
+    description: The least link of each model, by shell pattern. A mapping with C(speed_gts) (such as V(16)) and
+      C(width) (such as V(4)).
     type: dict
     default: {}
   temperature_headroom_c:
@@ -74,7 +81,8 @@ options:
     type: int
     default: 90
   parallel_drives:
-    description: How many drives are measured at the same time. A link that these cannot fill is no warning, however many are below it.
+    description: How many drives are measured at the same time. A link that these cannot fill is no warning, however
+      many are below it.
     type: int
     default: 1
   write_cache_chosen:
@@ -82,7 +90,8 @@ options:
     type: bool
     default: false
   traffic_s:
-    description: How long each of the drives in O(readable) is read, all at once, before counters and temperatures are looked at.
+    description: How long each of the drives in O(readable) is read, all at once, before counters and temperatures are
+      looked at.
     type: float
     default: 0
   readable:
@@ -140,7 +149,8 @@ findings:
     remedy:
       description: How to put it right.
       type: str
-      sample: reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then the board
+      sample: reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then
+        the board
 passed:
   description: The checks that found nothing.
   returned: success
@@ -149,7 +159,8 @@ passed:
   sample: [firmware, driver, pcie_link]
 snapshot:
   description:
-    - The host as it is, with the keys C(cpu), C(memory), C(bios), C(kernel), C(command_line), C(tools), C(pcie), C(numa), C(tunables), C(drivers).
+    - The host as it is, with the keys C(cpu), C(memory), C(bios), C(kernel), C(command_line), C(tools), C(pcie),
+      C(numa), C(tunables), C(drivers).
     - C(pcie) without its list of functions, which is long; the run's journal has it.
   returned: success
   type: dict

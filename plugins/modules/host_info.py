@@ -13,7 +13,8 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Returns the few facts of a host that a qualification depends on. It is quicker than gathering all facts, and needs no privilege.
+  - Returns the few facts of a host that a qualification depends on. It is quicker than gathering all facts, and needs
+    no privilege.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -83,11 +84,13 @@ host_info:
       type: str
       sample: 3.11.2
     tools:
-      description: For each tool asked for, its C(path) and C(version) (null when it states none); null when it is missing.
+      description: For each tool asked for, its C(path) and C(version) (null when it states none); null when it is
+        missing.
       type: dict
       sample: {fio: {path: /usr/bin/fio, version: "3.33"}, systemd-run: null}
 host_facts:
-  description: The same as RV(host_info), for playbooks that use the module's old name. It will be removed in 1.0.0 with that name.
+  description: The same as RV(host_info), for playbooks that use the module's old name. It will be removed in 1.0.0 with
+    that name.
   returned: success
   type: dict
   sample: {kernel: 6.1.0-31-amd64}

@@ -12,26 +12,32 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the one under way.
+  - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the
+    one under way.
     B(The job erases every drive in O(drives).) It checks each drive again right before it does.
   - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
-  - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan) and
+  - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan)
+    and
     O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
   - An action plugin of the same name renders the plan on the controller and carries it, with the engine, to the host.
-  - It does not look at O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks look at. Use check mode to see what it would do.
+  - It does not look at O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks look at. Use check mode to see what
+    it would do.
 options:
   state:
     description:
-      - V(present) makes sure that the run is under way or finished. A finished run is left alone, an interrupted one goes on.
+      - V(present) makes sure that the run is under way or finished. A finished run is left alone, an interrupted one
+        goes on.
       - V(stopped) ends the run's job, and puts the host's settings back.
-      - V(restored) puts back what ended runs left changed on the host. It fails while a job lives, which restores the host itself.
+      - V(restored) puts back what ended runs left changed on the host. It fails while a job lives, which restores the
+        host itself.
         With O(run_id), it does nothing unless the dead job of that run left something, and what C(tune.yml) set stays.
       - V(absent) removes the folder of an ended run from the host.
     type: str
     choices: [present, stopped, restored, absent]
     default: present
   state_dir:
-    description: The folder on the host that holds its runs. It is refused where it, or a folder that leads there, is not root's alone to write.
+    description: The folder on the host that holds its runs. It is refused where it, or a folder that leads there, is
+      not root's alone to write.
     type: path
     default: /var/lib/ssdlab-fleet
   run_id:
@@ -42,13 +48,16 @@ options:
     type: str
   boot_id:
     description:
-      - The boot in which the drives were found, from RV(ssdlab.fleet.host_info#module:host_info.boot_id). Required with O(state=present).
+      - The boot in which the drives were found, from RV(ssdlab.fleet.host_info#module:host_info.boot_id). Required with
+        O(state=present).
       - After a reboot the job expects each drive by its identity, under whatever name the kernel gives it now.
     type: str
   drives:
     description:
-      - The drives to work on, as RV(ssdlab.fleet.drive_facts#module:drives) returns them. Required with O(state=present).
-      - A drive that was not found fails the task. One that may not be erased is refused by the job, and recorded as such.
+      - The drives to work on, as RV(ssdlab.fleet.drive_facts#module:drives) returns them. Required with
+        O(state=present).
+      - A drive that was not found fails the task. One that may not be erased is refused by the job, and recorded as
+        such.
     type: list
     elements: dict
   plan_file:
@@ -125,7 +134,8 @@ RETURN = r"""
 action:
   description:
     - What was done, or in check mode would be.
-    - V(start), V(resume) or V(attach) for O(state=present), else V(stop), V(restore) or V(remove). V(nothing) when all is as it should be.
+    - V(start), V(resume) or V(attach) for O(state=present), else V(stop), V(restore) or V(remove). V(nothing) when all
+      is as it should be.
   returned: success
   type: str
   sample: start
@@ -138,7 +148,8 @@ state:
   sample: running
 restored:
   description:
-    - The settings that were put back, with their values. Of those that are alike, such as one for each CPU, only the first, with their count.
+    - The settings that were put back, with their values. Of those that are alike, such as one for each CPU, only the
+      first, with their count.
     - Always empty for O(state=absent) and in check mode.
   returned: success
   type: list

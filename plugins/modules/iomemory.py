@@ -13,9 +13,12 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Returns what C(fio-status) shows of every card of the host, and brings one card, named by its serial number, to a state.
-  - A format erases. It is done only with O(mode=destructive), and only when the guard finds no reason against it; the drive's lock is held meanwhile.
-    The guard's overrides do not exist here. To erase a card that holds something on purpose, use C(playbooks/purge.yml), which has them.
+  - Returns what C(fio-status) shows of every card of the host, and brings one card, named by its serial number, to a
+    state.
+  - A format erases. It is done only with O(mode=destructive), and only when the guard finds no reason against it; the
+    drive's lock is held meanwhile.
+    The guard's overrides do not exist here. To erase a card that holds something on purpose, use
+    C(playbooks/purge.yml), which has them.
   - Needs root and Fusion-io's C(fio-util).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -26,23 +29,28 @@ attributes:
     support: full
   idempotent:
     support: partial
-    details: O(bugreport) makes a new report each time. The LEDs do not tell their state, so O(beacon) compares with what was sent last in this boot.
+    details: O(bugreport) makes a new report each time. The LEDs do not tell their state, so O(beacon) compares with
+      what was sent last in this boot.
 options:
   serial:
     description: The card's serial number, in quotes, as C(fio-status) shows it. Needed by O(state) and O(beacon).
     type: str
   state:
     description:
-      - V(attached) and V(detached) show and hide the block device. C(fio-detach) refuses while it is in use, and so does this module while a run works on it.
-      - V(formatted) formats when the sector size or the capacity is another one than O(sector_bytes) and O(size_pct) say.
+      - V(attached) and V(detached) show and hide the block device. C(fio-detach) refuses while it is in use, and so
+        does this module while a run works on it.
+      - V(formatted) formats when the sector size or the capacity is another one than O(sector_bytes) and O(size_pct)
+        say.
     type: str
     choices: [attached, detached, formatted]
   sector_bytes:
-    description: Sector size to format to; V(512) for tests with blocks below 4 KiB, else V(4096). Without it the card keeps its own.
+    description: Sector size to format to; V(512) for tests with blocks below 4 KiB, else V(4096). Without it the card
+      keeps its own.
     type: int
     choices: [512, 4096]
   size_pct:
-    description: Capacity to format to, in per cent of the advertised one. The guide's presets are 90 and 80. Without it the card keeps its own.
+    description: Capacity to format to, in per cent of the advertised one. The guide's presets are 90 and 80. Without it
+      the card keeps its own.
     type: int
   mode:
     description: With V(plan) a format is only told, as in check mode.
@@ -51,9 +59,12 @@ options:
     default: plan
   dma_delay:
     description:
-      - The driver's C(iodrive_dma_delay), from V(0) (none) to V(31) (10 µs), kept in C(/etc/modprobe.d/ssdlab-fleet-iomemory.conf).
-      - V(default) removes that file; the driver's own value is 16 (5 µs). It is in effect once the driver is loaded anew.
-      - The delay lets a card drop what a failing power supply corrupts. Take it away only where the supply is known to be sound.
+      - The driver's C(iodrive_dma_delay), from V(0) (none) to V(31) (10 µs), kept in
+        C(/etc/modprobe.d/ssdlab-fleet-iomemory.conf).
+      - V(default) removes that file; the driver's own value is 16 (5 µs). It is in effect once the driver is loaded
+        anew.
+      - The delay lets a card drop what a failing power supply corrupts. Take it away only where the supply is known to
+        be sound.
     type: str
   beacon:
     description: Light (V(true)) or put out the LEDs that tell which card it is.
@@ -72,7 +83,8 @@ options:
   state_dir:
     description:
       - Where it is kept what the LEDs were told, in C(iomemory/<serial>.json).
-      - The guard reads there what runs left on a card. One that a run keeps as evidence is not formatted; C(playbooks/purge.yml) can be told to.
+      - The guard reads there what runs left on a card. One that a run keeps as evidence is not formatted;
+        C(playbooks/purge.yml) can be told to.
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:
@@ -199,7 +211,8 @@ cards:
       type: str
       sample: null
 commands:
-  description: The argument lists that were run to change the card. In check mode and with O(mode=plan), that would be run.
+  description: The argument lists that were run to change the card. In check mode and with O(mode=plan), that would be
+    run.
   returned: success
   type: list
   elements: list
@@ -254,7 +267,8 @@ findings:
       type: str
       sample: Spread the cards over slots of other root ports, or measure them one at a time.
 bugreport:
-  description: Name of the report. The file is C(<state_dir>/fio-bugreport) on the host, or with O(bugreport_dir) has this name there.
+  description: Name of the report. The file is C(<state_dir>/fio-bugreport) on the host, or with O(bugreport_dir) has
+    this name there.
   returned: when O(bugreport=true) and not in check mode
   type: str
   sample: fio-bugreport-20261121.173256-sdv9ko.tar.bz2

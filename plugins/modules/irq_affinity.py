@@ -14,16 +14,19 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Allows the interrupts of a device, or given ones, on a list of CPUs only, and verifies it.
-  - A managed interrupt, such as that of an NVMe drive's queue, is placed by the kernel alone and refuses. That is no failure. It is returned with the
+  - A managed interrupt, such as that of an NVMe drive's queue, is placed by the kernel alone and refuses. That is no
+    failure. It is returned with the
     outcome V(managed) and the CPU that it is delivered on.
-  - Stop irqbalance first, or it moves them again. A run of C(qualify.yml) does all this by itself and puts it back; this module is for use without one.
+  - Stop irqbalance first, or it moves them again. A run of C(qualify.yml) does all this by itself and puts it back;
+    this module is for use without one.
   - Nothing is recorded. To go back, give the list that RV(irqs[].before) had.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
   check_mode:
     support: partial
-    details: It cannot tell whether the kernel would take an affinity, so it shows managed interrupts as ones that would change.
+    details: It cannot tell whether the kernel would take an affinity, so it shows managed interrupts as ones that would
+      change.
   diff_mode:
     support: full
   idempotent:
@@ -34,7 +37,8 @@ options:
     type: str
     required: true
   device:
-    description: A block device, by kernel name or path. All interrupts of the PCI function behind it are meant; drives behind one adapter share them.
+    description: A block device, by kernel name or path. All interrupts of the PCI function behind it are meant; drives
+      behind one adapter share them.
     type: str
   pci_address:
     description: A PCI function, as in C(/sys/bus/pci/devices).
@@ -89,7 +93,8 @@ irqs:
       type: str
   sample:
     - {irq: 41, before: 0-15, wanted: 4-7, effective: "4", outcome: changed, message: ""}
-    - {irq: 42, before: "1", wanted: 4-7, effective: "1", outcome: managed, message: the kernel places this interrupt itself; it is delivered on CPU 1}
+    - {irq: 42, before: "1", wanted: 4-7, effective: "1", outcome: managed, message: the kernel places this interrupt
+      itself; it is delivered on CPU 1}
 """
 
 from ansible.module_utils.basic import AnsibleModule

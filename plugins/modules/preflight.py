@@ -12,11 +12,15 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Looks at what every host was asked and what it answered, and fails with everything that is wrong at once, naming host, drive and variable.
-  - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the hosts, else a new one.
-  - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should take.
+  - Looks at what every host was asked and what it answered, and fails with everything that is wrong at once, naming
+    host, drive and variable.
+  - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the
+    hosts, else a new one.
+  - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should
+    take.
     Otherwise writes C(run.json) into the run's folder on the controller.
-  - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and the others go on.
+  - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and the
+    others go on.
   - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -30,12 +34,14 @@ attributes:
 options:
   asked:
     description:
-      - What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables could not be read,
+      - What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables
+        could not be read,
         which stops the run.
     type: dict
     required: true
   names:
-    description: The names of each host's variables that begin with C(ssd_), to find those that are misspelt or misplaced.
+    description: The names of each host's variables that begin with C(ssd_), to find those that are misspelt or
+      misplaced.
     type: dict
     required: true
   run_info:
@@ -56,7 +62,8 @@ options:
     required: true
   store:
     description:
-      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tried, and left as it is. Without it none is tried.
+      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tried, and left
+        as it is. Without it none is tried.
     type: dict
 seealso:
   - module: ssdlab.fleet.drive_facts
@@ -81,7 +88,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ssd_run:
-  description: The run. C(results_dir) is the absolute path of the folder that holds its folder, C(destructive) whether drives may be erased.
+  description: The run. C(results_dir) is the absolute path of the folder that holds its folder, C(destructive) whether
+    drives may be erased.
   returned: success
   type: dict
   sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /home/lab/ssd-results, destructive: true}

@@ -10,10 +10,13 @@ module: report
 short_description: Judge a run and write its report
 version_added: 0.1.0
 description:
-  - Reads the folder of a run on the controller, judges every drive that was asked for against the run's criteria, and writes
-    C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml), with pages of its drives and hosts.
+  - Reads the folder of a run on the controller, judges every drive that was asked for against the run's criteria, and
+    writes
+    C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml), with pages of its
+    drives and hosts.
   - A drive without a record is C(not_tested), never a pass.
-  - It does not fail for a bad verdict, so that the play can say more first. Fail on RV(all_passed) being false, as the role
+  - It does not fail for a bad verdict, so that the play can say more first. Fail on RV(all_passed) being false, as the
+    role
     P(ssdlab.fleet.report#role) does.
   - An action that runs on the controller. Use it with C(run_once).
 author:
@@ -37,14 +40,16 @@ options:
     default: 10
   drives:
     description:
-      - Drives of a large fleet that get a page too, by host, drive or serial number, as shell patterns. V(*) is all of them.
+      - Drives of a large fleet that get a page too, by host, drive or serial number, as shell patterns. V(*) is all of
+        them.
       - Up to 200 drives every one has a page. Of more, up to 200 that need attention have one.
     type: list
     elements: str
     default: []
   supplier_model:
     description:
-      - A shell pattern of models. Their drives get a page of their own, C(report/supplier-*.html), to print or to send as it is, with nothing about
+      - A shell pattern of models. Their drives get a page of their own, C(report/supplier-*.html), to print or to send
+        as it is, with nothing about
         other models.
     type: str
     default: ""
@@ -138,7 +143,8 @@ drives:
       description: The reason that decided.
       type: str
   sample:
-    - {host: rack1-07, drive: 22123A4F5B6C, model: MTFDDAK960TDS, verdict: fail, reason: "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)"}
+    - {host: rack1-07, drive: 22123A4F5B6C, model: MTFDDAK960TDS, verdict: fail, reason: "wsat: write_iops 352 < 500
+      (criterion wsat write_iops min 500)"}
 failures:
   description: One line for each drive that did not pass, or one that says that no drive was asked for.
   returned: success

@@ -14,8 +14,10 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Sets what Micron's technical note TN-FD-15 names, by Micron's C(rssdm), and reads it back by C(rssdm -L -d).
-  - The drive is found by its serial number; its place in the list, and so its id, may change. Before each change it is looked up again.
-  - Settings take effect at a power cycle; a reboot is not enough. Until then they are V(pending), and a second run sends nothing again.
+  - The drive is found by its serial number; its place in the list, and so its id, may change. Before each change it is
+    looked up again.
+  - Settings take effect at a power cycle; a reboot is not enough. Until then they are V(pending), and a second run
+    sends nothing again.
   - What a drive had before the first change is recorded, and O(state=restored) puts it back; C(restore.yml) does so.
   - Nothing is set on a drive that a run is working on.
   - Needs root and C(rssdm) of Micron's support pack.
@@ -32,7 +34,8 @@ options:
   state:
     description:
       - V(present) sets what is asked for on one drive, or only looks.
-      - V(restored) puts back what was there before on every drive that this module changed; the other options but O(state_dir) do not count.
+      - V(restored) puts back what was there before on every drive that this module changed; the other options but
+        O(state_dir) do not count.
     type: str
     choices: [present, restored]
     default: present
@@ -41,11 +44,13 @@ options:
     type: str
   power_limiting:
     description:
-      - Whether the drive keeps within the slot's 25 W, at about 40 % less I/O. The half-height card (HHHL) only; the 2.5-inch drive is refused.
+      - Whether the drive keeps within the slot's 25 W, at about 40 % less I/O. The half-height card (HHHL) only; the
+        2.5-inch drive is refused.
     type: bool
   interrupt_coalescing:
     description:
-      - V(0xD200F) is balanced and the drive's default, V(0xD801F) is for IOPS at queue depths above 128, V(0xD020F) for queue depths below 32.
+      - V(0xD200F) is balanced and the drive's default, V(0xD801F) is for IOPS at queue depths above 128, V(0xD020F) for
+        queue depths below 32.
       - Any other value is refused, since the note says that it may give unexpected results.
     type: str
   queue_depth:
@@ -55,11 +60,13 @@ options:
     type: int
   write_cache:
     description:
-      - The P320h's write cache. Data in it may be lost at a power failure. The P420m's is on, backed by its capacitors, and refused.
+      - The P320h's write cache. Data in it may be lost at a power failure. The P420m's is on, backed by its capacitors,
+        and refused.
       - Needs O(write_cache_flag).
     type: bool
   write_cache_flag:
-    description: The option of C(rssdm -M) for the write cache. The note does not print it; take it from the help of the installed C(rssdm).
+    description: The option of C(rssdm -M) for the write cache. The note does not print it; take it from the help of the
+      installed C(rssdm).
     type: str
   state_dir:
     description: Where it is kept what waits for a power cycle and what was there before, in C(rssdm/<serial>.json).
@@ -141,7 +148,8 @@ drive:
       type: str
       sample: Drive is in good health
 current:
-  description: What C(rssdm -L -d) shows, each of V(power_limiting), V(interrupt_coalescing), V(write_cache); null where it shows none.
+  description: What C(rssdm -L -d) shows, each of V(power_limiting), V(interrupt_coalescing), V(write_cache); null where
+    it shows none.
   returned: when O(state=present)
   type: dict
   sample: {power_limiting: false, interrupt_coalescing: "0xD200F", write_cache: true}
@@ -159,7 +167,8 @@ message:
   description: What to do; empty when there is nothing to do.
   returned: success
   type: str
-  sample: "drive 00000000121504A1B2C3: interrupt_coalescing = 0xD801F is set and waits for a power cycle. Power-cycle the host ..."
+  sample: "drive 00000000121504A1B2C3: interrupt_coalescing = 0xD801F is set and waits for a power cycle. Power-cycle
+    the host ..."
 commands:
   description: The argument lists that were run to change something. In check mode, that would be run.
   returned: success
@@ -171,7 +180,8 @@ restored:
   returned: when O(state=restored)
   type: list
   elements: dict
-  sample: [{serial: "00000000121504A1B2C3", current: {interrupt_coalescing: "0xD801F"}, pending: {interrupt_coalescing: "0xD200F"}}]
+  sample: [{serial: "00000000121504A1B2C3", current: {interrupt_coalescing: "0xD801F"}, pending: {interrupt_coalescing:
+    "0xD200F"}}]
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -198,7 +208,9 @@ def one(done: Outcome) -> dict:
 
 
 def all_restored(host: Host, state_dir: str, check: bool) -> dict:
-    """The result for every drive that is recorded. Raises RssdmError with the drives that did not get their settings back."""
+    """The result for every drive that is recorded. Raises RssdmError with the drives that did not get their settings
+    back.
+    """
     done = restore(host, state_dir, check)
     problems = [entry.problem for entry in done if entry.problem]
     if problems:

@@ -11,7 +11,8 @@ short_description: List the qualification runs on a host, and read the results o
 version_added: 0.1.0
 description:
   - Lists the runs whose folders are on this host, with their state.
-  - For one run, also returns its status and the records of its drives and tests. The figures of single rounds stay in the run's folder,
+  - For one run, also returns its status and the records of its drives and tests. The figures of single rounds stay in
+    the run's folder,
     which O(archive) packs into one file.
 author:
   - The ssdlab.fleet authors (@ssdlab)
@@ -27,11 +28,13 @@ options:
     description: List only runs of this name.
     type: str
   definitions_of:
-    description: A run whose tests' definitions to return, beside those of unfinished runs. Unlike O(run_id), it may be any text.
+    description: A run whose tests' definitions to return, beside those of unfinished runs. Unlike O(run_id), it may be
+      any text.
     type: str
   archive:
     description:
-      - Pack the folder of O(run_id) into C(<state_dir>/<run_id>.tar.gz), readable for everyone. This does not count as a change.
+      - Pack the folder of O(run_id) into C(<state_dir>/<run_id>.tar.gz), readable for everyone. This does not count as
+        a change.
       - Not done in check mode.
     type: bool
     default: false
@@ -70,19 +73,23 @@ RETURN = r"""
 runs:
   description:
     - The runs on this host, oldest id first.
-    - "C(state) is C(starting), C(running), C(finished), C(stopped), C(failed), or C(dead): its job is gone without having said so."
-    - C(definitions) holds a digest of each part of each test's definition, for unfinished runs and O(definitions_of); empty for others.
+    - "C(state) is C(starting), C(running), C(finished), C(stopped), C(failed), or C(dead): its job is gone without
+      having said so."
+    - C(definitions) holds a digest of each part of each test's definition, for unfinished runs and O(definitions_of);
+      empty for others.
   returned: success
   type: list
   elements: dict
-  sample: [{run_id: 20261121T130000Z-qualify, run_name: qualify, state: running, drives: 2, updated: "2026-11-21T13:07:31.120Z", definitions: {}}]
+  sample: [{run_id: 20261121T130000Z-qualify, run_name: qualify, state: running, drives: 2, updated:
+    "2026-11-21T13:07:31.120Z", definitions: {}}]
 state:
   description: The state of O(run_id), C(absent) when this host does not know it.
   returned: when O(run_id) is given
   type: str
   sample: finished
 status:
-  description: The run's C(status.json), as in C(plugins/plugin_utils/common/schemas/status.schema.json); empty when there is none.
+  description: The run's C(status.json), as in C(plugins/plugin_utils/common/schemas/status.schema.json); empty when
+    there is none.
   returned: when O(run_id) is given
   type: dict
   sample: {schema_version: 1, run_id: 20261121T130000Z-qualify, run_name: qualify, host: rack1-07, state: finished, restored: true, drives: []}
@@ -101,7 +108,8 @@ records:
   elements: dict
   sample: [{schema_version: 1, kind: drive, run_id: 20261121T130000Z-qualify, host: rack1-07, drive: 22123A4F5B6C, outcome: complete, message: ""}]
 snapshot:
-  description: What the host was when the run's newest job began, in short; null before there was one. All of it is in the journal.
+  description: What the host was when the run's newest job began, in short; null before there was one. All of it is in
+    the journal.
   returned: when O(run_id) is given
   type: dict
   sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64, governor: performance}

@@ -13,7 +13,8 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Applies the steady-state rule of the SNIA Solid State Storage Performance Test Specification to the values of a tracked
+  - Applies the steady-state rule of the SNIA Solid State Storage Performance Test Specification to the values of a
+    tracked
     variable, one a round.
   - A window is steady when the range of its values is no more than O(range_limit) of their average, and the line fitted
     by least squares moves across the window by no more than O(slope_limit) of the average.
@@ -68,7 +69,8 @@ steady:
   type: bool
   sample: true
 rounds:
-  description: The first round, counted from 1, at which the window that ends there is steady; else the number of values given.
+  description: The first round, counted from 1, at which the window that ends there is steady; else the number of values
+    given.
   returned: success
   type: int
   sample: 6

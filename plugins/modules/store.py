@@ -10,9 +10,11 @@ module: store
 short_description: Put the results of runs into the store, and export a run from it
 version_added: 0.1.0
 description:
-  - Brings the folder of a run on the controller, or of every run there, into a database - an SQLite file, or PostgreSQL.
+  - Brings the folder of a run on the controller, or of every run there, into a database - an SQLite file, or
+    PostgreSQL.
   - Makes the store where there is none, and brings one of an older schema version to the newest.
-  - Each host's part of a run is one transaction. What is there already changes nothing, job slices of a run merge, and of two records of one test
+  - Each host's part of a run is one transaction. What is there already changes nothing, job slices of a run merge, and
+    of two records of one test
     the newer one stays.
   - The folders of runs stay what is true. The store can be made from them again at any time.
   - An action that runs on the controller. Use it with C(run_once).
@@ -32,7 +34,8 @@ options:
   url:
     description:
       - The store. Empty is the file C(store.sqlite) in O(results_dir), V(none) no store.
-      - Otherwise C(sqlite:////absolute/path) or C(postgresql://user@host/database). Leave the password to C(~/.pgpass) or C(PGPASSWORD).
+      - Otherwise C(sqlite:////absolute/path) or C(postgresql://user@host/database). Leave the password to C(~/.pgpass)
+        or C(PGPASSWORD).
     type: str
     default: ""
   raw:
@@ -42,7 +45,8 @@ options:
   exports:
     description:
       - Formats in which the run is written to O(export_dir) once it is in the store. They need O(run_id).
-      - They are C(csv) and C(parquet) (every figure, one a row), C(junit), C(ocptv) (OCP Test & Validation, a file for each drive) and C(prometheus).
+      - They are C(csv) and C(parquet) (every figure, one a row), C(junit), C(ocptv) (OCP Test & Validation, a file for
+        each drive) and C(prometheus).
     type: list
     elements: str
     choices: [csv, parquet, junit, ocptv, prometheus]

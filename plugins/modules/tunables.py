@@ -13,10 +13,13 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings, verifies them and puts them back.
-  - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run would change.
+  - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings,
+    verifies them and puts them back.
+  - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run
+    would change.
   - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change.
-  - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role), and the drives from
+  - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role),
+    and the drives from
     O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -37,7 +40,8 @@ options:
     type: dict
   placement:
     description:
-      - C(numa), C(interrupts) and of C(sysfs) the setting of SMT of all that is asked for, where O(tune) is a part of it. They share out the CPUs together.
+      - C(numa), C(interrupts) and of C(sysfs) the setting of SMT of all that is asked for, where O(tune) is a part of
+        it. They share out the CPUs together.
       - Set by the action plugin.
     type: dict
   drives:
@@ -66,7 +70,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: Each setting with its value now and the one wanted. Of those that are alike, on each CPU or interrupt, the first.
+  description: Each setting with its value now and the one wanted. Of those that are alike, on each CPU or interrupt,
+    the first.
   returned: success
   type: list
   elements: dict

@@ -10,10 +10,12 @@ module: watch
 short_description: Show the progress of a qualification run on all hosts until it has ended
 version_added: 0.1.0
 description:
-  - Reads the C(status.json) of the run on every host, through each host's own connection and as its plain user, and prints
+  - Reads the C(status.json) of the run on every host, through each host's own connection and as its plain user, and
+    prints
     for each drive the phase, the round, the last figures and an upper bound of the time left.
   - With more than 20 hosts it prints the sum, and only those drives and hosts that need attention.
-  - Ends when no host job works on the run any more. A host without such a run counts as ended, so does one whose host job is gone.
+  - Ends when no host job works on the run any more. A host without such a run counts as ended, so does one whose host
+    job is gone.
   - A host that does not answer is marked and holds up nobody. It is asked again as long as others are at work, and for
     O(give_up_s) after that.
   - A drive that failed does not fail this task; the report judges.
@@ -52,7 +54,8 @@ options:
     type: float
     default: 600
 notes:
-  - Use it with C(run_once). It runs on the controller; do not set C(connection) on the task, which would apply to the hosts.
+  - Use it with C(run_once). It runs on the controller; do not set C(connection) on the task, which would apply to the
+    hosts.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -77,7 +80,8 @@ EXAMPLES = r"""
 RETURN = r"""
 hosts:
   description:
-    - The state of each host by name, as its C(status.json) says. C(finished), C(stopped) and C(failed) are as the host job left them.
+    - The state of each host by name, as its C(status.json) says. C(finished), C(stopped) and C(failed) are as the host
+      job left them.
     - C(dead) means that the host job is gone without having said so, C(absent) that the host has no such run,
       C(silent) that the host gave no answer in the end.
   returned: success

@@ -34,7 +34,9 @@ class Pacer:
 
 
 class Wear:
-    """Which pages hold data, how much was written since the drive was last empty, and how much of the data lies scattered by small writes."""
+    """Which pages hold data, how much was written since the drive was last empty, and how much of the data lies
+    scattered by small writes.
+    """
 
     STREAMED, SCATTERED = b"\1", b"\2"
 
@@ -68,7 +70,9 @@ class Wear:
 
 
 class Recovered:
-    """Room for fresh writes that idle time made by collecting garbage: so many bytes a second of it, and no more than the spare area holds."""
+    """Room for fresh writes that idle time made by collecting garbage: so many bytes a second of it, and no more than
+    the spare area holds.
+    """
 
     def __init__(self, bytes_per_s, most_bytes):
         self._bytes_per_s, self._most_bytes = bytes_per_s, most_bytes
@@ -88,9 +92,11 @@ class Recovered:
 class Model:
     """Rates of the drive: fresh for one capacity of writes, falling over the next one, then steady.
 
-    Idle for longer than CATCH_UP_S, a drive past its fresh state collects garbage, ``idle_gc_bandwidth`` bytes a second, until ``spare_pct`` of the
-    capacity is free; that room is written at the fresh rate. Streams over pages that small writes scattered cost up to ``scatter_cost`` times as much
-    again: the data around them has to move. Each request takes ``latency_s`` besides, in parallel: d in flight are at most d / latency_s a second.
+    Idle for longer than CATCH_UP_S, a drive past its fresh state collects garbage, ``idle_gc_bandwidth`` bytes a
+    second, until ``spare_pct`` of the capacity is free; that room is written at the fresh rate. Streams over pages that
+    small writes scattered cost up to ``scatter_cost`` times as much
+    again: the data around them has to move. Each request takes ``latency_s`` besides, in parallel: d in flight are at
+      most d / latency_s a second.
 
     ``fresh_iops``, ``steady_iops``: small writes per second. ``read_iops``: small reads per second.
     ``write_bandwidth``, ``read_bandwidth``: bytes per second, for large requests.

@@ -66,7 +66,9 @@ def model_plugin(
     seed=1,
     **more,
 ):
-    """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second); more: what idling, scatter and latency do there."""
+    """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second); more: what
+    idling, scatter and latency do there.
+    """
     settings = {
         "size_bytes": size_bytes,
         "fresh_iops": fresh_iops,
@@ -180,7 +182,8 @@ def _attach(record, sector_size):
     _run("blockdev", "--setrw", record["device"])
     if Path("/sys/block", Path(record["device"]).name, "loop/dio").read_text().strip() != "1":
         raise SimulatorError(
-            f"drive {record['name']}: the kernel refused direct I/O for {record['device']}; the page cache would hide the drive"
+            f"drive {record['name']}: the kernel refused direct I/O for {record['device']}; the page cache would "
+            "hide the drive"
         )
 
 

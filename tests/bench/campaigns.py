@@ -1,10 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""False alarms and true rates: whole campaigns on simulated drives whose rates are known, undisturbed, through the host job, the gate and the judge.
+"""False alarms and true rates: whole campaigns on simulated drives whose rates are known, undisturbed, through the host
+job, the gate and the judge.
 
-A campaign purges, writes a fresh drive into steady state, fills it and measures mixed cells: none of them may be judged `invalid`. With
---known three drives of known rates are measured instead, each within 1 % of what it was made to do. Run as root from the repository's
+A campaign purges, writes a fresh drive into steady state, fills it and measures mixed cells: none of them may be judged
+`invalid`. With
+--known three drives of known rates are measured instead, each within 1 % of what it was made to do. Run as root from
+the repository's
 root:  .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--share 1/8] [--drives 4] [--results FILE] [--budget 0]
 Several drives are measured at a time, each by a host job of its own (shares.py); what FILE holds is not run again.
 """
@@ -153,7 +156,8 @@ def false_alarms(folder, options):
     )
     loads = [result["load"] for result in done] or [0.0]
     print(
-        f"{len(done)} campaigns: {dict(verdicts)}; {longest_s:.1f} s at most (limit {LONGEST_S:g}); load average {min(loads):.1f} to {max(loads):.1f}"
+        f"{len(done)} campaigns: {dict(verdicts)}; {longest_s:.1f} s at most (limit {LONGEST_S:g}); load average "
+        f"{min(loads):.1f} to {max(loads):.1f}"
     )
     return 0 if set(verdicts) == {"pass"} and longest_s <= LONGEST_S else 1
 
@@ -168,7 +172,9 @@ def known_rates(folder, _options):
         ratio = test["windows"][0]["range_ratio"]
         off.append(abs(test["metrics"]["write_iops"] / rate - 1))
         print(
-            f"{rate} IOPS: {judged['verdict']}, {statistics.fmean(values):.1f} measured, {off[-1]:.2%} off, range of the window {ratio:.2%}, {taken_s:.1f} s"
+            f"{rate} IOPS: {judged['verdict']}, {statistics.fmean(values):.1f} measured, {off[-1]:.2%} off, "
+            "range of "
+            f"the window {ratio:.2%}, {taken_s:.1f} s"
         )
     print(f"largest distance {max(off):.2%} (limit {LIMIT:.0%})")
     return 0 if max(off) <= LIMIT else 1

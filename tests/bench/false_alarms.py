@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How often a cell that nothing disturbed is taken for a spoilt one: none of 2,000 should be.
 
-    .venv/bin/python tests/bench/false_alarms.py [--cells 2000] [--share 1/8] [--drives 4] [--results FILE] [--seconds 290]
+    .venv/bin/python tests/bench/false_alarms.py [--cells 2000] [--share 1/8] [--drives 4] [--results FILE] [--seconds
+    290]
 
-Cells of each kind in turn, by real fio on simulated drives of 350 to 3,000 IOPS, several at a time, while blkid and, where there is one, udev
-probe each drive as they do when a device is closed. Begins no cell after --seconds; what FILE holds is not run again, so a night can be
-split (shares.py). Run as root from the repository's root.
+Cells of each kind in turn, by real fio on simulated drives of 350 to 3,000 IOPS, several at a time, while blkid and,
+where there is one, udev probe each drive as they do when a device is closed. Begins no cell after --seconds; what FILE
+holds is not run again, so a night can be split (shares.py). Run as root from the repository's root.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def probed(path):
 
 
 def run(folder, cells, seconds, told=print):
-    """(how many cells were run, Counter of (kind, level, cause), messages) until `cells` or `seconds` are over; a refused cell counts as `refused`."""
+    """(how many cells were run, Counter of (kind, level, cause), messages) until `cells` or `seconds` are over; a
+    refused cell counts as `refused`.
+    """
     results = {}
 
     def tell(result):

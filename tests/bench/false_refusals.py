@@ -1,12 +1,15 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often drives are refused that should not be, in each state that our own work leaves them in, on this machine with its own /etc.
+"""How often drives are refused that should not be, in each state that our own work leaves them in, on this machine with
+its own /etc.
 
     python tests/bench/false_refusals.py [--looks 200] [--seconds 0.2] [--drives 10] [--only readers]
 
-Drives are files behind loop devices that this bench makes, looked at side by side. A crypto-erased drive is one that was overwritten with noise while it
-was held: the ledger never believes the counters of a loop device, so for that state alone the bench has it take the drives for others.
+Drives are files behind loop devices that this bench makes, looked at side by side. A crypto-erased drive is one that
+was overwritten with noise while it
+was held: the ledger never believes the counters of a loop device, so for that state alone the bench has it take the
+drives for others.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data  # noqa: E402
 
 SIZE_BYTES = 48 << 20
-# Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads within a look at users
-# (three seconds; eight on a busy host) are a user's.
+# Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads
+# within a look at users (three seconds; eight on a busy host) are a user's.
 READ_EVERY_S = 10.0
 READERS = ("blkid -p {0}", "lsblk {0}", "udevadm info --query=all --name={0}", "smartctl -i {0}", "multipath -c {0}")
 

@@ -43,7 +43,9 @@ NOISES = {
 
 
 class Rates(t.NamedTuple):
-    """Shares of the fleets with any drive and any host flagged, mean number of flags, and share with a drive flagged but for the practical threshold."""
+    """Shares of the fleets with any drive and any host flagged, mean number of flags, and share with a drive flagged
+    but for the practical threshold.
+    """
 
     drive: float
     host: float
@@ -80,7 +82,9 @@ def table(values: np.ndarray) -> pandas.DataFrame:
 
 
 def flagged(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(the figures that are outliers, those that would be without the practical threshold), in the order of the long table: what outliers.held says."""
+    """(the figures that are outliers, those that would be without the practical threshold), in the order of the long
+    table: what outliers.held says.
+    """
     held = [robust.hold(metric, figures) for metric, figures in zip(METRICS, values)]
     z, p, by = (np.concatenate([getattr(each, name) for each in held]) for name in ("z", "p", "by"))
     stand = robust.stand_out(z, p, np.zeros(len(z), dtype=int), np.tile(np.arange(values.shape[1]), len(METRICS)))
@@ -146,14 +150,18 @@ def main() -> None:
 def flags_table(asked: argparse.Namespace) -> None:
     """False flags over fleets of good drives."""
     print(
-        "| drives | noise | fleets with a drive flagged | with a host flagged | flags a fleet | without the 5 % threshold (stated: at most 0.05) |"
+        "| drives | noise | fleets with a drive flagged | with a host flagged | flags a fleet | without the 5 % "
+        "threshold (stated: at most 0.05) |"
     )
     print("|---|---|---|---|---|---|")
     for drives in asked.drives:
         for name, (kind, noise) in NOISES.items():
             rates = clean(asked.fleets, drives, kind, noise, asked.seed)
             print(
-                f"| {drives} | {name} | {rates.drive:.3f} | {rates.host:.3f} | {rates.flags:.3f} | {rates.by_chance_alone:.3f} |",
+                (
+                    f"| {drives} | {name} | {rates.drive:.3f} | {rates.host:.3f} | {rates.flags:.3f} | "
+                    f"{rates.by_chance_alone:.3f} |"
+                ),
                 flush=True,
             )
 

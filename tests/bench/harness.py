@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the harness costs: a host job of 20 cells of 5 s against the same fio commands run bare, in turn, on a loop device of its own.
+"""What the harness costs: a host job of 20 cells of 5 s against the same fio commands run bare, in turn, on a loop
+device of its own.
 
 Prints the wall times, the ratio of each pair, and the largest time without I/O between two cells. Run as root from the
 repository's root:  .venv/bin/python tests/bench/harness.py [--pairs 3] [--cells 20] [--seconds 5]
@@ -133,7 +134,8 @@ def main():
             gaps.append(gap)
             print(f"harness {wall:.2f} s, bare {plain:.2f} s, ratio {ratios[-1]:.4f}, largest gap {gap:.3f} s")
     print(
-        f"median ratio {statistics.median(ratios):.4f} (limit {RATIO_LIMIT}), largest gap {max(gaps):.3f} s (limit {GAP_LIMIT_S})"
+        f"median ratio {statistics.median(ratios):.4f} (limit {RATIO_LIMIT}), largest gap {max(gaps):.3f} s (limit "
+        f"{GAP_LIMIT_S})"
     )
     return 0 if statistics.median(ratios) <= RATIO_LIMIT and max(gaps) <= GAP_LIMIT_S else 1
 

@@ -5,7 +5,8 @@
 
     python tests/bench/look.py [--looks 200] [--seconds 0.5]
 
-Drives are sparse files behind loop devices that this bench makes. Data is random bytes in one piece, at another random place for every tenth look.
+Drives are sparse files behind loop devices that this bench makes. Data is random bytes in one piece, at another random
+place for every tenth look.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def _run(*argv: str) -> str:
 def seen_of(
     path: str, file: str, size_bytes: int, data_bytes: int, looks: int, seconds: float
 ) -> tuple[int, float, int]:
-    """How many of the looks saw the data; the chance that they told, on average; blocks of a look that saw nothing, on average."""
+    """How many of the looks saw the data; the chance that they told, on average; blocks of a look that saw nothing, on
+    average.
+    """
     seen, chances, blocks, place = 0, [], [], 0
     piece = os.urandom(min(data_bytes, MIB))
     for number in range(looks):

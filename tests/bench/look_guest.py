@@ -78,7 +78,10 @@ def main() -> None:
     with Guest([Nvme(serial, [Namespace(size_bytes=size)]) for serial, size in DRIVES.items()]) as guest:
         install(guest)
         print(
-            "| drive | at once | look | blocks | whole | said to be used | whole check |\n|---|---|---|---|---|---|---|",
+            (
+                "| drive | at once | look | blocks | whole | said to be used | whole check "
+                "|\n|---|---|---|---|---|---|---|"
+            ),
             flush=True,
         )
         for serial in DRIVES:

@@ -1,11 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the report of a large fleet costs: time and peak memory to judge it and write its pages, the fleet page's size, and when it is ready in Chromium.
+"""What the report of a large fleet costs: time and peak memory to judge it and write its pages, the fleet page's size,
+and when it is ready in Chromium.
 
     python tests/bench/report.py [--drives 100 1000 10000] [--metrics 60]
 
-Four drives a host. Each size runs in a process of its own. Prints a table as docs/report.md has it, and fails above the limits: 5 MB, 2 s.
+Four drives a host. Each size runs in a process of its own. Prints a table as docs/report.md has it, and fails above the
+limits: 5 MB, 2 s.
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ def run_folder(results: pathlib.Path, drives: int, count: int) -> pathlib.Path:
 
 
 def measured(drives: int, count: int) -> dict[str, float]:
-    """Seconds and peak MiB of a report, seconds a page, bytes of the fleet's page, pages. Its folder is left in `folder`."""
+    """Seconds and peak MiB of a report, seconds a page, bytes of the fleet's page, pages. Its folder is left in
+    `folder`.
+    """
     folder = run_folder(pathlib.Path(tempfile.mkdtemp(prefix="ssdlab-report-")), drives, count)
     spent = [0.0, 0]
     render = pages.texts
@@ -98,7 +102,9 @@ def measured(drives: int, count: int) -> dict[str, float]:
 
 
 def ready_s(index: str) -> float:
-    """From the start of the navigation until the page is drawn and answers, the median of a few loads; NaN without Chromium."""
+    """From the start of the navigation until the page is drawn and answers, the median of a few loads; NaN without
+    Chromium.
+    """
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (chromium and driver):
         return float("nan")
@@ -131,7 +137,8 @@ def main() -> int:
         return 0
     failed = False
     print(
-        "| drives | report | of it CPU | peak memory | fleet page | ready in Chromium | pages of drives and hosts |\n|---|---|---|---|---|---|---|"
+        "| drives | report | of it CPU | peak memory | fleet page | ready in Chromium | pages of drives and hosts "
+        "|\n|---|---|---|---|---|---|---|"
     )
     for drives in options.drives:
         command = [sys.executable, __file__, "--one", "--drives", str(drives), "--metrics", str(options.metrics)]
@@ -139,7 +146,8 @@ def main() -> int:
         ready = ready_s(found["index"])
         shutil.rmtree(os.path.dirname(os.path.dirname(os.path.dirname(found["index"]))))
         print(
-            f"| {drives:,} | {found['seconds']:.1f} s | {found['cpu_s']:.1f} s | {found['peak_mib']:.0f} MiB | {found['bytes'] / 1e6:.2f} MB | {ready:.2f} s"
+            f"| {drives:,} | {found['seconds']:.1f} s | {found['cpu_s']:.1f} s | {found['peak_mib']:.0f} MiB | "
+            f"{found['bytes'] / 1e6:.2f} MB | {ready:.2f} s"
             f" | {found['pages']}, {1000 * found['page_s']:.0f} ms each |",
             flush=True,
         )

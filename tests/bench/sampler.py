@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What looking at a drive once a second does to its latencies: host jobs with and without samples in turn, on a loop device of its own.
+"""What looking at a drive once a second does to its latencies: host jobs with and without samples in turn, on a loop
+device of its own.
 
-Prints the mean and the high percentiles of both, and the ratio of each. A loop device is looked at through sysfs only; an NVMe drive
-would add one `nvme smart-log` a look. Run as root from the repository's root:
-.venv/bin/python tests/bench/sampler.py [--pairs 4] [--cells 4] [--seconds 20]
+Prints the mean and the high percentiles of both, and the ratio of each. A loop device is looked at through sysfs only;
+an NVMe drive would add one `nvme smart-log` a look. Run as root from the repository's root: .venv/bin/python
+tests/bench/sampler.py [--pairs 4] [--cells 4] [--seconds 20]
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def main():
             for figure in FIGURES:
                 ratios[figure].append(sampled[figure] / without[figure])
                 print(
-                    f"{figure}: {without[figure]:.1f} us without, {sampled[figure]:.1f} us with {some} samples, ratio {ratios[figure][-1]:.3f}"
+                    f"{figure}: {without[figure]:.1f} us without, {sampled[figure]:.1f} us with {some} samples, "
+                    f"ratio {ratios[figure][-1]:.3f}"
                 )
     for figure in FIGURES:
         print(f"median ratio of {figure}: {statistics.median(ratios[figure]):.3f}")

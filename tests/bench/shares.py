@@ -57,7 +57,8 @@ def read(path):
 def run(work, numbers, drives, results):
     """Have `work(lane, numbers, tell)` do its numbers in so many processes; what the results file holds then.
 
-    work: makes what it needs itself, and calls tell({number, …}) for each number. Raises RuntimeError when a process of them failed.
+    work: makes what it needs itself, and calls tell({number, …}) for each number. Raises RuntimeError when a process of
+      them failed.
     """
     results.parent.mkdir(parents=True, exist_ok=True)
     lanes = [numbers[lane::drives] for lane in range(min(drives, len(numbers)))]

@@ -1,14 +1,15 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the default store costs: time and peak memory of an import, of reading the long table and of judging the newest run against the others, each in a
-process of its own; and why figures are vectors.
+"""What the default store costs: time and peak memory of an import, of reading the long table and of judging the newest
+run against the others, each in a process of its own; and why figures are vectors.
 
     python tests/bench/store.py [--drives 100 1000 10000] [--runs 30] [--layouts]
 
-Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells), which spread by 1 % from drive to drive and by 0.5 % from night to
-night. The first run comes through the importer from a folder, the others are copies of its rows: 30 real folders would take as many times the import
-that is shown. Seconds are of the clock, and in brackets of the CPU, which a busy machine changes less. It works in TMPDIR.
+Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells), which spread by 1 % from drive to
+drive and by 0.5 % from night to night. The first run comes through the importer from a folder, the others are copies of
+its rows: 30 real folders would take as many times the import that is shown. Seconds are of the clock, and in brackets
+of the CPU, which a busy machine changes less. It works in TMPDIR.
 --layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
 """
 
@@ -112,7 +113,9 @@ def folder(results: Path, drives: int) -> Path:
 
 
 def multiply(path: str, runs: int) -> None:
-    """Copy the first run's rows, each figure a little different, so that the store has so many runs. The imported one stays the newest."""
+    """Copy the first run's rows, each figure a little different, so that the store has so many runs. The imported one
+    stays the newest.
+    """
     import numpy
 
     noise = numpy.random.default_rng(1)
@@ -126,14 +129,20 @@ def multiply(path: str, runs: int) -> None:
             "INSERT INTO ssd_run SELECT ?, run_id || ?, name, ?, content FROM ssd_run WHERE id = 1",
             (number + 1, f"-{number}", started),
         )
-        copied = "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE run_id = 1"
+        copied = (
+            "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE "
+            "run_id = 1"
+        )
         connection.execute(copied, (number * parts, number + 1))
         moved = "label, drive_id, firmware, capacity_bytes, link, outcome, verdict FROM ssd_campaign WHERE id <= ?"
         connection.execute(
             f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}",
             (number * campaigns, number * parts, campaigns),
         )
-        kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM ssd_measurement WHERE campaign_id <= ?"
+        kept = (
+            "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM "
+            "ssd_measurement WHERE campaign_id <= ?"
+        )
         rows = connection.execute(f"SELECT campaign_id + ?, {kept}", (number * campaigns, campaigns)).fetchall()
         figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), PER_DRIVE)
         figures = figures * (1 + 0.005 * noise.standard_normal(figures.shape))

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The engine and every module under a real Python 3.8, the oldest on hosts. test_versions.py has a whole run under it."""
+"""The engine and every module under a real Python 3.8, the oldest on hosts. test_versions.py has a whole
+run under it.
+"""
 
 from __future__ import annotations
 

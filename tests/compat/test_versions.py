@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole qualification on the oldest and the newest ansible-core, with the oldest Python that each takes on hosts; no deprecation is let pass."""
+"""A whole qualification on the oldest and the newest ansible-core, with the oldest Python that each takes on hosts; no
+deprecation is let pass.
+"""
 
 from __future__ import annotations
 

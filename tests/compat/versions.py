@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Pythons at hand, and virtual environments with the oldest and the newest ansible-core that requirements.txt allows."""
+"""The Pythons at hand, and virtual environments with the oldest and the newest ansible-core that requirements.txt
+allows.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def text(version: Version) -> str:
 
 @functools.lru_cache(maxsize=None)
 def pythons() -> dict[Version, str]:
-    """A Python of each minor version at hand: in PATH, else of pyenv. One that is only a shim does not start and does not count."""
+    """A Python of each minor version at hand: in PATH, else of pyenv. One that is only a shim does not start and does
+    not count.
+    """
     pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     folders = [*os.get_exec_path(), *sorted(glob.glob(f"{pyenv}/versions/*/bin"))]
     found: dict[Version, str] = {}
@@ -107,7 +111,8 @@ def core(which: str) -> Core:
     python = oldest_within(limits)
     if python is None:
         raise Missing(
-            f"ansible-core {text(wanted)} needs Python {text(limits[0])} to {text(limits[1])} on the controller, which this machine has not"
+            f"ansible-core {text(wanted)} needs Python {text(limits[0])} to {text(limits[1])} on the controller, "
+            "which this machine has not"
         )
     place = KEPT / f"core-{text(wanted)}-python-{text(python)}"
     stamp, requirements = place / "requirements", hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()

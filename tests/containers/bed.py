@@ -184,11 +184,13 @@ class Bed:
                 return
             time.sleep(0.3)
         raise BedError(
-            f"{server.name}: systemd is {state or 'silent'} after {BOOT_TIMEOUT_S} s; see podman logs {server.container}"
+            f"{server.name}: systemd is {state or 'silent'} after {BOOT_TIMEOUT_S} s; see podman logs "
+            f"{server.container}"
         )
 
     def _inventory(self) -> dict:
-        # What is on the drives may go: molecule gives them a past of random data. Nobody outside the containers uses them.
+        # What is on the drives may go: molecule gives them a past of random data. Nobody outside the containers uses
+        # them.
         hosts = {
             server.name: {
                 "ansible_host": server.address,
@@ -241,7 +243,9 @@ def sysfs_volume(device: str) -> str:
 
 
 def fake_cpu_tree(folder: Path) -> Path:
-    """A stand-in for /sys/devices/system/cpu with one frequency policy per CPU, so that tuning has something to change."""
+    """A stand-in for /sys/devices/system/cpu with one frequency policy per CPU, so that tuning has
+    something to change.
+    """
     real = Path("/sys/devices/system/cpu")
     folder.mkdir()
     for name in ("online", "possible", "present", "offline", "kernel_max"):

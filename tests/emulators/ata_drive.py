@@ -1,11 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A SATA drive for the emulator of hdparm. It talks to no drive; its media is a file, such as the one behind a loop device.
+"""A SATA drive for the emulator of hdparm. It talks to no drive; its media is a file, such as the one behind a loop
+device.
 
-Follows ACS-3 (T13/2161-D): IDENTIFY DEVICE (7.12.7), the security feature set and which commands each of its states aborts (4.18, table 18),
-the SANITIZE DEVICE state machine SD0 to SD4 (4.17). ASSUMED: how long a sanitize takes (`step` of its way at each question), and that reads
-and writes go on meanwhile, which a drive would abort: the media is a plain file.
+Follows ACS-3 (T13/2161-D): IDENTIFY DEVICE (7.12.7), the security feature set and which commands each of its states
+aborts (4.18, table 18), the SANITIZE DEVICE state machine SD0 to SD4 (4.17). ASSUMED: how long a sanitize takes (`step`
+of its way at each question), and that reads and writes go on meanwhile, which a drive would abort: the media is a plain
+file.
 
 `faults` make it fail: {"set_pass": "abort" | "ignore", "erase": "abort" | "ignore" | "hang", "disable": "abort", "sanitize": "abort" | "fail" |
 "stuck" | "ignore", "silent": true, "erases_nothing": true, "serial_after": "..."}.
@@ -207,7 +209,9 @@ def _erase(drive, pattern):
 
 
 def power_cycle(drive, bios_freezes=False):
-    """Power off and on: a password locks, freezes end (unless the BIOS sets one again), attempts are new; a sanitize goes on (SD2 stays)."""
+    """Power off and on: a password locks, freezes end (unless the BIOS sets one again), attempts are new; a sanitize
+    goes on (SD2 stays).
+    """
     security, sanitize = drive["security"], drive["sanitize"]
     security.update(locked=security["password"] is not None, frozen=bios_freezes, attempts=ATTEMPTS)
     if sanitize["state"] == "SD1":

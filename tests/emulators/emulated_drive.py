@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A SATA or SAS drive for tests of a purge: the emulators of hdparm and sg3_utils run as real commands; the drive's media is a file."""
+"""A SATA or SAS drive for tests of a purge: the emulators of hdparm and sg3_utils run as real commands; the drive's
+media is a file.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ KINDS = {
 
 
 class EmulatedDrive:
-    """`host`: whose sysfs shows the drive; `setenv(name, value)` sets what the emulators need. It is what held.HeldDrive is to a method, too.
+    """`host`: whose sysfs shows the drive; `setenv(name, value)` sets what the emulators need. It is what
+    held.HeldDrive is to a method, too.
 
     journal: what was noted. commands: every argument list that ran. Its time is its own, so that no test waits.
     """

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the emulators of the vendors' tools share: their state, and a power cycle.
 
-They stand in for tools that come with drives that are no longer sold. Each says in its head which document it follows. The state is one JSON
-file, named by the environment variable SSDLAB_EMULATED_DRIVES: {"rssdm": {...}, "iomemory": {...}}. Nothing of them is installed.
+They stand in for tools that come with drives that are no longer sold. Each says in its head which document it follows.
+The state is one JSON file, named by the environment variable SSDLAB_EMULATED_DRIVES: {"rssdm": {...}, "iomemory":
+{...}}. Nothing of them is installed.
 """
 
 from __future__ import annotations

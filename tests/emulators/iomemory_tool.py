@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the emulators of Fusion-io's tools share. They talk to no card.
 
-Documents: the ioMemory VSL Peak Performance Guide (fio-format -s, fio-pci-check, fio-status and fio-beacon in appendix D), the release notes of
+Documents: the ioMemory VSL Peak Performance Guide (fio-format -s, fio-pci-check, fio-status and fio-beacon in appendix
+  D), the release notes of
 VSL 3.2 (fio-pci-check -n), and what fio-status 3.2.16 printed. ASSUMED: the wording of errors and of progress.
 """
 

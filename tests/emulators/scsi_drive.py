@@ -1,13 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A SAS drive for the emulators of sg3_utils. They talk to no drive; its media is a file, such as the one behind a loop device.
+"""A SAS drive for the emulators of sg3_utils. They talk to no drive; its media is a file, such as the one behind a loop
+device.
 
-Follows SBC-3 (T10/BSR INCITS 514: SANITIZE 5.30 and its operations 4.11, FORMAT UNIT 5.3) and SPC-4 (INCITS 513: sense data 4.5, REPORT SUPPORTED
-OPERATION CODES 6.35, PERSISTENT RESERVE IN 6.15); texts and exit codes: sg3_utils(8) and what sg3_utils 1.46 prints. ASSUMED: how long an operation
-takes (`step` of its way at each question), and that reads and writes go on meanwhile.
+Follows SBC-3 (T10/BSR INCITS 514: SANITIZE 5.30 and its operations 4.11, FORMAT UNIT 5.3) and SPC-4 (INCITS 513: sense
+data 4.5, REPORT SUPPORTED OPERATION CODES 6.35, PERSISTENT RESERVE IN 6.15); texts and exit codes: sg3_utils(8) and
+what sg3_utils 1.46 prints. ASSUMED: how long an operation takes (`step` of its way at each question), and that reads
+and writes go on meanwhile.
 
-`faults` make it fail: {"start": exit code, "fail": true, "stuck": true, "ignore": true, "erases_nothing": true, "no_rsoc": true, "silent": true}.
+`faults` make it fail: {"start": exit code, "fail": true, "stuck": true, "ignore": true, "erases_nothing": true,
+"no_rsoc": true, "silent": true}.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One host with drives of its own, on which host jobs meet faults: start a job, wait for its end, look at what it left.
 
-Everything is real but the fault: fio, loop devices, a small tmpfs as the disk of the state folder, and the job as a process of its own, started
-by `job.start` as the module does it. What is made here is taken down by `close`, also a drive whose server was stopped.
+Everything is real but the fault: fio, loop devices, a small tmpfs as the disk of the state folder, and the job as a
+process of its own, started by `job.start` as the module does it. What is made here is taken down by `close`, also a
+drive whose server was stopped.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ class ServedDrive(LoopDrive):
 
 
 class Bench:
-    """A state folder on a small disk, locks, and drives of its own. `served`: the first drive's server can be stopped."""
+    """A state folder on a small disk, locks, and drives of its own. `served`: the first drive's server
+    can be stopped.
+    """
 
     def __init__(self, drives: int = 1, served: bool = False) -> None:
         self._undo = contextlib.ExitStack()
@@ -275,7 +278,9 @@ class Bench:
         self.filler.unlink(missing_ok=True)
 
     def strays(self) -> list[str]:
-        """What a run must not leave: processes, locks, files written aside, changed settings. The kernel takes a killed job down in its own time."""
+        """What a run must not leave: processes, locks, files written aside, changed settings. The kernel takes a killed
+        job down in its own time.
+        """
         deadline = time.monotonic() + 2
         while self._strays() and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -312,7 +317,9 @@ def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], en
 
 
 def _is_hung(pid: int) -> bool:
-    """In an uninterruptible sleep with a SIGKILL that waits for its end, or a thread group of which only such threads are left."""
+    """In an uninterruptible sleep with a SIGKILL that waits for its end, or a thread group of which only such threads
+    are left.
+    """
     states = set()
     try:
         threads = os.listdir(f"/proc/{pid}/task")

@@ -201,7 +201,9 @@ def _hung(_case: Case, bench: Bench) -> t.Iterator[str]:
 
 
 def _told_to_the_next_run(bench: Bench) -> t.Iterator[str]:
-    """A drive that was given up while we wrote to it is not taken for somebody else's: the ledger has the run and the reason."""
+    """A drive that was given up while we wrote to it is not taken for somebody else's: the ledger has the run and the
+    reason.
+    """
     started = any(
         record["event"] == "test_started"
         for record in bench.journal()
@@ -297,7 +299,9 @@ def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
 
 
 def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-    """The living job soon has its lock again, and keeps a job of another state folder away, which can't know of its run."""
+    """The living job soon has its lock again, and keeps a job of another state folder away, which can't know of its
+    run.
+    """
     deadline = time.monotonic() + 30
     while (
         not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"]))

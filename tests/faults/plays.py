@@ -40,7 +40,9 @@ def twins(bench: Bench, _moment: str) -> t.Iterator[str]:
 
 
 def cut_off(bench: Bench, moment: str) -> t.Iterator[str]:
-    """The module is killed once this file is there, before it has told anybody that it started a job; the next play goes on, whatever it finds."""
+    """The module is killed once this file is there, before it has told anybody that it started a job; the next play
+    goes on, whatever it finds.
+    """
     plan, engine = bench.plan(), bench.engine()
     _ours, theirs = multiprocessing.Pipe()
     starter = multiprocessing.get_context("fork").Process(

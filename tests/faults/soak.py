@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs whose host jobs are killed at random moments, again and again, until they end. As root:  tests/faults/soak.py [--runs 50] [--jobs 2] [--seed N]
+"""Runs whose host jobs are killed at random moments, again and again, until they end. As root:  tests/faults/soak.py
+[--runs 50] [--jobs 2] [--seed N]
 
-Each must end with every test measured, every record that was ever on the disk still there, the host as it was, and nothing left behind.
+Each must end with every test measured, every record that was ever on the disk still there, the host as it was, and
+nothing left behind.
 """
 
 from __future__ import annotations

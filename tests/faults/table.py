@@ -24,7 +24,9 @@ MEASURED = ("purge_started", "purge", "precondition", "cell", "round", "test_fin
 
 
 class Case(t.NamedTuple):
-    """`spec`: injector.py; `drives`, `served`: the bench's; `after`: what comes before the next play (check.py); `sample`: in every test of the project."""
+    """`spec`: injector.py; `drives`, `served`: the bench's; `after`: what comes before the next play (check.py);
+    `sample`: in every test of the project.
+    """
 
     name: str
     spec: t.Mapping[str, t.Any]
@@ -37,7 +39,7 @@ class Case(t.NamedTuple):
 
 SAMPLE = (
     "kill_after at purge", "torn_kill at round", "stop at cell", "enospc at round", "eio_fsync at test_finished", "torn_enospc at cell", "full at purge",
-    "no_process at cell", "kill_before at restored", "shrink at round", "hang at round", "lost tuning.json at cell", "empty status.json at cell then stop",
+    "no_process at cell", "kill_before at restored", "shrink at round", "hang at round", "lost tuning.json at cell", ("empty status.json " "at cell then stop"),
 )  # fmt: skip
 
 

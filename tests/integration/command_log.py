@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which commands of the command log only read. `destructive` is what the tests of wrong drives hold every command against."""
+"""Which commands of the command log only read. `destructive` is what the tests of wrong drives hold every command
+against.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ READ_ONLY = tuple(
         "dmidecode --type 17",
         "systemd-detect-virt *",
         "systemctl show ...",
-        "systemd-run --quiet --collect --unit=ssdlab-fleet-*.service ...",  # a host job, whose own commands are logged too
+        (
+            "systemd-run --quiet --collect --unit=ssdlab-fleet-*.service ..."
+        ),  # a host job, whose own commands are logged too
         "nvme version",
         "nvme smart-log /dev/* --output-format=json",
         "nvme id-ctrl /dev/* --output-format=json",

@@ -184,7 +184,9 @@ def site(tmp_path):
 
 @pytest.fixture(scope="module")
 def make_bench(tmp_path_factory):
-    """Make benches for the cases of docs/wrong-drives.md, each with its drives and its site, for all tests of a file."""
+    """Make benches for the cases of docs/wrong-drives.md, each with its drives and its site, for all
+    tests of a file.
+    """
     if os.geteuid() != 0:
         pytest.skip("needs root for loop devices")
     with contextlib.ExitStack() as made:

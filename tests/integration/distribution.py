@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of pytest-xdist's processes runs which test: what a file makes once is made once, any other test goes where there is time.
+"""Which of pytest-xdist's processes runs which test: what a file makes once is made once, any other test goes where
+there is time.
 
-A plugin, registered by conftest.py. (--dist loadgroup would do, but pytest-xdist 3.8 with pytest 9.2 loses the groups: tests' ids can't be changed.)
+A plugin, registered by conftest.py. (--dist loadgroup would do, but pytest-xdist 3.8 with pytest 9.2 loses the groups:
+tests' ids can't be changed.)
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-# Files with tests of a minute and more begin first, so that none of them is what the other processes wait for at the end.
+# Files with tests of a minute and more begin first, so that none of them is what the other processes wait for at the
+# end.
 LONGEST_FIRST = (
     "test_demo",
     "test_kill_and_attach",
@@ -44,7 +47,9 @@ def groups(items):
 
 
 def made_once(item):
-    """The fixtures of a test that are made once for its file, a parametrized one for each of its values. `make_bench` makes for each who asks."""
+    """The fixtures of a test that are made once for its file, a parametrized one for each of its values. `make_bench`
+    makes for each who asks.
+    """
     indices = item.callspec.indices if hasattr(item, "callspec") else {}
     for name, definitions in item._fixtureinfo.name2fixturedefs.items():  # pylint: disable=protected-access
         if definitions[-1].scope == "module" and name != "make_bench":
@@ -70,7 +75,9 @@ def pytest_configure_node(node):
 
 
 def pytest_keyboard_interrupt():
-    """In a process that runs tests: fixtures clean up now, and the second SIGINT that execnet sends 5 s later must not cut that off."""
+    """In a process that runs tests: fixtures clean up now, and the second SIGINT that execnet sends 5 s later must not
+    cut that off.
+    """
     if "PYTEST_XDIST_WORKER" in os.environ:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stands in for the host job: keeps a status.json for some seconds or until its input ends, then leaves a finished run. fake_job.py STATE_DIR RUN_ID SECONDS"""
+"""Stands in for the host job: keeps a status.json for some seconds or until its input ends, then leaves a finished run.
+fake_job.py STATE_DIR RUN_ID SECONDS
+"""
 
 from __future__ import annotations
 

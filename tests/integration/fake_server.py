@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server that a play takes for real: its sysfs, /dev and tools are fixtures, and behind each drive is a loop device with data.
+"""A server that a play takes for real: its sysfs, /dev and tools are fixtures, and behind each drive is a loop device
+with data.
 
-The plays of the bench run in a mount namespace where /sys is a tree of files (that of the unit tests) and /dev has nodes
-such as nvme0n1 with the numbers of the loop devices. So the real commands read real bytes there, an exclusive open is
-one, and whatever would erase a drive would erase a file whose hash the test knows. hdparm and sg_* are the emulators of
-tests/emulators. nvme and what else a test gives answers for are one script that prints them; it is no drive and changes
-nothing.
+The plays of the bench run in a mount namespace where /sys is a tree of files (that of the unit tests) and /dev has
+nodes such as nvme0n1 with the numbers of the loop devices. So the real commands read real bytes there, an exclusive
+open is one, and whatever would erase a drive would erase a file whose hash the test knows. hdparm and sg_* are the
+emulators of tests/emulators. nvme and what else a test gives answers for are one script that prints them; it is no
+drive and changes nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file system in user space that holds one device node, and a process that has the node open: `fuse_node.py MAJOR:MINOR FOLDER`.
+"""A file system in user space that holds one device node, and a process that has the node open: `fuse_node.py
+MAJOR:MINOR FOLDER`.
 
-Speaks the kernel's protocol itself (include/uapi/linux/fuse.h), so that no library is needed. Ends with its standard input.
+Speaks the kernel's protocol itself (include/uapi/linux/fuse.h), so that no library is needed. Ends with its standard
+input.
 """
 
 import ctypes

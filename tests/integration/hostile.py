@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server whose Python answers modules as it likes: the real one runs them, and a function of the test changes what they say."""
+"""A server whose Python answers modules as it likes: the real one runs them, and a function of the test changes what
+they say.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ HONEST = "def answer(module, real):\n    return real\n"
 
 
 def hostile_python(folder: Path, answer: str = HONEST) -> str:
-    """An interpreter for `ansible_python_interpreter`. answer: source of `answer(module, real)`, which returns what Ansible gets (or bytes)."""
+    """An interpreter for `ansible_python_interpreter`. answer: source of `answer(module, real)`, which returns what
+    Ansible gets (or bytes).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     answers, path = folder / "answers.py", folder / "python3"
     answers.write_text(answer)

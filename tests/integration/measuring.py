@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single cells on a drive of the test's own, by the workbench that host jobs use, for tests and benches: no guard, no purge, no rounds."""
+"""Single cells on a drive of the test's own, by the workbench that host jobs use, for tests and benches: no guard, no
+purge, no rounds.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Measuring:
         self._count = 0
 
     def cell(self, **changes):
-        """Run a cell, of 4 KiB random writes at depth 1 for a second but for `changes`; what the workbench tells of it."""
+        """Run a cell, of 4 KiB random writes at depth 1 for a second but for `changes`; what the
+        workbench tells of it.
+        """
         cell = {
             "access": "random",
             "block_size_bytes": 4096,

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What file systems, volume managers and clusters leave on a drive, as bytes: where no tool here makes it, its superblock by hand.
+"""What file systems, volume managers and clusters leave on a drive, as bytes: where no tool here makes it, its
+superblock by hand.
 
 Offsets and magic values are those that util-linux 2.38 looks for (libblkid), so each is found as the real thing is.
 `PIECES`: {name that libblkid gives it: [(offset, bytes)]}; a negative offset counts from the drive's end.

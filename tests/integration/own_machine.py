@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A machine of its own for each process that runs tests, so that several can run at once (pytest-xdist).
 
-Its own are: the collection's locks and state, /dev/disk, the kernel's memory settings, and a range of loop devices. It is a mount namespace;
-the kernel, its processes and the other processes' drives are still there for every probe to see, as on a busy server.
+Its own are: the collection's locks and state, /dev/disk, the kernel's memory settings, and a range of loop devices. It
+is a mount namespace; the kernel, its processes and the other processes' drives are still there for every probe to see,
+as on a busy server.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SHARED = "/run/netns"
 CLAIMS = Path("/dev/shm")
 # The kernel's block devices are everybody's, so what keeps two looks at one apart is too.
 LOOKS = "/run/ssdlab-fleet/looks"
-# Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it attaches another file to it.
+# Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it
+# attaches another file to it.
 FIRST_LOOP, LOOPS = 1000, 100
 # It gives out the lowest number that the kernel has and nobody uses: there must always be one below ours.
 LOW_LOOPS = 32

@@ -51,7 +51,9 @@ def loopback_sshd(folder: Path):
                 "ansible_port": port,
                 "ansible_user": getpass.getuser(),
                 "ansible_ssh_private_key_file": str(folder / "user"),
-                "ansible_ssh_common_args": f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known -o ControlPath=none",
+                "ansible_ssh_common_args": (
+                    f"-o StrictHostKeyChecking=no -o UserKnownHostsFile={folder}/known -o ControlPath=none"
+                ),
             }
         finally:
             server.terminate()

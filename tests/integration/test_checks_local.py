@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks and samples against this machine and a loop drive: a warning lets a run pass, what the inventory wants blocked blocks."""
+"""Checks and samples against this machine and a loop drive: a warning lets a run pass, what the inventory wants blocked
+blocks.
+"""
 
 from __future__ import annotations
 

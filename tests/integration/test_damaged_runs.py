@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Damaged files of a run whose job is gone: a state of that run, said in words, and nothing that is still readable is lost."""
+"""Damaged files of a run whose job is gone: a state of that run, said in words, and nothing that is still readable is
+lost.
+"""
 
 from __future__ import annotations
 

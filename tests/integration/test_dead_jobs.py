@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a play makes of a job that died after its last drive and before it put the host back, and of hosts that do not answer."""
+"""What a play makes of a job that died after its last drive and before it put the host back, and of hosts that do not
+answer.
+"""
 
 from __future__ import annotations
 

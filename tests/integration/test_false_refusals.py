@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A short sample of tests/bench/false_refusals.py: five drives in each state that our own work leaves them in, looked at on this machine."""
+"""A short sample of tests/bench/false_refusals.py: five drives in each state that our own work leaves them in, looked
+at on this machine.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rendered jobs under the real fio, on a loop device whose size leaves 90,112 bytes after the last 128 KiB block."""
+"""The rendered jobs under the real fio, on a loop device whose size leaves 90,112 bytes after the last
+128 KiB block.
+"""
 
 from __future__ import annotations
 

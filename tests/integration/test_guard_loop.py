@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard itself on loop devices: under our own hold, and when a probe fails. What else it refuses: test_wrong_drive_*.py.
+"""The guard itself on loop devices: under our own hold, and when a probe fails. What else it refuses:
+test_wrong_drive_*.py.
 
 Needs root, loop devices, util-linux.
 """
@@ -79,7 +80,8 @@ def test_attached_anew_it_is_another_drive_in_this_boot_only(disk):
     assert rules.compare(before, after, same_boot=False) == []
 
 
-# --- held by ourselves, as the host job does ------------------------------------------------------------------------------------------
+# --- held by ourselves, as the host job does
+# ------------------------------------------------------------------------------------------
 
 
 def test_our_own_exclusive_open_is_no_objection(disk):
@@ -116,7 +118,8 @@ def test_nothing_is_written_to_a_drive_that_is_not_held(disk):
     assert [refusal["code"] for refusal in refused.value.refusals] == ["not_held"]
 
 
-# --- probes that fail -----------------------------------------------------------------------------------------------------------------
+# --- probes that fail
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tool", ["wipefs", "blkid"])

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A loop device on a drive under another name, as in a container with a /dev of its own: neither O_EXCL nor the path in sysfs shows it.
+"""A loop device on a drive under another name, as in a container with a /dev of its own: neither O_EXCL nor the path in
+sysfs shows it.
 
 Needs root, loop devices.
 """

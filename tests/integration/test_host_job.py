@@ -279,7 +279,9 @@ def test_a_fio_that_fails_ends_the_test_and_keeps_its_words(bench, loop_drive, t
     plan = bench.plan([loop_drive()], planning.load_plan([QUICK]))
     fake = tmp_path / "fio"
     fake.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && exec fio --version\ncase "$*" in *probe*) exec fio "$@";; esac\necho out of luck >&2\n'
+        '#!/bin/sh\n[ "$1" = --version ] && exec fio --version\ncase "$*" in *probe*) exec fio "$@";; esac\necho '
+        "out "
+        "of luck >&2\n"
     )
     fake.chmod(0o755)
     plan["fio"]["path"] = str(fake)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a hostile server can do to the controller and to the others: nothing (docs/trust.md). Each test is a case of that page."""
+"""What a hostile server can do to the controller and to the others: nothing (docs/trust.md). Each test is a case of
+that page.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def sshd(tmp_path_factory):
 
 @pytest.fixture
 def pair(site, tmp_path):
-    """Two servers on this machine, one honest and one that is not, each with a state folder of its own: pair(answer)."""
+    """Two servers on this machine, one honest and one that is not, each with a state folder of its own:
+    pair(answer).
+    """
     site.vars.pop("ssd_state_dir")
     site.vars["ssd_mode"] = "plan"
 
@@ -82,7 +86,9 @@ def answer(module, real):
 
 
 def sftp_trap(folder):
-    """A path that runs a command where ansible-core hands it to sftp as a batch, and the file that sftp then takes for the one meant."""
+    """A path that runs a command where ansible-core hands it to sftp as a batch, and the file that sftp then takes for
+    the one meant.
+    """
     folder.mkdir(exist_ok=True)
     (folder / "x'\"'").write_text("bait")
     return f"{folder}/x\\'\"\n!touch {folder}/pwned\n#", folder / "pwned"
@@ -176,7 +182,10 @@ def test_no_module_of_ours_brings_facts(site, tmp_path, module):
         {f"ssdlab.fleet.{module}": arguments, "register": "told", "ignore_errors": True},
         {
             "ansible.builtin.debug": {
-                "msg": "mode={{ ssd_mode }} facts={{ ansible_facts.ssd_mode | default('none') }} told={{ told.ansible_facts | default('none') }}"
+                "msg": (
+                    "mode={{ ssd_mode }} facts={{ ansible_facts.ssd_mode | default('none') }} told={{ "
+                    "told.ansible_facts | default('none') }}"
+                )
             }
         },
     ]
@@ -307,7 +316,8 @@ MUTATED = {
 @pytest.mark.parametrize("what", MUTATED)
 def test_a_bad_answer_is_that_hosts_error_alone(pair, tmp_path, what):
     site = pair(
-        f"def answer(module, real):\n    if real.get('records') is not None:\n        {MUTATED[what]}\n    return real\n"
+        f"def answer(module, real):\n    if real.get('records') is not None:\n        {MUTATED[what]}\n    return "
+        "real\n"
     )
     for name, drive in ((GOOD, "A1"), (BAD, "B2")):
         finished_run(tmp_path / name, drive=drive, host=name)
@@ -340,7 +350,10 @@ def answer(module, real):
     ("test", "verdict"),
     [
         (
-            "record['title'] = '=1'; record['purge'] = {'method': '-2+3', 'seconds': 1, 'verified': True, 'verification': {}, 'purge_class': 'pts'}",
+            (
+                "record['title'] = '=1'; record['purge'] = {'method': '-2+3', 'seconds': 1, 'verified': True, "
+                "'verification': {}, 'purge_class': 'pts'}"
+            ),
             "pass",
         ),
         # A lone CR begins a row for a spreadsheet, and the formula in it.
@@ -402,7 +415,8 @@ def answer(module, real):
 
 def test_a_failure_that_a_host_makes_up_is_printed_clean(pair):
     site = pair(
-        f"def answer(module, real):\n    return {{'failed': True, 'msg': {CONTROL!r} + 'x' * 100000, 'exception': {CONTROL!r}}}\n"
+        f"def answer(module, real):\n    return {{'failed': True, 'msg': {CONTROL!r} + 'x' * 100000, 'exception': "
+        f"{CONTROL!r}}}\n"
     )
     for name in ("preflight", "discover", "stop"):
         _code, output = site.play(name)
@@ -477,7 +491,8 @@ def test_the_callback_is_led_nowhere_by_a_host(pair, tmp_path):
         "outcome": "complete",
     }
     site = pair(
-        f"def answer(module, real):\n    return dict(real, ssd_run={run!r}, records=[{record!r}], results=[{{'ssd_run': {run!r}, 'records': [{record!r}]}}])\n"
+        f"def answer(module, real):\n    return dict(real, ssd_run={run!r}, records=[{record!r}], "
+        f"results=[{{'ssd_run': {run!r}, 'records': [{record!r}]}}])\n"
     )
     (elsewhere / "x").mkdir(parents=True)
     tasks = [{"ssdlab.fleet.run_info": {}}, {"ansible.builtin.ping": {}}]

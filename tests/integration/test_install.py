@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two ways users have: a bare clone, and the collection installed elsewhere. Without any of our scripts or settings."""
+"""The two ways users have: a bare clone, and the collection installed elsewhere. Without any of our scripts or
+settings.
+"""
 
 from __future__ import annotations
 

@@ -122,7 +122,9 @@ def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
 
 
 def test_killed_host_job_starts_its_test_again(fleet):
-    """SIGKILL of the host job: no fio survives, locks are free, settings come back, only the broken test is done again."""
+    """SIGKILL of the host job: no fio survives, locks are free, settings come back, only the broken test
+    is done again.
+    """
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
@@ -159,7 +161,8 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
     assert code == 0, output
     assert left_behind(fleet.bed, server) == []
     assert fleet.status(server)["restored"] is True
-    # Without systemd nobody noted what the dead job left on the drive, so it is that run's alone, and only that run may go on with it.
+    # Without systemd nobody noted what the dead job left on the drive, so it is that run's alone, and only that run may
+    # go on with it.
     code, output = fleet.play()
     assert code == 0, output
 
@@ -186,7 +189,9 @@ def test_stop_ends_cleanly(fleet):
 
 
 def test_host_that_goes_away(three_servers, tmp_path, request):
-    """One server dies in the middle: the others finish, its drive is not tested, the play fails. Last user of that server."""
+    """One server dies in the middle: the others finish, its drive is not tested, the play fails. Last user of that
+    server.
+    """
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN)
     lost = three_servers.servers[2]
     play = fleet.start()

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bursts, mixes and phases under the real fio: what the drive gets, and what is found of a drive whose true figures are known."""
+"""Bursts, mixes and phases under the real fio: what the drive gets, and what is found of a drive whose true figures are
+known.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ FRESH, STEADY, ROOM_A_SECOND = 2500, 500, 1000
 
 
 def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
-    """Of a burst of 1 s after 1 s of waiting, 1,000 writes go at 2,500 a second, which takes 0.4 s, and the rest at 500: 1,300 in all."""
+    """Of a burst of 1 s after 1 s of waiting, 1,000 writes go at 2,500 a second, which takes 0.4 s, and the rest at
+    500: 1,300 in all.
+    """
     figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 0}
     recovery = {"idle_gc_bandwidth": ROOM_A_SECOND * PAGE, "spare_pct": 50}
     with simulator.simulated_ssd(tmp_path / "drives", "idle", simulator.model_plugin(**figures, **recovery)) as drive:
@@ -45,7 +49,9 @@ def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
 
 @pytest.mark.long
 def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
-    """40 ms a read and 80 reads a second: two in flight are not enough, four are, also where the machine adds a few ms."""
+    """40 ms a read and 80 reads a second: two in flight are not enough, four are, also where the machine
+    adds a few ms.
+    """
     figures = {
         "size_bytes": 16 * MIB,
         "fresh_iops": FRESH,
@@ -79,7 +85,9 @@ def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
 
 
 def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path):
-    """A stream that rewrites a share x of the drive meets what is still scattered: size / bandwidth x (x + cost x scattered x (x - x^2 / 2)) seconds."""
+    """A stream that rewrites a share x of the drive meets what is still scattered: size / bandwidth x (x + cost x
+    scattered x (x - x^2 / 2)) seconds.
+    """
     size, bandwidth, cost = 32 * MIB, 16e6, 1.5
     figures = {
         "size_bytes": size,

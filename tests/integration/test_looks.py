@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host job."""
+"""Looks of our own at one drive, by processes that know nothing of each other: two schedules, a preflight beside a host
+job.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run id that is measured anew, once cleanup.yml took the run off its host: what was collected before does not stand for what was lost now."""
+"""A run id that is measured anew, once cleanup.yml took the run off its host: what was collected before does not stand
+for what was lost now.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nightly runs on the same drive need no excuse: whole qualifications, one after the other, with no option that lifts anything."""
+"""Nightly runs on the same drive need no excuse: whole qualifications, one after the other, with no option that lifts
+anything.
+"""
 
 from __future__ import annotations
 

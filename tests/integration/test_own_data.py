@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our own data on real loop devices: a drive can be qualified night after night, an interrupted run goes on, foreign data is refused."""
+"""Our own data on real loop devices: a drive can be qualified night after night, an interrupted run goes on, foreign
+data is refused.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +142,9 @@ class Lab:
         path.write_text(json.dumps(dict(json.loads(path.read_text()), **fields)))
 
     def refused(self, run_id, *codes):
-        """Preflight refuses it with these codes, and so does the host job of a run; its data is what it was, and nothing was run that could change it."""
+        """Preflight refuses it with these codes, and so does the host job of a run; its data is what it was, and
+        nothing was run that could change it.
+        """
         digest, before = self.drive.digest(), len(self.commands(run_id))
         named = {refusal["code"] for refusal in self.inspect()["refusals"]}
         assert named == set(codes), self.inspect()["refusals"]
@@ -163,7 +167,9 @@ class Lab:
         return drive["outcome"], rundir.read_journal(run.journal)
 
     def kill_one(self, run_id, *tests, dies="", **changes):
-        """Start a run and kill its job with SIGKILL while it measures the test LONG, its last; or `dies`: what makes it end by itself."""
+        """Start a run and kill its job with SIGKILL while it measures the test LONG, its last; or `dies`: what makes it
+        end by itself.
+        """
         run = self.prepare(run_id, planning.load_plan([*tests, *([] if dies else [LONG])]), **changes)
         argv = [sys.executable, "-c", JOB, str(self.folder / "locks"), run.path, dies]
         with subprocess.Popen(argv, env=dict(os.environ, PYTHONPATH=str(COLLECTIONS))) as job:
@@ -211,7 +217,9 @@ NIGHTS = ("one", "two", "three")
 
 
 def fill_that_begins(head):
-    """A sector that keeps the law of fio's fill (guard/filler.py) and begins with these bytes, as a fill may by chance."""
+    """A sector that keeps the law of fio's fill (guard/filler.py) and begins with these bytes, as a fill
+    may by chance.
+    """
     law = filler.LAWS[0]
     words = list(struct.unpack("<%dQ" % law.distance, head + os.urandom(law.distance * 8 - len(head))))
     while len(words) < 64:
@@ -273,7 +281,8 @@ def test_the_entry_gives_foreign_data_up(lab):
     assert lab.codes() == []
 
 
-# --- what is not ours -----------------------------------------------------------------------------------------------------------------
+# --- what is not ours
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def raw(lab):
@@ -409,7 +418,9 @@ MISSED = [{"test": "quick", "metric": "write_iops", "min": 1e9}]
 @pytest.mark.case(57)
 @pytest.mark.parametrize("end", ["stop", "nothing"])
 def test_case_57_evidence_of_a_run_that_was_killed(lab, end):
-    """One test missed a criterion, then the job died in the next: evidence, also once the run is stopped. The run itself may go on."""
+    """One test missed a criterion, then the job died in the next: evidence, also once the run is stopped. The run
+    itself may go on.
+    """
     run = lab.kill_one("one", QUICK, criteria=MISSED)
     assert "evidence" in lab.codes() and "write_iops" in lab.entry()["reason"]
     (seen,) = inspection.inspect(Host(), [lab.drive.selector], state_dir=lab.state, run_id="one")
@@ -426,7 +437,9 @@ def test_case_57_evidence_of_a_run_that_was_killed(lab, end):
 
 @pytest.mark.case(57)
 def test_case_57_evidence_of_a_run_that_died_at_its_end(lab):
-    """Between its last result and how it leaves the drive: the same run, played again, has nothing left to do, and the drive stays evidence."""
+    """Between its last result and how it leaves the drive: the same run, played again, has nothing left to do, and the
+    drive stays evidence.
+    """
     run = lab.kill_one("one", QUICK, criteria=MISSED, dies="campaign.Campaign._leave = lambda self: os._exit(9)")
     assert lab.entry()["state"] == "writing"
     engine.HostJob(run, Host()).run()
@@ -459,7 +472,9 @@ def test_case_58_a_fill_that_no_run_of_this_host_left(lab):
 
 @pytest.mark.case(59)
 def test_case_59_noise_proves_nothing(lab):
-    """A crypto erase may leave noise; in another boot, or behind a file, nobody can tell it from somebody's encrypted data."""
+    """A crypto erase may leave noise; in another boot, or behind a file, nobody can tell it from somebody's encrypted
+    data.
+    """
     lab.run("one")
     lab.put(0, os.urandom(32 << 20))
     lab.refused("two", "unsigned_data")
@@ -496,7 +511,8 @@ def test_a_stop_ends_a_long_look(lab, loop_drive, monkeypatch, waits):
     assert 8 <= time.monotonic() - began < 14 and not lab.has_entry()
 
 
-# --- how a run leaves a drive ---------------------------------------------------------------------------------------------------------
+# --- how a run leaves a drive
+# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("leave, state", [("blank", "blank"), ("as_is", None)])

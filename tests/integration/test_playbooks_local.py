@@ -62,7 +62,10 @@ def test_another_definition_is_refused_for_a_run_that_has_its_figures(lab):
     before = record.read_text()
     for kept in (True, False):
         code, output = lab.play("qualify")
-        told = f"rack1-07: run fixed was started with another definition of test {plan['name']} (differs in: rounds); use another ssd_run_id"
+        told = (
+            f"rack1-07: run fixed was started with another definition of test {plan['name']} (differs in: "
+            "rounds); use another ssd_run_id"
+        )
         assert code != 0 and told in " ".join(output.split()), output
         assert not kept or record.read_text() == before
         record.unlink(missing_ok=True)  # Then the host alone knows.

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A SATA and a SAS drive purged as the host job does it: guard, exclusive hold, sentinels, method, verification.
 
-The drive is a loop device that a `Server` shows as SATA or SAS; the tools are the emulators of tests/emulators, found by PATH, which work on the
-file behind it. The real hdparm and sg3_utils show, where they are installed, that they open a drive which we hold, and that they take our argument lists.
+The drive is a loop device that a `Server` shows as SATA or SAS; the tools are the emulators of tests/emulators, found
+by PATH, which work on the file behind it. The real hdparm and sg3_utils show, where they are installed, that they open
+a drive which we hold, and that they take our argument lists.
 """
 
 from __future__ import annotations
@@ -275,7 +276,8 @@ def test_a_password_that_stays_on_ends_the_campaign_with_what_to_do(bench):
 # --- the real tools ---------------------------------------------------------------------------------------------------
 
 REAL = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Exit codes of a tool that did not understand its options (sg3_utils(8): 1 syntax, 31 contradiction), or was kept out by our hold (50 + EBUSY, EBUSY).
+# Exit codes of a tool that did not understand its options (sg3_utils(8): 1 syntax, 31 contradiction), or was kept out
+# by our hold (50 + EBUSY, EBUSY).
 MISUNDERSTOOD, KEPT_OUT = (1, 31), (66, 16)
 
 

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An NVMe namespace purged by the host job: guard, exclusive hold, sentinels, method, verification, a stop and going on.
+"""An NVMe namespace purged by the host job: guard, exclusive hold, sentinels, method, verification, a stop and going
+on.
 
-The namespace is a loop device that a `Server` shows as NVMe; nvme is the emulator of tests/emulators, found by PATH, which works on the file behind it.
-Deallocate and overwrite are done to the loop device as it is.
+The namespace is a loop device that a `Server` shows as NVMe; nvme is the emulator of tests/emulators, found by PATH,
+which works on the file behind it. Deallocate and overwrite are done to the loop device as it is.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Server(Host):
 
 
 class Bench:
-    """The drive, the state of its emulator, and host jobs of this process with a state folder and locks of their own."""
+    """The drive, the state of its emulator, and host jobs of this process with a state folder and locks
+    of their own.
+    """
 
     def __init__(self, loop, folder):
         self.loop, self.folder = loop, folder

@@ -31,9 +31,9 @@ def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive
     )
     assert code == 0, output
     assert (
-        "purge by deallocate (auto: the strongest that the drive offers), not a purge as the PTS means it (not_pts), within 77 s"
-        in output
-    )
+        "purge by deallocate (auto: the strongest that the drive offers), not a purge as the PTS means it (not_pts), "
+        "within 77 s"
+    ) in output
     assert "ioctl BLKDISCARD %s 0 %d" % (drive.path, 64 << 20) in output
     assert drive.digest() == before and not [argv for argv in commands(tmp_path / "log") if destructive(argv)]
 
@@ -43,7 +43,11 @@ def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive
     [
         (
             ["purge_method=nvme_format_crypto"],
-            "purge_unsupported: {0}: it cannot be purged so: purge_method nvme_format_crypto is not for this kind of drive",
+            (
+                "purge_unsupported: {0}: it cannot be purged so: purge_method nvme_format_crypto is not for this "
+                "kind of "
+                "drive"
+            ),
         ),
         (
             ["purge_lba_size_bytes=4096"],

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The recovery suites from the playbook to the report, scaled, on a simulated drive whose true figures are known (scripts/simulator/model.py)."""
+"""The recovery suites from the playbook to the report, scaled, on a simulated drive whose true figures are known
+(scripts/simulator/model.py).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report in a real browser: no errors, curves drawn, no network, usable wide and narrow, by keyboard and by screen reader (axe).
+"""The report in a real browser: no errors, curves drawn, no network, usable wide and narrow, by keyboard and by screen
+reader (axe).
 
 Needs Debian's chromium and chromium-driver."""
 
@@ -68,7 +69,9 @@ def fixture_worn(mixed):
 
 @pytest.fixture(name="fleet", scope="module")
 def fleet_page(tmp_path_factory):
-    """Six hosts of four drives in three racks: a bad drive on h1, and h4, which is slow as a whole and has another BIOS."""
+    """Six hosts of four drives in three racks: a bad drive on h1, and h4, which is slow as a whole and has another
+    BIOS.
+    """
     return fleets.page(tmp_path_factory.mktemp("fleet"))
 
 
@@ -156,12 +159,14 @@ def test_the_worst_comes_first(browser, mixed):
 def test_a_bad_drive_and_a_bad_host_are_told_above_everything(browser, fleet):
     show(browser, fleet, height=900)
     host, drive = browser.execute_script(
-        "return [...document.querySelectorAll('.cards .card')].slice(0, 2).map(c => [c.textContent, c.getBoundingClientRect().bottom])"
+        "return [...document.querySelectorAll('.cards .card')].slice(0, 2).map(c => [c.textContent, "
+        "c.getBoundingClientRect().bottom])"
     )
     assert "h4" in host[0] and "AMI 2.4 where 5 of 5 others have AMI 2.6" in host[0] and host[1] < 900
     assert "S1-2 on h1" in drive[0] and "It is the drive, not the host" in drive[0] and drive[1] < 900
     first = browser.execute_script(
-        "return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child i.worse').length"
+        "return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child "
+        "i.worse').length"
     )
     assert first == "h44"
     browser.execute_script("document.querySelector('#heat li a').click()")
@@ -223,7 +228,8 @@ def test_who_cannot_see_or_use_a_mouse_can_read_it(browser, mixed, worn, fleet, 
             drawn(browser, "curve")
         browser.execute_script(axe)
         found = browser.execute_async_script(
-            "axe.run().then(r => arguments[0](r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200) + n.failureSummary)])))"
+            "axe.run().then(r => arguments[0](r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200) + "
+            "n.failureSummary)])))"
         )
         assert found == [], page
 
@@ -289,7 +295,9 @@ def test_a_run_that_is_copied_alone_still_draws(browser, worn, tmp_path):
 
 
 def test_a_large_fleet_is_ready_in_two_seconds(browser, tmp_path):
-    """A sample of tests/bench/report.py, which has 10,000 drives: the page is there and answers, and only what needs attention has a page of its own."""
+    """A sample of tests/bench/report.py, which has 10,000 drives: the page is there and answers, and only what needs
+    attention has a page of its own.
+    """
     path = fleets.page(tmp_path, hosts=250, drives=4)
     assert path.stat().st_size < 1e6
     assert len(list((path.parent / "drives").iterdir())) < 20

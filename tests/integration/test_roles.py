@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The roles in a play of a user's own, with nothing else imported: each does its step, through the same guard and host job as the playbooks."""
+"""The roles in a play of a user's own, with nothing else imported: each does its step, through the same guard and host
+job as the playbooks.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ TUNE = """\
 
 @pytest.fixture
 def lab(site, loop_drive, tmp_path):
-    """One server with a drive that holds nothing but what the operator gave up; own(text) plays a playbook of the user's, outside of the repository."""
+    """One server with a drive that holds nothing but what the operator gave up; own(text) plays a playbook of the
+    user's, outside of the repository.
+    """
     drive = loop_drive()
     drive.file.write_bytes(b"\xa5" * drive.file.stat().st_size)
     site.drive = drive

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What scripts/test does with checks of the test's own: lanes, the output of each whole, the table, the slowest tests, a signal."""
+"""What scripts/test does with checks of the test's own: lanes, the output of each whole, the table, the slowest tests,
+a signal.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ sys.exit(run_checks.main(sys.argv[1:]))
 """
 JUNIT = (
     '<testsuites><testsuite><testcase classname="tests.test_x" name="slow" time="3.25"/>'
-    '<testcase classname="tests.test_x" name="bad" time="0.5"><failure message="no">assert 1 == 2</failure></testcase></testsuite></testsuites>'
+    '<testcase classname="tests.test_x" name="bad" time="0.5"><failure message="no">assert 1 == '
+    "2</failure></testcase></testsuite></testsuites>"
 )
 
 

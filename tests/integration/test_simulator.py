@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The simulated SSD: its model with a clock of the test's own, then the block device with real fio (root, loop, FUSE)."""
+"""The simulated SSD: its model with a clock of the test's own, then the block device with real fio
+(root, loop, FUSE).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ FIGURES = {"fresh_iops": 2500, "steady_iops": 500, "read_iops": 1000, "write_ban
 NULL_PLUGIN = ["null", f"size={SIZE}"]
 
 
-# --- the model -------------------------------------------------------------------------------------------------------------------------
+# --- the model
+# -------------------------------------------------------------------------------------------------------------------------
 
 
 def model(**changes):
@@ -151,7 +154,8 @@ def test_impossible_figures_are_refused_by_name(change):
         model(**change)
 
 
-# --- the block device ------------------------------------------------------------------------------------------------------------------
+# --- the block device
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def fio(device, *options):

@@ -174,7 +174,9 @@ def test_a_host_whose_cpu_is_limited(cells):
 
 
 def test_a_cpu_that_others_use(cells):
-    """fio on one CPU with what has precedence there: the drive idles, though fio's own counts say that the queue was full."""
+    """fio on one CPU with what has precedence there: the drive idles, though fio's own counts say that the queue was
+    full.
+    """
     cells.bench.place = Place("0", None, None, "")
     busy = [
         subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "-20", "sh", "-c", "while :; do :; done"])

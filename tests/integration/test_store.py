@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Both kinds of store under what happens to them: killed in mid-write, down, several writers. PostgreSQL is started by the test, on a socket in its folder."""
+"""Both kinds of store under what happens to them: killed in mid-write, down, several writers. PostgreSQL is started by
+the test, on a socket in its folder.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
 
 DRIVES = [generator.DEMO[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in range(6)]
-# What a controller is while it imports; the argument "stop" holds it within the third host's transaction, after its rows are written.
+# What a controller is while it imports; the argument "stop" holds it within the third host's transaction, after its
+# rows are written.
 CONTROLLER = textwrap.dedent(
     """
     import sys, time
@@ -262,7 +265,9 @@ def test_preflight_tells_of_a_user_that_may_not_write(server):
 
 
 def test_preflight_and_the_report_use_the_store(site, loop_drive):
-    """A store that cannot be is a finding of preflight, and one that broke since fails the play after the report, which says how to go on."""
+    """A store that cannot be is a finding of preflight, and one that broke since fails the play after the report, which
+    says how to go on.
+    """
     site.hosts = {"rack1-07": {"ssd_drives": [loop_drive("one").selector]}}
     code, output = site.play("qualify", "-e", "ssd_store_url=sqlite:////proc/no/store.sqlite")
     assert code == 2 and "ssd_store_url: /proc/no/store.sqlite cannot be made" in output and site.run_folders() == []

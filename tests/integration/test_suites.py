@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every job of every shipped suite runs for a second under the real fio, on small loop drives of 512 B blocks, and its result is believed."""
+"""Every job of every shipped suite runs for a second under the real fio, on small loop drives of 512 B blocks, and its
+result is believed.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def cells_of(plan):
 
 
 def corners(cells):
-    """Of a grid over threads and depth only the cells at its edges: those between are the same job with other numbers."""
+    """Of a grid over threads and depth only the cells at its edges: those between are the same job with
+    other numbers.
+    """
     edges = {key: {edge(cell[key] for cell in cells) for edge in (min, max)} for key in ("threads", "queue_depth")}
     return [
         cell for cell in cells if len(cells) < GRID or cell.get("lead") or all(cell[key] in edges[key] for key in edges)

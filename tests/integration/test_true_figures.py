@@ -53,7 +53,9 @@ def judged(site, drive, tests):
 
 
 def test_a_plateau_before_the_fall_is_not_certified(worn_drive, site):
-    """The demo's own limits end before 2 x 256 MiB are written: invalid, and not the 2,028 IOPS of a drive that is still fresh."""
+    """The demo's own limits end before 2 x 256 MiB are written: invalid, and not the 2,028 IOPS of a drive that is
+    still fresh.
+    """
     wsat, _iops = yaml.safe_load(DEMO.read_text(encoding="utf-8"))
     found = judged(site, worn_drive(256), [wsat])
     (wsat,) = found["tests"]

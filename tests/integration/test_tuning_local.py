@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tuning on this machine's real kernel: memory management, interrupts, and the queue of a loop device, before, during and after."""
+"""Tuning on this machine's real kernel: memory management, interrupts, and the queue of a loop device, before, during
+and after.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""vendor.yml against emulated drives, and a power cycle through a Redfish BMC: sushy-tools' emulator with its fake driver.
+"""vendor.yml against emulated drives, and a power cycle through a Redfish BMC: sushy-tools' emulator with its fake
+driver.
 
-The host is this machine; that it "boots" is staged in a mount namespace of the play's own, where a file of the test lies over the kernel's boot id.
+The host is this machine; that it "boots" is staged in a mount namespace of the play's own, where a file of the test
+lies over the kernel's boot id.
 """
 
 from __future__ import annotations
@@ -161,7 +163,9 @@ def test_a_bugreport_is_kept_with_the_results(lab, tmp_path):
 
 
 class Bmc:
-    """sushy-emulator with its fake driver over TLS, and what it says of the one system's power. `deaf`: while the file is there, nothing shuts it down."""
+    """sushy-emulator with its fake driver over TLS, and what it says of the one system's power. `deaf`: while the file
+    is there, nothing shuts it down.
+    """
 
     def __init__(self, folder):
         import bcrypt  # comes with sushy-tools
@@ -197,7 +201,10 @@ class Bmc:
                     "SUSHY_EMULATOR_FAKE_DRIVER = True",
                     "SUSHY_EMULATOR_AUTH_FILE = {!r}".format(str(folder / "users")),
                     f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}",
-                    f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', 'external_notifier': False, 'nics': []}}]",
+                    (
+                        f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', "
+                        "'external_notifier': False, 'nics': []}]"
+                    ),
                 ]
             )
             + "\n"
@@ -211,7 +218,10 @@ class Bmc:
             "from sushy_tools.emulator.resources.systems.fakedriver import FakeDriver",
             "set_power = FakeDriver.set_power_state",
             "def obey(self, system, state):",
-            f"    if state != 'GracefulShutdown' or not os.path.exists({str(self.deaf)!r}): return set_power(self, system, state)",
+            (
+                f"    if state != 'GracefulShutdown' or not os.path.exists({str(self.deaf)!r}): return set_power(self, "
+                "system, state)"
+            ),
             f"    if open({str(self.deaf)!r}).read() == 'refuses': raise RuntimeError('this system takes no shutdown')",
             "FakeDriver.set_power_state = obey",
             "main()",
@@ -297,10 +307,14 @@ class IpmiBmc:
             self.port = probe.getsockname()[1]
         code = [
             "import sys, pathlib, pyghmi.ipmi.bmc as bmc, pyghmi.ipmi.private.serversession as sessions",
-            # pyghmi's server does HMAC-SHA1 alone, but does not say so when its client asks for SHA256 (byte 12): answer 0x11, no such cipher suite.
+            # pyghmi's server does HMAC-SHA1 alone, but does not say so when its client asks for SHA256 (byte 12):
+            # answer 0x11, no such cipher suite.
             "answer = sessions.ServerSession.create_open_session_response",
             "refuse = lambda request: bytearray([request[0], 0x11]) + bytes(34)",
-            "sessions.ServerSession.create_open_session_response = lambda self, request: answer(self, request) if request[12] == 1 else refuse(request)",
+            (
+                "sessions.ServerSession.create_open_session_response = lambda self, request: answer(self, request) if "
+                "request[12] == 1 else refuse(request)"
+            ),
             "file = pathlib.Path(sys.argv[2])",
             "class Fake(bmc.Bmc):",
             "    def get_power_state(self): return file.read_text()",
@@ -327,7 +341,9 @@ class IpmiBmc:
 
 
 class Machine(threading.Thread):
-    """The server behind the BMC: while it is off it forgets what is pending, and when it comes on it has another boot id."""
+    """The server behind the BMC: while it is off it forgets what is pending, and when it comes on it has another boot
+    id.
+    """
 
     def __init__(self, bmc, lab, boot_id_file):
         super().__init__(daemon=True)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 43 to 52 of docs/wrong-drives.md: data that a drive's ends do not tell of, and overrides that lift what they name and nothing else."""
+"""Cases 43 to 52 of docs/wrong-drives.md: data that a drive's ends do not tell of, and overrides that lift what they
+name and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def wiped(disk, length):
     run("blockdev", "--flushbufs", disk.path)
 
 
-# --- what is left of a file system ----------------------------------------------------------------------------------------------------
+# --- what is left of a file system
+# ----------------------------------------------------------------------------------------------------
 
 LOST = {
     "lost table, ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1"),
@@ -85,7 +88,8 @@ for copies, (argv, length) in COPIES.items():
     )
 
 
-# --- raw data -------------------------------------------------------------------------------------------------------------------------
+# --- raw data
+# -------------------------------------------------------------------------------------------------------------------------
 
 RAW = {
     "one block": lambda disk: disk.write(17 * MIB + 4096, noise(4096)),
@@ -109,7 +113,8 @@ def _sparse(disk, offset, length):
             os.pwrite(file.fileno(), b"somebody's row  " * 256, place)
 
 
-# --- overrides ------------------------------------------------------------------------------------------------------------------------
+# --- overrides
+# ------------------------------------------------------------------------------------------------------------------------
 
 TABLE = {"allow": ["partition_table"]}
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 70, 71, 74 to 76 and 81 to 83 of docs/wrong-drives.md: what is erased is what preflight decided on, by the device that was checked."""
+"""Cases 70, 71, 74 to 76 and 81 to 83 of docs/wrong-drives.md: what is erased is what preflight decided on, by the
+device that was checked.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def bench(make_bench):
 @pytest.mark.case(70)
 @pytest.mark.parametrize("word", ["probe.fio", "-precondition-", "-0001-"])
 def test_case_70_another_device_under_the_name_while_fio_works(bench, word):
-    """fio writes to the descriptor that the job holds, so the unnamed drive stays as it is; the next step sees what happened."""
+    """fio writes to the descriptor that the job holds, so the unnamed drive stays as it is; the next step sees what
+    happened.
+    """
     named, other = bench.disk("named"), bench.disk("other")
     other.write(0, b"somebody's data")
     tool = Path(bench.folder, "bin", "fio")
@@ -141,7 +145,9 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
 
 @pytest.mark.case(75)
 def test_case_75_a_lookup_that_gives_another_drive_each_time(bench):
-    """Every evaluation of ssd_drives takes the next drive of the list: all that is done is done to the one that was asked for."""
+    """Every evaluation of ssd_drives takes the next drive of the list: all that is done is done to the one that was
+    asked for.
+    """
     needs("sed")
     names = ["first", "second", "third", "fourth"]
     listed = Path(bench.folder, "drives")
@@ -158,7 +164,9 @@ def test_case_75_a_lookup_that_gives_another_drive_each_time(bench):
 
 @pytest.mark.case(76)
 def test_case_76_other_tests_between_the_decision_and_the_start(bench):
-    """A variable that changes between two plays of one playbook: the plan is not the one that was shown and decided on."""
+    """A variable that changes between two plays of one playbook: the plan is not the one that was shown
+    and decided on.
+    """
     counter = Path(bench.folder, "counter")
     counter.write_text("")
     bench.site.vars["purge_timeout_s"] = (
@@ -205,7 +213,9 @@ SPOILT = {
 
 @pytest.mark.case(83)
 def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
-    """Each drive is kept as evidence; what keeps it is damaged, or could be somebody else's. `untrusted_state` names the file, and it stays."""
+    """Each drive is kept as evidence; what keeps it is damaged, or could be somebody else's. `untrusted_state` names
+    the file, and it stays.
+    """
     host, files_of = Host(), {}
     bench.site.state.mkdir(parents=True)
     for name, spoil in SPOILT.items():

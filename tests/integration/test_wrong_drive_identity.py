@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 1 to 15 of docs/wrong-drives.md that need no other drive than loop devices, or one whose sysfs is a fixture: which drive is meant."""
+"""Cases 1 to 15 of docs/wrong-drives.md that need no other drive than loop devices, or one whose sysfs is a fixture:
+which drive is meant.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ import pytest
 from fake_server import FakeServer
 from wrong_drive import run
 
-# --- entries that name no drive, or another than was meant ----------------------------------------------------------------------------
+# --- entries that name no drive, or another than was meant
+# ----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +97,8 @@ def test_case_5_no_value_is_a_pattern_or_a_command(named, hostile, canary):
     assert not canary.exists()
 
 
-# --- whole lists, types and templates -------------------------------------------------------------------------------------------------
+# --- whole lists, types and templates
+# -------------------------------------------------------------------------------------------------
 
 # What a host's whole list may be instead of one.
 LISTS = {
@@ -148,7 +152,9 @@ TYPES = {
 
 @pytest.fixture(scope="module")
 def listed(bench):
-    """One play with a host name for each list, and one for all entries; its last entry is an undefined variable behind a path."""
+    """One play with a host name for each list, and one for all entries; its last entry is an undefined variable behind
+    a path.
+    """
     hosts = {host: drives for host, (drives, _text) in LISTS.items()}
     hosts["entries"] = [*(entry for entry, _text in ENTRIES), {"backing_file": "/dev/{{ drive_serial | default('') }}"}]
     return bench.play(entries=hosts)
@@ -203,7 +209,8 @@ def test_case_13_what_yaml_makes_of_an_unquoted_serial(bench):
     outcome.refused("1e5", "not_found")  # a number for YAML 1.2, a text for the YAML that Ansible reads
 
 
-# --- one machine, one drive, two names ------------------------------------------------------------------------------------------------
+# --- one machine, one drive, two names
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.case(11)
@@ -224,7 +231,8 @@ def test_case_11_one_drive_named_twice_or_attached_twice(bench):
     outcome.refused(link, "duplicate")
 
 
-# --- drives whose sysfs is a fixture --------------------------------------------------------------------------------------------------
+# --- drives whose sysfs is a fixture
+# --------------------------------------------------------------------------------------------------
 
 
 def vpd80(serial):
@@ -264,7 +272,9 @@ def alike(server):
 
 @pytest.mark.case(1)
 def test_case_1_two_names_that_were_swapped(server):
-    """Between preflight and the job, as after a reset of both controllers: each serial is found, but not as the drive that was looked at."""
+    """Between preflight and the job, as after a reset of both controllers: each serial is found, but not as the drive
+    that was looked at.
+    """
     bench = server.bench
     one, other = (
         server.tree.path(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial") for name in ("nvme8", "nvme9")

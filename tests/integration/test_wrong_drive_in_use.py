@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 16 to 28 of docs/wrong-drives.md: drives that are in use, or hold somebody's data. All are staged, then played at once."""
+"""Cases 16 to 28 of docs/wrong-drives.md: drives that are in use, or hold somebody's data. All are staged, then played
+at once.
+"""
 
 from __future__ import annotations
 

@@ -24,12 +24,17 @@ fcntl.ioctl(handle, 0x4C04, bytes(info))
 
 @pytest.fixture(scope="module")
 def outcome(bench):
-    """The same path in another mount namespace; a blank at the end; a hard link of a file that is mounted; a link to itself."""
+    """The same path in another mount namespace; a blank at the end; a hard link of a file that is mounted; a link to
+    itself.
+    """
     inside = bench.disk("in a container")
     folder = os.path.join(bench.folder, "inside")
     os.mkdir(folder)
     path = os.path.join(folder, "drive.img")
-    script = 'mount -t tmpfs none "$0" && truncate -s 48M "$1" && losetup --find --show "$1" > "$2" && echo ready && read -r _'
+    script = (
+        'mount -t tmpfs none "$0" && truncate -s 48M "$1" && losetup --find --show "$1" > "$2" && echo ready && '
+        "read -r _"
+    )
     shown = os.path.join(bench.folder, "shown")
     inside.waiting("unshare", "--mount", "--propagation", "private", "sh", "-c", script, folder, path, shown)
     bench.callback(lambda: run("losetup", "--detach", Path(shown).read_text().strip()))

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lets a drive with data through: an override in its entry, for that drive and code alone, and that a run of ours left the data."""
+"""What lets a drive with data through: an override in its entry, for that drive and code alone, and that a run of ours
+left the data.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from pathlib import Path
 import pytest
 from wrong_drive import MIB, run
 
-# --- overrides ------------------------------------------------------------------------------------------------------------------------
+# --- overrides
+# ------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +97,8 @@ def test_an_override_lets_the_drive_through_and_is_kept_in_the_results(overridin
     assert not canary.exists() and not Path("canary").exists()
 
 
-# --- several nights -------------------------------------------------------------------------------------------------------------------
+# --- several nights
+# -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -109,7 +113,9 @@ def night(make_bench):
 
 
 def test_our_own_data_is_erased_again_and_nobody_elses(night):
-    """One sector written by somebody else since is enough: through the device anywhere, behind it where it was sampled."""
+    """One sector written by somebody else since is enough: through the device anywhere, behind it where
+    it was sampled.
+    """
     with open(night.disks["written through the device"].path, "r+b", buffering=0) as device:
         device.seek(20 * MIB)
         device.write(b"somebody's data".ljust(512))

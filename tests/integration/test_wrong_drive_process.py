@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 10, 11, 41 and 42 of docs/wrong-drives.md: what comes between the check and the erasure, and plays that are cut or repeated."""
+"""Cases 10, 11, 41 and 42 of docs/wrong-drives.md: what comes between the check and the erasure, and plays that are cut
+or repeated.
+"""
 
 from __future__ import annotations
 
@@ -118,22 +120,25 @@ def test_the_drives_that_nothing_happened_to_are_erased_and_it_is_seen(between):
 @pytest.mark.parametrize(
     "command",
     [
-        "", "wipefs -a /dev/sda", "wipefs -n --json --all /dev/sda", "blkdiscard -f /dev/sda", "dd if=/dev/zero of=/dev/sda", "fio job.fio",
-        "setpriv --pdeathsig KILL fio --output=x job.fio", "fio --name=traffic --filename=/dev/sda", "nvme format /dev/nvme0n1 --ses=1",
-        "nvme sanitize /dev/nvme0 --sanact=2", "nvme id-ctrl", "hdparm --security-erase p /dev/sda", "sg_format --format /dev/sda",
-        "sg_raw --readonly --request=512 /dev/sda 04 00 00 00 00 00", "sg_sanitize --block /dev/sda", "rssdm -X -p ffff -n 0", "ioctl BLKDISCARD /dev/sda 0 1",
+        "", "wipefs -a /dev/sda", ("wipefs -n --json --all " "/dev/sda"), "blkdiscard -f /dev/sda", "dd if=/dev/zero of=/dev/sda", "fio job.fio",
+        ("setpriv --pdeathsig KILL " "fio " "--output=x " "job.fio"), ("fio --name=traffic " "--filename=/dev/sda"), ("nvme format " "/dev/nvme0n1 --ses=1"),
+        ("nvme sanitize /dev/nvme0 " "--sanact=2"), "nvme id-ctrl", ("hdparm --security-erase p " "/dev/sda"), "sg_format --format /dev/sda",
+        ("sg_raw --readonly " "--request=512 " "/dev/sda " "04 " "00 " "00 " "00 " "00 " "00"), ("sg_sanitize --block " "/dev/sda"), "rssdm -X -p ffff -n 0", ("ioctl BLKDISCARD " "/dev/sda 0 1"),
     ],
 )  # fmt: skip
 def test_what_the_matcher_takes_for_destructive(command):
     assert destructive(command.split())
 
 
-# --- within the job -------------------------------------------------------------------------------------------------------------------
+# --- within the job
+# -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def during(make_bench):
-    """Two drives that something is put on while the job works on them: before the purge, and between purge and precondition."""
+    """Two drives that something is put on while the job works on them: before the purge, and between purge and
+    precondition.
+    """
     bench = make_bench()
     cases = []
     for name, word in (("early", "probe.fio"), ("late", "-purge-")):
@@ -155,7 +160,9 @@ def during(make_bench):
 @pytest.mark.case(41)
 @pytest.mark.parametrize("name, steps", [("early", []), ("late", ["-purge-"])])
 def test_case_41_every_destructive_step_looks_again(during, name, steps):
-    """Each drive got the job's own probe of fio first: one block. Of the steps of its test only those before the stage ran."""
+    """Each drive got the job's own probe of fio first: one block. Of the steps of its test only those before the stage
+    ran.
+    """
     assert during.codes(name) == {"held"} and during.code != 0
     slug = files.slug(during.bench.disks[name].label)
     jobs = {
@@ -165,7 +172,8 @@ def test_case_41_every_destructive_step_looks_again(during, name, steps):
     assert {step for step in ("-purge-", "-precondition-", "-0001-") if any(step in job for job in jobs)} == set(steps)
 
 
-# --- cut, repeated and parallel plays -------------------------------------------------------------------------------------------------
+# --- cut, repeated and parallel plays
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +240,9 @@ def test_case_42_a_retry_of_a_finished_run_wipes_nothing(plays):
 
 @pytest.mark.case(11)
 def test_case_11_two_runs_at_once(make_bench):
-    """From two controllers: the second run is refused the drive that the first one holds, and the host for any other."""
+    """From two controllers: the second run is refused the drive that the first one holds, and the host
+    for any other.
+    """
     bench = make_bench()
     other = bench.disk("other")
     (test,) = bench.site.vars["ssd_plan"]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 29 to 34 of docs/wrong-drives.md: drives that others reach too, and purges that reach further than the drive."""
+"""Cases 29 to 34 of docs/wrong-drives.md: drives that others reach too, and purges that reach further
+than the drive.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 35 to 40 of docs/wrong-drives.md, and what of 21, 22, 26 and 27 needs another sysfs: drives that are in no state to be erased, or none."""
+"""Cases 35 to 40 of docs/wrong-drives.md, and what of 21, 22, 26 and 27 needs another sysfs: drives that are in no
+state to be erased, or none.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def sg_dump(data):
 
 
 def discovery(flags):
-    """TCG Level 0 discovery with the Locking feature: 01h supported, 02h enabled, 04h locked, 10h MBR enabled, 20h MBR done."""
+    """TCG Level 0 discovery with the Locking feature: 01h supported, 02h enabled, 04h locked, 10h MBR enabled, 20h MBR
+    done.
+    """
     feature = (2).to_bytes(2, "big") + b"\x10\x0c" + bytes([flags]) + bytes(11)
     return (44 + len(feature)).to_bytes(4, "big") + bytes(44) + feature
 

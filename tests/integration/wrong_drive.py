@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stages the cases of docs/wrong-drives.md on loop devices, plays the playbooks at them, and asserts that nothing was erased.
+"""Stages the cases of docs/wrong-drives.md on loop devices, plays the playbooks at them, and asserts that nothing was
+erased.
 
-A chapter stages many drives and plays once: `Bench.disk` makes a drive, a case puts something on it, `Bench.play` plays,
+A chapter stages many drives and plays once: `Bench.disk` makes a drive, a case puts something on it, `Bench.play`
+plays,
 `Outcome.refused` asserts the four things that every case must show. `Bench.spare` has nothing staged: that it alone has
 no refusal tells that the others were refused for what was staged.
 """
@@ -134,7 +136,9 @@ class Disk:
         return self.digest() != (later.read_text().split()[0] if later.exists() else self.sealed)
 
     def digest(self):
-        """SHA-256 of the data behind it, with what the kernel still held back; of its first `sealed_bytes` where the kernel itself writes the rest."""
+        """SHA-256 of the data behind it, with what the kernel still held back; of its first `sealed_bytes` where the
+        kernel itself writes the rest.
+        """
         run("blockdev", "--flushbufs", self.path)
         with open(self.file, "rb") as file:
             os.fsync(file.fileno())
@@ -170,7 +174,9 @@ class Bench(contextlib.ExitStack):
         return os.path.basename(link)
 
     def in_namespace(self, *argv):
-        """A command that every play of this bench runs first, in a mount namespace of its own: what it mounts is seen by the play alone."""
+        """A command that every play of this bench runs first, in a mount namespace of its own: what it mounts is seen
+        by the play alone.
+        """
         self._namespace.append(" ".join(shlex.quote(str(word)) for word in argv))
 
     def lay_over(self, folder, files):
@@ -202,7 +208,9 @@ class Bench(contextlib.ExitStack):
         )
 
     def play(self, *arguments, playbook="start", entries=None, env=None, variables=None):
-        """Play at all drives, or at these entries of ssd_drives (a list, or a mapping by inventory name). `variables`: more of them, by inventory name."""
+        """Play at all drives, or at these entries of ssd_drives (a list, or a mapping by inventory name). `variables`:
+        more of them, by inventory name.
+        """
         self.plays += 1
         log = os.path.join(self.folder, "commands-%d" % self.plays)
         given = [disk.entry for disk in self.disks.values()] if entries is None else entries
@@ -224,7 +232,8 @@ class Bench(contextlib.ExitStack):
         return Outcome(self, code, output, [*_lines(log), *commands], journal)
 
     def play_between(self, *stages, step="purge", entries=None):
-        """Preflight, then these commands, then the start of the job and all to its end: what befalls a drive after it was looked at.
+        """Preflight, then these commands, then the start of the job and all to its end: what befalls a drive after it
+        was looked at.
 
         What the commands leave on the drives is what has to be there after the play.
         """
@@ -262,7 +271,9 @@ class Bench(contextlib.ExitStack):
 
 
 class Outcome:
-    """What a play did. `findings`: {drive: {code: message}}, of preflight and of the host jobs; commands: every argument list that was run."""
+    """What a play did. `findings`: {drive: {code: message}}, of preflight and of the host jobs; commands: every
+    argument list that was run.
+    """
 
     def __init__(self, bench, code, output, commands, journal):
         self.bench = bench
@@ -311,7 +322,9 @@ class Outcome:
         self.nothing_happened()
 
     def refused(self, name, *codes):
-        """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for `codes`."""
+        """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for
+        `codes`.
+        """
         said = self.findings.get(self._label(name), self.output)
         assert self.codes(name) == set(codes), f"{name} was refused with {said}, not {sorted(codes)}"
         for code in codes:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-# A busy machine is slow at times; how long one example takes says nothing about the code. The same examples each time: a check that passed
-# passes again. `pytest tests/unit --hypothesis-profile=random` draws others.
+# A busy machine is slow at times; how long one example takes says nothing about the code. The same examples each time:
+# a check that passed passes again. `pytest tests/unit --hypothesis-profile=random` draws others.
 settings.register_profile("random", deadline=None)
 settings.register_profile("same", settings.get_profile("random"), derandomize=True)
 settings.load_profile("same")

@@ -29,7 +29,9 @@ def why_not() -> str:
 
 @pytest.fixture(scope="session")
 def guest(tmp_path_factory):
-    """The one guest of the session, with hardware.py's drives. A test that stops it starts it again; one that changes its drives changes them back."""
+    """The one guest of the session, with hardware.py's drives. A test that stops it starts it again; one that changes
+    its drives changes them back.
+    """
     if why_not():
         pytest.skip(why_not())
     with Guest(drives(), cstates.arguments(tmp_path_factory.mktemp("acpi"), CPUS)) as running:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Idle states for the guest: QEMU's own tables have none, so an SSDT of ours gives each processor a C1 and a C2 (ACPI 6.5, 8.4.1.1, _CST).
+"""Idle states for the guest: QEMU's own tables have none, so an SSDT of ours gives each processor a C1 and a C2 (ACPI
+6.5, 8.4.1.1, _CST).
 
 C1 is `hlt`; C2 reads an I/O port that nobody answers, which comes back at once. They are there to be switched off.
 """

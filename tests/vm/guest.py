@@ -1,14 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server with NVMe drives that may really be erased: a Debian under QEMU, emulated (no KVM), one at a time on a machine.
+"""A server with NVMe drives that may really be erased: a Debian under QEMU, emulated (no KVM), one at a time on a
+machine.
 
     with Guest([Nvme("SSDQ0001"), Nvme("SSDQ0002", numa_node=1)]) as guest:
         guest.run("nvme list")                 # as root, over ssh
         guest.drives["SSDQ0001"].sha256()      # of the drive's file, from outside
 
-A namespace is a raw file of its own, so that what the guest did to a drive shows outside of it. All is gone with the block: the process,
-the files, the connections. The disk is image.py's; each guest writes to a layer of its own above it.
+A namespace is a raw file of its own, so that what the guest did to a drive shows outside of it. All is gone with the
+block: the process, the files, the connections. The disk is image.py's; each guest writes to a layer of its own above
+it.
 """
 
 from __future__ import annotations
@@ -40,13 +42,16 @@ NODES = 2
 NODE_MIB = 1024
 BOOT_TIMEOUT_S = 400
 UNPLUG_TIMEOUT_S = 60
-# The kernel's and QEMU's own default for a drive that is as fast as its slot: QEMU's NVMe drives are one lane of 2.5 GT/s.
+# The kernel's and QEMU's own default for a drive that is as fast as its slot: QEMU's NVMe drives are one lane of 2.5
+# GT/s.
 HEALTHY_SLOT = ("2_5", 1)
 
 
 @dataclass
 class Namespace:
-    """One namespace, a file of zeros at first. `backend`: a block device of QEMU's instead (blockdev's keys), such as a simulated SSD."""
+    """One namespace, a file of zeros at first. `backend`: a block device of QEMU's instead (blockdev's keys), such as a
+    simulated SSD.
+    """
 
     size_bytes: int = 64 * MIB
     lba_bytes: int = 512
@@ -85,7 +90,9 @@ class Nvme:
         return "d" + hashlib.sha256(self.key.encode()).hexdigest()[:8]
 
     def nodes(self, folder: Path) -> list[dict]:
-        """The block devices behind its namespaces, as blockdev-add takes them; files that are not there yet are made."""
+        """The block devices behind its namespaces, as blockdev-add takes them; files that are not there
+        yet are made.
+        """
         made = []
         for index, space in enumerate(self.namespaces):
             space.file = space.file or folder / f"{self.id}-{index + self.first_nsid}.raw"
@@ -175,7 +182,9 @@ def subsystem_id(name: str) -> str:
 
 
 class Guest:
-    """The guest, from `start` to `close`. It may be stopped and started again with other drives; its own disk keeps what was written."""
+    """The guest, from `start` to `close`. It may be stopped and started again with other drives; its own disk keeps
+    what was written.
+    """
 
     def __init__(self, drives: list[Nvme], extra: list[str] | None = None) -> None:
         self.drives = {drive.key: drive for drive in drives}
@@ -255,7 +264,9 @@ class Guest:
         self.run(f"install -D -m {mode} /dev/stdin {path}", stdin=text)
 
     def namespaces(self) -> dict[tuple[str, int], str]:
-        """{(serial, namespace): its node as the guest names it now}. For staging: what is tested finds drives by itself."""
+        """{(serial, namespace): its node as the guest names it now}. For staging: what is tested finds drives by
+        itself.
+        """
         said = self.run("cd /sys/block && grep -H . nvme*n*/hidden nvme*n*/nsid nvme*n*/device/serial").stdout
         facts: dict[str, dict[str, str]] = {}
         for path, value in (line.split(":", 1) for line in said.splitlines()):
@@ -292,7 +303,9 @@ class Guest:
         return drive
 
     def plug(self, drive: Nvme, in_place_of: Nvme) -> Nvme:
-        """Put a drive of one namespace into the slot of one that was pulled. QEMU adds no namespace later, so the controller has it built in."""
+        """Put a drive of one namespace into the slot of one that was pulled. QEMU adds no namespace later, so the
+        controller has it built in.
+        """
         (node,) = drive.nodes(self.folder)
         with self.monitor() as monitor:
             monitor.cmd("blockdev-add", **node)

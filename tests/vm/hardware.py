@@ -24,7 +24,9 @@ STAGED = [f"SSDQ01{number:02}" for number in range(1, 13)]
 
 
 def wwn(serial: str, nsid: int = 1) -> str:
-    """As the kernel makes it up where it trusts no identifier of the drive's own, as with QEMU's: vendor, serial, model, namespace."""
+    """As the kernel makes it up where it trusts no identifier of the drive's own, as with QEMU's: vendor, serial,
+    model, namespace.
+    """
     return f"nvme.1b36-{serial.encode().hex()}-{b'QEMU NVMe Ctrl'.hex()}-{nsid:08x}"
 
 

@@ -5,8 +5,8 @@
 
     python image.py     builds it if it is not there yet, and prints its folder
 
-Needs root, mmdebstrap, e2fsprogs, fdisk, grub-common, grub-pc-bin and qemu-utils; about four minutes and 1 GB. The folder is named by the
-hash of what builds it, so an old image is never taken for a new one.
+Needs root, mmdebstrap, e2fsprogs, fdisk, grub-common, grub-pc-bin and qemu-utils; about four minutes and 1 GB. The
+folder is named by the hash of what builds it, so an old image is never taken for a new one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def folder() -> Path:
 
 
 def ensure() -> Path:
-    """The folder with disk.qcow2, the key id_ed25519 and the guest's host_key.pub; built first when it is not there. Other recipes' images go."""
+    """The folder with disk.qcow2, the key id_ed25519 and the guest's host_key.pub; built first when it is not there.
+    Other recipes' images go.
+    """
     wanted = folder()
     CACHE.mkdir(parents=True, exist_ok=True)
     with locked(CACHE / "image.lock"):

@@ -170,7 +170,9 @@ class Lab:
         return Outcome(self, code, output, self.commands(), self.journal())
 
     def refused(self, entry: dict, *codes: str, told: str = "", args: tuple = ()) -> Outcome:
-        """A destructive play at one entry of ssd_drives that must be refused for these reasons alone, and touch nothing."""
+        """A destructive play at one entry of ssd_drives that must be refused for these reasons alone, and touch
+        nothing.
+        """
         self.host["ssd_drives"] = [entry]
         outcome = self.outcome("purge", *args)
         outcome.refused(label(entry), *codes)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks and samples on NVMe drives of a real kernel: a degraded link, a wrong firmware, a drive that warns before and during a run."""
+"""Checks and samples on NVMe drives of a real kernel: a degraded link, a wrong firmware, a drive that warns before and
+during a run.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +64,9 @@ def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
         )
     # Only the neighbour sits in a slot that can do more than QEMU's drive.
     assert (
-        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive says that it can do 2.5 GT/s x1 and no more, in a slot for 16 GT/s x4"
-        in text
-    )
+        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive says that it can do 2.5 GT/s x1 and no more, in a slot for "
+        "16 GT/s x4"
+    ) in text
     assert f"{PLAIN}: pcie_slot" not in text and "virtual_machine" not in text
     assert "says 0 % of spare and a threshold of 0 %" in text
 

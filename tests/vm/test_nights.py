@@ -9,13 +9,16 @@ import pytest
 from hardware import PLAIN
 from lab import SHORT_TEST
 
-# What is measured does not matter here, and a busy machine's guest may stand still for longer than a cell may take: so there is one.
+# What is measured does not matter here, and a busy machine's guest may stand still for longer than a cell may take: so
+# there is one.
 ONE_ROUND = {**SHORT_TEST, "steady_state": False, "rounds": {"max": 1}}
 
 
 @pytest.mark.long
 def test_nights_over_a_reboot_pass(lab, guest):
-    """Left blank on the first night, as it is on the second: the third finds fio's fill, on another boot, and needs no excuse either."""
+    """Left blank on the first night, as it is on the second: the third finds fio's fill, on another boot, and needs no
+    excuse either.
+    """
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
     lab.vars["ssd_plan"] = [ONE_ROUND]
     for night, leave in (("one", "blank"), ("two", "as_is"), ("three", "blank")):

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Purges of NVMe drives in the guest. Formats are QEMU's own; it lacks sanitize, so tests/emulators/nvme stands in for that command.
+"""Purges of NVMe drives in the guest. Formats are QEMU's own; it lacks sanitize, so tests/emulators/nvme stands in for
+that command.
 
 A drive is filled with random data first, and after a purge none of its blocks may be found in its file again.
 """
@@ -49,7 +50,9 @@ def purge(lab, purges, selector, space, method, *args, asked_by="name"):
 
 @pytest.mark.long
 def test_format_erases_and_changes_the_lba_size_and_back(lab, guest, stand_in, purges):
-    """All three commands are the real nvme's: the emulator adds to id-ctrl what QEMU forgets to say, that ses 2 is there."""
+    """All three commands are the real nvme's: the emulator adds to id-ctrl what QEMU forgets to say, that ses 2 is
+    there.
+    """
     stand_in({"serial": PLAIN, "sanicap": 0, "fna": 4})
     (space,) = guest.drives[PLAIN].namespaces
     sizes = []

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tuning a real kernel with two NUMA nodes, NVMe interrupts, idle states and a boot loader: values before, during and after.
+"""Tuning a real kernel with two NUMA nodes, NVMe interrupts, idle states and a boot loader: values before, during and
+after.
 
 What was seen is printed, and kept in tests/output/vm-tuning.md.
 """
@@ -159,7 +160,8 @@ def test_fio_runs_on_the_drives_node_and_a_killed_job_leaves_nothing(bench):
     code, output = bench.play("restore")
     assert code != 0 and "is under way and will restore this host itself" in output, output
     guest.run(
-        f'kill -9 $(python3 -c \'import glob, json; print(json.load(open(glob.glob("{bench.state}/runs/*/status.json")[0]))["pid"])\')'
+        "kill -9 $(python3 -c 'import glob, json; "
+        f'print(json.load(open(glob.glob("{bench.state}/runs/*/status.json")[0]))["pid"])\')'
     )
     wait_for("restore", lambda: guest.run(f"ls {bench.state}/runs/*/tuning.json", check=False).returncode != 0)
     after = soon(guest, before, without_interrupts)
@@ -202,7 +204,10 @@ def test_a_reboot_in_between_leaves_nothing(bench):
 @pytest.mark.long
 def test_kernel_arguments_come_by_a_reboot_and_go_by_another(bench):
     guest = bench.guest
-    look = "cat /proc/cmdline; ls -d /sys/devices/system/cpu/cpu0/cpuidle/state* 2>/dev/null | wc -l; ls /etc/default/grub.d/ 2>/dev/null"
+    look = (
+        "cat /proc/cmdline; ls -d /sys/devices/system/cpu/cpu0/cpuidle/state* 2>/dev/null | wc -l; ls "
+        "/etc/default/grub.d/ 2>/dev/null"
+    )
     before = guest.run(look).stdout.split("\n")
     code, output = bench.play("tune", "-e", "tune_boot_enabled=true")
     assert code == 0, output

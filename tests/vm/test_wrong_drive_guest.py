@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases of docs/wrong-drives.md that need a real kernel with NVMe drives, device-mapper and md. Most are staged at once, and played at once."""
+"""Cases of docs/wrong-drives.md that need a real kernel with NVMe drives, device-mapper and md. Most are staged at
+once, and played at once.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,12 @@ FORMAT_LUKS = LUKS.format("luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-
 
 # (what it is, the drives that its script takes as $1, $2 …, how to make it, how to take it apart)
 STAGES = (
-    # Both halves of a root disk's usual cake: md below LUKS below LVM, and btrfs, of which a mount names one member only.
+    # Both halves of a root disk's usual cake: md below LUKS below LVM, and btrfs, of which a mount names one member
+    # only.
     (
         (MIRROR, MIRROR_TWIN),
-        f"mdadm --create /dev/md7 --run --quiet --level=1 --raid-devices=2 $1 $2 && {FORMAT_LUKS} /dev/md7 && {LUKS.format('open')} /dev/md7 cake"
+        f"mdadm --create /dev/md7 --run --quiet --level=1 --raid-devices=2 $1 $2 && {FORMAT_LUKS} /dev/md7 && "
+        f"{LUKS.format('open')} /dev/md7 cake"
         " && pvcreate -q /dev/mapper/cake && vgcreate -q cake /dev/mapper/cake && lvcreate -qy -n boot -l 90%FREE cake"
         " && mkfs.ext4 -q /dev/cake/boot && mount /dev/cake/boot /boot && mkdir /boot/efi",
         "umount /boot; vgchange -qan cake; cryptsetup close cake; mdadm --stop --quiet /dev/md7",
@@ -36,19 +40,24 @@ STAGES = (
     ),
     (
         (PATH,),
-        "modprobe dm-multipath && echo 0 $(blockdev --getsz $1) multipath 0 0 1 1 service-time 0 1 2 $1 1 1 | dmsetup create paths --uuid mpath-paths",
+        (
+            "modprobe dm-multipath && echo 0 $(blockdev --getsz $1) multipath 0 0 1 1 service-time 0 1 2 $1 1 1 | "
+            "dmsetup create paths --uuid mpath-paths"
+        ),
         "dmsetup remove paths",
     ),
     # Exported, and taken in again over TCP: a drive that looks like any other but is a network away.
     (
         (EXPORTED,),
-        "modprobe nvmet-tcp nvme-tcp; modprobe nvme-tcp; cd /sys/kernel/config/nvmet && mkdir subsystems/away subsystems/away/namespaces/1 ports/1"
+        "modprobe nvmet-tcp nvme-tcp; modprobe nvme-tcp; cd /sys/kernel/config/nvmet && mkdir subsystems/away "
+        "subsystems/away/namespaces/1 ports/1"
         f" && echo 1 > subsystems/away/attr_allow_any_host && echo {FABRIC} > subsystems/away/attr_serial"
         " && echo -n $1 > subsystems/away/namespaces/1/device_path && echo 1 > subsystems/away/namespaces/1/enable"
         " && echo ipv4 > ports/1/addr_adrfam && echo tcp > ports/1/addr_trtype && echo 127.0.0.1 > ports/1/addr_traddr"
         " && echo 4420 > ports/1/addr_trsvcid && ln -s $PWD/subsystems/away ports/1/subsystems/away"
         " && nvme connect -t tcp -a 127.0.0.1 -s 4420 -n away && udevadm settle",
-        "nvme disconnect -n away; cd /sys/kernel/config/nvmet; rm ports/1/subsystems/away; echo 0 > subsystems/away/namespaces/1/enable;"
+        "nvme disconnect -n away; cd /sys/kernel/config/nvmet; rm ports/1/subsystems/away; echo 0 > "
+        "subsystems/away/namespaces/1/enable;"
         " rmdir ports/1 subsystems/away/namespaces/1 subsystems/away",
     ),
     # As a VM has its disk: open, without excluding anybody.
@@ -60,9 +69,12 @@ STAGES = (
     # To a driver in user space, as SPDK does: no block device is left.
     (
         (GIVEN_AWAY,),
-        "modprobe uio_pci_generic; pci=$(readlink -f /sys/block/${1#/dev/}/device/device); echo $pci > /run/given-away; cd $pci"
-        " && echo uio_pci_generic > driver_override && echo ${pci##*/} > driver/unbind && echo ${pci##*/} > /sys/bus/pci/drivers_probe && ls uio",
-        "cd $(cat /run/given-away); echo ${PWD##*/} > driver/unbind; echo > driver_override; echo ${PWD##*/} > /sys/bus/pci/drivers_probe;"
+        "modprobe uio_pci_generic; pci=$(readlink -f /sys/block/${1#/dev/}/device/device); echo $pci > "
+        "/run/given-away; cd $pci"
+        " && echo uio_pci_generic > driver_override && echo ${pci##*/} > driver/unbind && echo ${pci##*/} > "
+        "/sys/bus/pci/drivers_probe && ls uio",
+        "cd $(cat /run/given-away); echo ${PWD##*/} > driver/unbind; echo > driver_override; echo ${PWD##*/} > "
+        "/sys/bus/pci/drivers_probe;"
         " udevadm settle",
     ),
 )
@@ -182,7 +194,9 @@ def test_case_30_nvme_over_tcp(played):
 @pytest.mark.long
 @pytest.mark.case(10)
 def test_case_10_drives_pulled_between_plan_and_run(lab, guest):
-    """One is replaced by another, which gets its name; one is put back, and might have been written elsewhere meanwhile."""
+    """One is replaced by another, which gets its name; one is put back, and might have been written elsewhere
+    meanwhile.
+    """
     # A drive gets the lowest number that is free, and the tests before this one left gaps.
     guest.stop()
     guest.start()

@@ -21,7 +21,8 @@ _AT_LEAST = re.compile(r">=\s*(\d.*)")
 class Drive(t.NamedTuple):
     """A drive as the checks see it. Each part is empty or None where it could not be read.
 
-    path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None without
+    path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None
+      without
     traffic; traffic: why there was none. options: those of its entry in ssd_drives. driver: {name, module, version}.
     """
 
@@ -73,7 +74,9 @@ class Unknown(str):
 
 
 class Harmless(str):
-    """A message about something that is so, and can't touch what this run measures: its level is ok, whatever the check's is."""
+    """A message about something that is so, and can't touch what this run measures: its level is ok, whatever the
+    check's is.
+    """
 
 
 Look = t.Callable[[Facts, Drive], t.List[str]]
@@ -81,10 +84,11 @@ HostLook = t.Callable[[Facts], t.List[str]]
 
 
 class Check(t.NamedTuple):
-    """One line of the table: its code, the level of what it finds, how to put it right, and the pure function that looks.
+    """One line of the table: its code, the level of what it finds, how to put it right, and the pure function that
+    looks.
 
-    A function returns a message for each thing found (an Unknown for what could not be read), and none where all is well.
-    look is asked for each drive, look_host once.
+    A function returns a message for each thing found (an Unknown for what could not be read), and none where all is
+    well. look is asked for each drive, look_host once.
     """
 
     check: str

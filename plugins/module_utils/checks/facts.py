@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the checks look at, gathered from a host. It only reads, also the drives: error counters mean something only under traffic."""
+"""What the checks look at, gathered from a host. It only reads, also the drives: error counters mean something only
+under traffic.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,8 @@ def gather(
 ) -> Facts:
     """The facts of a host and of those drives that can be found; the guard tells about the others.
 
-    entries: as in ssd_drives; snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable` is read, all of
+    entries: as in ssd_drives; snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable`
+      is read, all of
     them at once, before its temperature and error counters count.
     """
     found = [(entry, name) for entry in entries for name in _find(host, entry)]
@@ -147,7 +150,9 @@ def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
 
 
 def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[str, t.Any]:
-    """The part of a snapshot that the checks look at, in their units; None is unknown. kind: the hypervisor; inside: the container."""
+    """The part of a snapshot that the checks look at, in their units; None is unknown. kind: the hypervisor; inside:
+    the container.
+    """
     cpu, memory, kernel, numa = (snapshot.get(key) or {} for key in ("cpu", "memory", "kernel", "numa"))
     khz = cpu.get("max_khz")
     return {
@@ -173,7 +178,9 @@ def _size(text: str | None) -> int | None:
 
 
 def hypervisor(host: Host) -> str | None:
-    """What this machine is a guest of: by systemd, else by the processor's flag and the DMI table; None on bare metal."""
+    """What this machine is a guest of: by systemd, else by the processor's flag and the DMI table; None
+    on bare metal.
+    """
     told = host.run(["systemd-detect-virt", "--vm"], timeout_s=20)
     if told.rc == 0 and told.stdout.strip():
         return told.stdout.strip()
@@ -197,7 +204,9 @@ def container(host: Host) -> str | None:
 
 
 def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
-    """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not measured only warns."""
+    """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not
+    measured only warns.
+    """
     if not host.which("fio-pci-check") and not any(
         device.get("vendor") == FUSION_IO for device in facts.devices.values()
     ):

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks of a drive's health and temperature. Pure.
 
-Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP and CCTEMP of Identify Controller); Micron TN-FD-15,
+Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP and CCTEMP of Identify Controller);
+  Micron TN-FD-15,
 "Temperature/Airflow"; ioMemory VSL Peak Performance Guide, "Set Fan Speeds to High".
 """
 
@@ -12,7 +13,10 @@ from __future__ import annotations
 from ..drive.health import critical_texts
 from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown
 
-COOL = "cool it: fans at full speed, a slot with more air, the cover on; TN-FD-15 lets the system warm up for 20 minutes before it looks (preflight_warm_up_s)"
+COOL = (
+    "cool it: fans at full speed, a slot with more air, the cover on; TN-FD-15 lets the system warm up for 20 "
+    "minutes before it looks (preflight_warm_up_s)"
+)
 
 TOLD = {
     "passed": "verdict on itself",
@@ -129,7 +133,10 @@ def write_cache(facts: Facts, drive: Drive) -> list[str]:
     on = state == "write back" if state is not None else volatile
     return (
         [
-            "its volatile write cache is on: what it acknowledges may be lost with the power, and the figures include the cache"
+            (
+                "its volatile write cache is on: what it acknowledges may be lost with the power, and the figures "
+                "include the cache"
+            )
         ]
         if on
         else []

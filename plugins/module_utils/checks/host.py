@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks of the machine as a whole. Pure.
 
-Sources: Micron TN-FD-15, table 1; ioMemory VSL Peak Performance Guide, "General Performance Optimization Settings" and "System
+Sources: Micron TN-FD-15, table 1; ioMemory VSL Peak Performance Guide, "General Performance Optimization Settings" and
+  "System
 Configuration"; Micron's brief on best practices (the same versions on every host).
 """
 

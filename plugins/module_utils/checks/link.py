@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks of the way from the processor to a drive. Pure.
 
-Sources: ioMemory VSL Peak Performance Guide, appendix D (over-subscribed bus, PCI Express errors, link width); Micron TN-FD-15,
+Sources: ioMemory VSL Peak Performance Guide, appendix D (over-subscribed bus, PCI Express errors, link width); Micron
+  TN-FD-15,
 table 1 (PCIe slots, chipset).
 """
 
@@ -17,7 +18,10 @@ from .base import BLOCKS, WARNING, Check, Drive, Facts, Harmless, Unknown, wante
 # No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
 LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
 ROUNDING = 1.001
-ORDER = "reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then the board"
+ORDER = (
+    "reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then "
+    "the board"
+)
 
 
 def _unknown_link(drive: Drive) -> list[str]:
@@ -178,7 +182,9 @@ def _slot(address: str) -> str:
 
 
 def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
-    """What each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device share its link."""
+    """What each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device
+    share its link.
+    """
     loads: dict[str, float | None] = {}
     for address, above in facts.above.items():
         device = facts.devices.get(address)
@@ -215,7 +221,9 @@ def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
 
 
 def errors_before(_facts: Facts, drive: Drive) -> list[str]:
-    """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges report falsely."""
+    """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges
+    report falsely.
+    """
     counts = drive.endpoint.get("aer") if drive.endpoint else None
     still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []
     return [

@@ -111,7 +111,10 @@ def machine_needs(facts: Facts, drive: Drive) -> list[str]:
     )
     told = [text for text in (_short(row, *item) for item in at_least) if text]
     if row.cpus and machine["cpus"] and machine["cpus"] > row.cpus[1]:
-        text = "{0}: up to {1} CPUs are recommended for {2}, the machine has {3} (the role tune keeps the I/O to {1} of them)"
+        text = (
+            "{0}: up to {1} CPUs are recommended for {2}, the machine has {3} (the role tune keeps the I/O to {1} "
+            "of them)"
+        )
         told.append(text.format(row.source, row.cpus[1], row.title, machine["cpus"]))
     return told
 

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What would make a result worthless: the table of all checks, and what they find. Pure; the facts come from check_facts.py.
+"""What would make a result worthless: the table of all checks, and what they find. Pure; the facts come from
+check_facts.py.
 
 A new check is a line in the CHECKS of its family; a new family is a line in TABLE.
 """
@@ -14,7 +15,8 @@ from . import health, host, link, model
 from .base import OK, WARNING, Check, Facts, Harmless, Unknown
 
 TABLE: tuple[Check, ...] = model.CHECKS + link.CHECKS + health.CHECKS + host.CHECKS
-# Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a level of its own.
+# Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a
+# level of its own.
 VENDOR_CODES = ("pcie_errors", "pcie_link_width", "pcie_bandwidth", "pcie_other", "iomemory_state", "iomemory_unknown")
 # What the controller finds between hosts (plugin_utils/preflight/fleet_checks.py).
 FLEET_FIRMWARE, FLEET_HOSTS = "fleet_firmware", "fleet_hosts"
@@ -62,7 +64,9 @@ def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[st
 
 
 def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
-    """A finding's level: the inventory's choice, else the check's own; what could not be read only warns unless the inventory says more."""
+    """A finding's level: the inventory's choice, else the check's own; what could not be read only warns unless the
+    inventory says more.
+    """
     if isinstance(message, Harmless):
         return OK
     chosen = levels.get(check.check)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Work with a drive that may never answer: no signal reaches a process that waits in the kernel for a dead device, so nobody waits for it for ever."""
+"""Work with a drive that may never answer: no signal reaches a process that waits in the kernel for a dead device, so
+nobody waits for it for ever.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Value = t.TypeVar("Value")
 
 
 class Hangs(Exception):
-    """A drive, or a process that waits for it, gives no answer; the message says which step. What was begun is left behind."""
+    """A drive, or a process that waits for it, gives no answer; the message says which step. What was begun is left
+    behind.
+    """
 
 
 def _begin(what: str, step: t.Callable[[], t.Any]) -> queue.SimpleQueue[tuple[t.Any, BaseException | None]]:
@@ -48,7 +52,8 @@ def within(timeout_s: float, what: str, step: t.Callable[[], Value]) -> Value:
 
 
 class Watchdog:
-    """Runs short steps that touch a drive. One that does not end in time is abandoned with its thread, which ends when the drive answers.
+    """Runs short steps that touch a drive. One that does not end in time is abandoned with its thread, which ends when
+    the drive answers.
 
     stop: set when the job is to end; then a step has STOP_GRACE_S left.
     """
@@ -57,7 +62,9 @@ class Watchdog:
         self._stop = stop
 
     def call(self, what: str, step: t.Callable[[], Value], longer_s: float = 0.0) -> Value:
-        """What `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take beyond STEP_TIMEOUT_S."""
+        """What `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take beyond
+        STEP_TIMEOUT_S.
+        """
         began, answers = time.monotonic(), _begin(what, step)
         stopped_at: float | None = None
         while True:

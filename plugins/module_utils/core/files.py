@@ -16,7 +16,8 @@ import time
 import typing as t
 
 SCHEMA_VERSION = 1
-# What a killed process left is swept once nobody wrote to it for so long; and after a day whoever its number belongs to by now.
+# What a killed process left is swept once nobody wrote to it for so long; and after a day whoever its number belongs to
+# by now.
 IDLE_S, LONGEST_IDLE_S = 600.0, 86400.0
 # Of 255 letters that a file system takes; what stands around it needs some too.
 LONGEST_SLUG = 200
@@ -29,7 +30,9 @@ def slug(text: str) -> str:
 
 
 def own_slug(text: str, others: t.Iterable[str] = ()) -> str:
-    """The slug, with a digest where it would be too long for a file system, or that of one of the `others` too, also for one that ignores case."""
+    """The slug, with a digest where it would be too long for a file system, or that of one of the `others` too, also
+    for one that ignores case.
+    """
     name = slug(text)
     if len(name) <= LONGEST_SLUG and name.lower() not in {slug(other).lower() for other in others if other != text}:
         return name
@@ -42,7 +45,8 @@ def now() -> str:
 
 
 def make_folders(path: str, mode: int = 0o755) -> None:
-    """Make a folder and all that is missing above it, each with exactly these rights, whatever the umask is. Raises OSError.
+    """Make a folder and all that is missing above it, each with exactly these rights, whatever the umask is. Raises
+    OSError.
 
     os.makedirs gives its mode to the last one alone, and the umask's to those above.
     """
@@ -61,7 +65,9 @@ def make_folders(path: str, mode: int = 0o755) -> None:
 
 
 def write_atomic(path: str, text: str) -> None:
-    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part. Raises OSError, which names the file."""
+    """Replace a file so that a reader, or a power loss, sees the old or the new text and never a part. Raises OSError,
+    which names the file.
+    """
     try:
         _write_atomic(path, text)
     except OSError as error:
@@ -69,7 +75,9 @@ def write_atomic(path: str, text: str) -> None:
 
 
 def name_file(error: OSError, path: str) -> OSError:
-    """The same error with the path, which a write to a descriptor does not know: a full disk is to be found by its message."""
+    """The same error with the path, which a write to a descriptor does not know: a full disk is to be found by its
+    message.
+    """
     return OSError(error.errno, error.strerror, path)
 
 
@@ -99,14 +107,18 @@ def remove_asides(folder: str, names: t.Iterable[str]) -> None:
 
 
 def aside_prefix(name: str) -> str:
-    """How the name of something temporary begins that stands beside `name` while this process works on it: .name.<pid>. (for mkstemp, mkdtemp)."""
+    """How the name of something temporary begins that stands beside `name` while this process works on it: .name.<pid>.
+    (for mkstemp, mkdtemp).
+    """
     return f".{name}.{os.getpid()}."
 
 
 def left_behind(folder: str, name: str) -> list[str]:
-    """Paths in a folder that killed processes left beside `name`, under `aside_prefix` or, from earlier versions, under no number.
+    """Paths in a folder that killed processes left beside `name`, under `aside_prefix` or, from earlier versions, under
+    no number.
 
-    Nobody wrote there for some minutes and the process is gone, or for a day: a number may be another process by now, and one of another container is not seen.
+    Nobody wrote there for some minutes and the process is gone, or for a day: a number may be another process by now,
+    and one of another container is not seen.
     """
     pattern = re.compile(rf"\.{re.escape(name)}(?:\.(?P<pid>[0-9]+)\.)?[A-Za-z0-9_]+")
     found = []

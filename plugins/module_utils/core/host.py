@@ -48,7 +48,9 @@ def _text(data: object) -> str:
 
 
 def _unseen(path: str, flags: int) -> int:
-    """Open without noting the time of access: a look writes nothing, not even that to a file system on a drive. It takes the owner or root."""
+    """Open without noting the time of access: a look writes nothing, not even that to a file system on a drive. It
+    takes the owner or root.
+    """
     try:
         return os.open(path, flags | os.O_NOATIME)
     except PermissionError:
@@ -146,7 +148,9 @@ class Host:
         return Result(command, process.returncode, _text(output), _text(errors))
 
     def note(self, argv: Sequence[str]) -> None:
-        """Log a command that is about to start. Raises OSError when the log cannot be written: then nothing may start."""
+        """Log a command that is about to start. Raises OSError when the log cannot be written: then
+        nothing may start.
+        """
         words = [str(word) for word in argv]
         if self.log is not None:
             self.log(words)
@@ -175,7 +179,9 @@ class Host:
             return None
 
     def write(self, path: str, text: str) -> None:
-        """Write a value to an existing file of sysfs or procfs in one write(2). Raises OSError, as the kernel refused it."""
+        """Write a value to an existing file of sysfs or procfs in one write(2). Raises OSError, as the kernel refused
+        it.
+        """
         descriptor = os.open(self.path(path), os.O_WRONLY | os.O_TRUNC)
         try:
             os.write(descriptor, text.encode("utf-8"))
@@ -229,6 +235,8 @@ def _search_path() -> str:
 
 
 def container(host: Host) -> str:
-    """The PID namespace that this process is in, where that is not the machine's own: processes outside do not show there. "" for the machine itself."""
+    """The PID namespace that this process is in, where that is not the machine's own: processes outside do not show
+    there. "" for the machine itself.
+    """
     namespace = host.readlink("/proc/self/ns/pid") or "an unknown one"
     return "" if namespace == _FIRST_PID_NAMESPACE else namespace

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of sysfs and procfs, read and written by a process of its own: no signal reaches one that waits in the kernel, and ours has to go on, and to end."""
+"""Files of sysfs and procfs, read and written by a process of its own: no signal reaches one that waits in the kernel,
+and ours has to go on, and to end.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from .host import Host, Result
 
 # A busy machine may take long to start a process; that is no fault of the file.
 _START_S = 60.0
-# A line of JSON for each request, [path, text | null to read], and for each answer, [errno, text]: bytes stand as Latin-1. An empty line: it is there.
+# A line of JSON for each request, [path, text | null to read], and for each answer, [errno, text]: bytes stand as
+# Latin-1. An empty line: it is there.
 _CHILD = """
 import json, os, sys
 print(flush=True)
@@ -49,7 +52,9 @@ class _Ended(Hangs):
 
 
 class InTime(Host):
-    """A host whose files answer within `patience_s`, or raise Hangs. The child that waits is left behind then: it holds nothing of ours, and may yet write."""
+    """A host whose files answer within `patience_s`, or raise Hangs. The child that waits is left behind then: it holds
+    nothing of ours, and may yet write.
+    """
 
     def __init__(self, host: Host, patience_s: float) -> None:
         super().__init__(host.root, host.log)
@@ -149,7 +154,9 @@ class InTime(Host):
 
 @contextlib.contextmanager
 def in_time(host: Host, patience_s: float) -> t.Iterator[InTime]:
-    """The host with deadlines for its files, for as long as the context lasts. The child is started by the first use."""
+    """The host with deadlines for its files, for as long as the context lasts. The child is started by
+    the first use.
+    """
     patient = InTime(host, patience_s)
     try:
         yield patient

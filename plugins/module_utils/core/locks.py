@@ -34,7 +34,9 @@ class Untrusted(Locked):
 
 
 class Lock:
-    """An exclusive lock by name, in lock_dir or a folder `below` it. The file is removed on release, and only by its holder."""
+    """An exclusive lock by name, in lock_dir or a folder `below` it. The file is removed on release, and only by its
+    holder.
+    """
 
     def __init__(self, name: str, owner: dict[str, t.Any], lock_dir: str | None = None, below: str = "") -> None:
         top = lock_dir or LOCK_DIR
@@ -44,7 +46,9 @@ class Lock:
         self._handle: int | None = None
 
     def acquire(self, wait_s: float = 0.0) -> Lock:
-        """Take the lock, within wait_s, or raise Locked. Done already: nothing happens. Raises OSError where it cannot be made."""
+        """Take the lock, within wait_s, or raise Locked. Done already: nothing happens. Raises OSError where it cannot
+        be made.
+        """
         deadline = time.monotonic() + wait_s
         while True:
             try:
@@ -89,7 +93,9 @@ class Lock:
         return self
 
     def renew(self) -> None:
-        """Take the lock again where somebody removed its file, so that the next one finds it held. Raises Locked, OSError."""
+        """Take the lock again where somebody removed its file, so that the next one finds it held. Raises Locked,
+        OSError.
+        """
         old = self._handle
         if old is None or self._is_current(old):
             return
@@ -126,7 +132,9 @@ class Lock:
 
 
 def _make_private(folder: str) -> None:
-    """The locks' folder, for its owner alone; an earlier version let everybody look in. Raises Untrusted for one that others could write to."""
+    """The locks' folder, for its owner alone; an earlier version let everybody look in. Raises Untrusted for one that
+    others could write to.
+    """
     make_folders(folder, 0o700)
     status = os.lstat(folder)
     _refuse_foreign(folder, status, stat.S_ISDIR)
@@ -135,7 +143,9 @@ def _make_private(folder: str) -> None:
 
 
 def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int], bool]) -> None:
-    """Raise Untrusted for what others made or may write to: who could write there may hold a lock, or have taken one away."""
+    """Raise Untrusted for what others made or may write to: who could write there may hold a lock, or have taken one
+    away.
+    """
     why = ""
     if status.st_uid not in (0, os.geteuid()):
         why = f"belongs to user {status.st_uid}"
@@ -150,7 +160,9 @@ def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int]
 
 
 def host_holder() -> dict[str, t.Any] | None:
-    """What the holder of the host's lock says of itself, who may be dead by now; None where there is none, or we may not know."""
+    """What the holder of the host's lock says of itself, who may be dead by now; None where there is none, or we may
+    not know.
+    """
     try:
         with open(os.path.join(LOCK_DIR, HOST + ".lock")) as source:
             owner = json.load(source)

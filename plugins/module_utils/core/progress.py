@@ -11,7 +11,9 @@ IDLE, RUNNING, DONE, FAILED = "idle", "running", "done", "failed"
 
 
 class Progress(t.NamedTuple):
-    """How far a purge is. state: idle (none was started), running, done, failed. share: 0 to 1, None: the drive does not tell."""
+    """How far a purge is. state: idle (none was started), running, done, failed. share: 0 to 1, None: the drive does
+    not tell.
+    """
 
     state: str
     share: float | None = None

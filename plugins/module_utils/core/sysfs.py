@@ -25,7 +25,9 @@ def effective(text: str) -> str:
 
 
 def nvme_controllers(host: Host, name: str) -> list[str]:
-    """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and links to them."""
+    """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and
+    links to them.
+    """
     if not name.startswith("nvme"):
         return []
     device = f"/sys/block/{name}/device"

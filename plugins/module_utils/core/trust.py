@@ -11,10 +11,11 @@ from typing import Iterable
 
 
 def problems(path: str) -> list[str]:
-    """Why a folder, or one that is still to be made, is not root's alone to write: texts that name the place; none where it is.
+    """Why a folder, or one that is still to be made, is not root's alone to write: texts that name the place; none
+    where it is.
 
-    Everything on the way counts, links too. In a sticky folder such as /tmp nobody can move what root made there, so it is no fault of an
-    ancestor. This process's own user counts as root.
+    Everything on the way counts, links too. In a sticky folder such as /tmp nobody can move what root made there, so it
+    is no fault of an ancestor. This process's own user counts as root.
     """
     found = []
     for place in sorted(_on_the_way(os.path.abspath(path)), key=lambda place: (place.count("/"), place)):
@@ -32,7 +33,9 @@ def problems(path: str) -> list[str]:
 
 
 def alone_problems(path: str, folder: bool = False) -> list[str]:
-    """Why one plain file, or one folder itself, is not root's alone to write, whatever the group is; none where it is, or is not there."""
+    """Why one plain file, or one folder itself, is not root's alone to write, whatever the group is; none where it is,
+    or is not there.
+    """
     try:
         status = os.lstat(path)
     except FileNotFoundError:

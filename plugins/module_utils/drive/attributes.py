@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Facts of a block device from sysfs and udev's database, for NVMe, SCSI and ATA, virtio and loop devices. None is unknown."""
+"""Facts of a block device from sysfs and udev's database, for NVMe, SCSI and ATA, virtio and loop devices. None is
+unknown.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def udev(host: Host, name: str) -> dict[str, str]:
 
 
 def udev_links(host: Host, name: str) -> list[str]:
-    """The links below /dev that udev gives a block device, or would without another that has the same; empty without udev."""
+    """The links below /dev that udev gives a block device, or would without another that has the same; empty without
+    udev.
+    """
     text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/class/block/{name}/dev"))) or ""
     return ["/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")]
 
@@ -74,7 +78,9 @@ def firmware(host: Host, name: str) -> str | None:
 
 
 def transport(host: Host, name: str) -> str | None:
-    """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc, mmc, virtio, nbd or loop."""
+    """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc, mmc,
+    virtio, nbd or loop.
+    """
     for prefix in ("loop", "nbd"):
         if name.startswith(prefix):
             return prefix
@@ -89,7 +95,9 @@ def transport(host: Host, name: str) -> str | None:
 
 
 def numa_node(host: Host, name: str) -> int | None:
-    """The NUMA node of the nearest parent device that has one; None where there is none or it is shared between nodes."""
+    """The NUMA node of the nearest parent device that has one; None where there is none or it is shared
+    between nodes.
+    """
     starts = nvme_controllers(host, name) or [f"/sys/block/{name}/device"]
     nodes = {_nearest_node(host, host.realpath(start)) for start in starts if host.exists(start)}
     found = nodes.pop() if len(nodes) == 1 else None
@@ -97,7 +105,9 @@ def numa_node(host: Host, name: str) -> int | None:
 
 
 def queue_depth(host: Host, name: str) -> int | None:
-    """Commands that one queue of the drive takes at a time: SCSI's depth, NVMe's submission queue, else the kernel's tags."""
+    """Commands that one queue of the drive takes at a time: SCSI's depth, NVMe's submission queue, else the kernel's
+    tags.
+    """
     sizes = [number(host, controller + "/sqsize") for controller in nvme_controllers(host, name)]
     known = [size for size in sizes if size]
     return number(host, f"/sys/block/{name}/device/queue_depth") or (

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Capacity that a drive has and does not show: more spare than its model has, so its figures are better than those of an untouched one.
+"""Capacity that a drive has and does not show: more spare than its model has, so its figures are better than those of
+an untouched one.
 
-Sources: NVM Express Base Specification 2.0, Identify Controller (TNVMCAP, UNVMCAP); hdparm(8), -N (ACS-3, HPA feature set).
+Sources: NVM Express Base Specification 2.0, Identify Controller (TNVMCAP, UNVMCAP); hdparm(8), -N (ACS-3, HPA feature
+  set).
 """
 
 from __future__ import annotations
@@ -16,13 +18,16 @@ from ..core.host import Host
 from .health import whole
 
 TIMEOUT_S = 20.0
-# Formats round a namespace down to whole GB and keep metadata beside it: a hundredth is not worth a word, and spare of 7 % already shows in writes.
+# Formats round a namespace down to whole GB and keep metadata beside it: a hundredth is not worth a word, and spare of
+# 7 % already shows in writes.
 HIDDEN_SHARE = 0.01
 _MAX_SECTORS = re.compile(r"max sectors\s*=\s*([0-9]+)/([0-9]+)(?:\([0-9]+\?\))?,?\s*(.*)")
 
 
 class Hidden(t.NamedTuple):
-    """total_bytes: all that the drive has; shown_bytes: what can be used; where: what hides the rest. None: the drive does not tell."""
+    """total_bytes: all that the drive has; shown_bytes: what can be used; where: what hides the rest. None: the drive
+    does not tell.
+    """
 
     total_bytes: int | None
     shown_bytes: int | None
@@ -67,7 +72,9 @@ def of_nvme(text: str, size_bytes: t.Any) -> Hidden:
 
 
 def of_ata(text: str) -> Hidden:
-    """From `hdparm -N`: "max sectors   = 1000/2000, HPA is enabled". One whose setting it calls invalid tells nothing."""
+    """From `hdparm -N`: "max sectors   = 1000/2000, HPA is enabled". One whose setting it calls invalid
+    tells nothing.
+    """
     match = _MAX_SECTORS.search(text)
     if match is None or "invalid" in match.group(3) or int(match.group(1)) > int(match.group(2)):
         return UNTOLD

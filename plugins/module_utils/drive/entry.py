@@ -12,7 +12,9 @@ SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
 
 
 class _Option(NamedTuple):
-    """An option beside the selector: whether a value is right, what it has to be, and its value where it is not given."""
+    """An option beside the selector: whether a value is right, what it has to be, and its value where it
+    is not given.
+    """
 
     right: Callable[[Any], bool]
     wanted: str
@@ -93,7 +95,9 @@ def selector_item(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def options(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as texts, None: not given."""
+    """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as
+    texts, None: not given.
+    """
     given = {key: entry.get(key, option.default) for key, option in OPTION_KEYS.items()}
     cache, cpus = given["write_cache"], given["cpus"]
     return dict(
@@ -112,7 +116,9 @@ def label(selector: Any) -> str:
 
 
 def wwn_key(text: str) -> str | None:
-    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty and all-zero ones."""
+    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty and all-zero
+    ones.
+    """
     text = text.strip()
     match = _HEX_NAME.fullmatch(text)
     if match is None:

@@ -1,11 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive does not tell is None.
+"""A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive
+does not tell is None.
 
-{source, error, temperature_c, highest_temperature_c (since its power came on), warning_temperature_c, critical_temperature_c, critical_warning, passed,
-verdict (in its own words), failing, spare_pct, spare_threshold_pct, used_pct, media_errors, warning_temp_min, critical_temp_min, throttle_counts,
-throttle_s, volatile_write_cache, interface_gbit_s, interface_max_gbit_s}
+{source, error, temperature_c, highest_temperature_c (since its power came on), warning_temperature_c,
+critical_temperature_c, critical_warning, passed,
+verdict (in its own words), failing, spare_pct, spare_threshold_pct, used_pct, media_errors, warning_temp_min,
+critical_temp_min, throttle_counts, throttle_s, volatile_write_cache, interface_gbit_s, interface_max_gbit_s}
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ ZERO_CELSIUS_K = 273
 
 _WHOLE = re.compile(r"([+-]?[0-9]{1,100})(?:\.0*)?")
 
-# Bits of critical_warning (NVM Express Base Specification 2.0, SMART / Health Information), and what each means for a measurement.
+# Bits of critical_warning (NVM Express Base Specification 2.0, SMART / Health Information), and what each means for a
+# measurement.
 CRITICAL_WARNINGS = (
     (0x01, "the spare is below its threshold"),
     (0x02, "the temperature is beyond a threshold"),
@@ -32,8 +35,8 @@ CRITICAL_WARNINGS = (
     (0x10, "the backup of its volatile memory has failed"),
     (0x20, "its persistent memory region is unreliable or read-only"),
 )
-# ATA attributes that count what the host could not read back (smartctl's names: Reported_Uncorrect, Current_Pending_Sector,
-# Offline_Uncorrectable).
+# ATA attributes that count what the host could not read back (smartctl's names: Reported_Uncorrect,
+# Current_Pending_Sector, Offline_Uncorrectable).
 ATA_MEDIA_ERRORS = (187, 197, 198)
 ATA_USED = "Percentage Used Endurance Indicator"
 
@@ -82,7 +85,8 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
         found, error = health_vendor.read(host, identity, limits)
         if not error:
             return dict(EMPTY, **found)
-    # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says it better.
+    # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says
+    # it better.
     told, wrong = _ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
     return (
         from_smartctl(told)
@@ -113,7 +117,9 @@ def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str,
 
 
 def whole(value: t.Any) -> int | None:
-    """A whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones; None for anything else."""
+    """A whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones; None
+    for anything else.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -129,7 +135,9 @@ def _celsius(value: t.Any) -> int | None:
 
 
 def from_nvme(log: Json) -> Health:
-    """From `nvme smart-log`. With --verbose, and always since nvme-cli 2.11, critical_warning is a mapping with its value."""
+    """From `nvme smart-log`. With --verbose, and always since nvme-cli 2.11, critical_warning is a mapping with its
+    value.
+    """
     warning = log.get("critical_warning")
     counts = [whole(log.get(f"thm_temp{level}_trans_count")) for level in (1, 2)]
     seconds = [whole(log.get(f"thm_temp{level}_total_time")) for level in (1, 2)]

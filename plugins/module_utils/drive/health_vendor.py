@@ -1,10 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The health of drives that neither nvme-cli nor smartctl know: Micron P320h / P420m by rssdm, ioMemory by fio-status. Parts of health.py's form.
+"""The health of drives that neither nvme-cli nor smartctl know: Micron P320h / P420m by rssdm, ioMemory by fio-status.
+Parts of health.py's form.
 
-Sources: see rssdm.py and iomemory.py; /sys/block/rssd*/status: drivers/block/mtip32xx; the P320h's and P420m's spare: Dell OpenManage's user guide
-("PCIe SSD, device life status": read-only below 10 %); `fio-status -fj`: release notes of VSL 3.2.9, and public programs that read it.
+Sources: see rssdm.py and iomemory.py; /sys/block/rssd*/status: drivers/block/mtip32xx; the P320h's and P420m's spare:
+  Dell OpenManage's user guide
+("PCIe SSD, device life status": read-only below 10 %); `fio-status -fj`: release notes of VSL 3.2.9, and public
+programs that read it.
 """
 
 from __future__ import annotations
@@ -64,7 +67,9 @@ def _smart(host: Host, drive_id: str) -> dict[str, int]:
 
 
 def glance(host: Host, name: str) -> Found:
-    """What the kernel tells without a command to the drive: that a P320h or P420m has shut down for heat, or is read-only."""
+    """What the kernel tells without a command to the drive: that a P320h or P420m has shut down for heat, or is
+    read-only.
+    """
     status = host.get(f"/sys/block/{name}/status") if is_micron(name) else None
     return {"critical_warning": MICRON_STATUS[status]} if status in MICRON_STATUS else {}
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kernel name a drive has now, and who it is, from sysfs and udev's database. What is unknown is None, never a guess."""
+"""Which kernel name a drive has now, and who it is, from sysfs and udev's database. What is unknown is None, never a
+guess.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9
 
 
 def find(host: Host, selector: Mapping[str, Any]) -> list[str]:
-    """The kernel names that a selector matches as a whole, sorted; a `by_id` may name a partition. Raises ValueError for a malformed selector."""
+    """The kernel names that a selector matches as a whole, sorted; a `by_id` may name a partition. Raises ValueError
+    for a malformed selector.
+    """
     problem = selector_problem(selector)
     if problem:
         raise ValueError(problem)
@@ -136,7 +140,9 @@ def wwn(host: Host, name: str) -> str | None:
 
 
 def _is_behind(host: Host, name: str, path: str) -> bool:
-    """Whether this very file is behind a loop device: its path in sysfs may be that of a container, or of a file that is gone."""
+    """Whether this very file is behind a loop device: its path in sysfs may be that of a container, or of a file that
+    is gone.
+    """
     behind = loop.read(host, node(name))
     if behind is None:  # the node can't be opened, and the guard will say so
         return backing_file(host, name) == host.realpath(path)
@@ -182,7 +188,9 @@ def _wwn_keys(host: Host, name: str) -> set[str]:
 
 
 def _find_by_id(host: Host, value: str) -> list[str]:
-    """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead there after the next boot."""
+    """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead
+    there after the next boot.
+    """
     link = BY_ID + by_id_name(value)
     target = host.realpath(link)
     name = target[len("/dev/") :].replace("/", "!")

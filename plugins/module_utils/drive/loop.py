@@ -18,7 +18,9 @@ _INFO64, _INFO64_BYTES = struct.Struct("=5Q"), 232
 
 
 class Loop(NamedTuple):
-    """device, inode: of the file; node: of the block device where it is one, else ""; offset_bytes and limit_bytes (0: none): the part of it."""
+    """device, inode: of the file; node: of the block device where it is one, else ""; offset_bytes and limit_bytes (0:
+    none): the part of it.
+    """
 
     device: str
     inode: int

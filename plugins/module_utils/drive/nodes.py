@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The device nodes that lead to a drive, whatever they are called: its block device, SCSI generic, NVMe generic, its controller."""
+"""The device nodes that lead to a drive, whatever they are called: its block device, SCSI generic, NVMe generic, its
+controller.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def other_nodes(host: Host, name: str) -> set[str]:
 
 
 def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> list[str]:
-    """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their place."""
+    """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their
+    place.
+    """
     own = {identity.get("major_minor")} | other_nodes(host, str(identity.get("kernel_name")))
     keys = {word: key_at(host, word) for word in words if word.startswith("/dev/")}
     return [

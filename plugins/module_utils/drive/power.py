@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The power state that an NVMe drive works in: a higher number allows less power, and so less speed.
 
-Source: NVM Express Base Specification 2.0, Power Management (feature 02h) and the power state descriptors of Identify Controller.
+Source: NVM Express Base Specification 2.0, Power Management (feature 02h) and the power state descriptors of Identify
+  Controller.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _NOT_OPERATIONAL = 0x2
 
 
 class State(t.NamedTuple):
-    """number: 0 is full power. works: whether it does I/O in that state (a drive that idles may say one in which it does not); None: unknown."""
+    """number: 0 is full power. works: whether it does I/O in that state (a drive that idles may say one in which it
+    does not); None: unknown.
+    """
 
     number: int | None
     works: bool | None

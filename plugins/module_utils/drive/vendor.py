@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who a drive is whose driver puts nothing into sysfs: Micron's P320h and P420m (mtip32xx, /dev/rssda), Fusion-io's ioMemory (/dev/fioa).
+"""Who a drive is whose driver puts nothing into sysfs: Micron's P320h and P420m (mtip32xx, /dev/rssda), Fusion-io's
+ioMemory (/dev/fioa).
 
-mtip32xx answers HDIO_GET_IDENTITY with its IDENTIFY DEVICE page, whose texts it has put into reading order (drivers/block/mtip32xx). ioMemory's
-driver answers nothing: fio-status tells. What cannot be read is missing, so that the guard refuses the drive.
+mtip32xx answers HDIO_GET_IDENTITY with its IDENTIFY DEVICE page, whose texts it has put into reading order
+(drivers/block/mtip32xx). ioMemory's driver answers nothing: fio-status tells. What cannot be read is missing, so that
+the guard refuses the drive.
 """
 
 from __future__ import annotations

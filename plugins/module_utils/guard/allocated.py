@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a drive itself says that it holds something: the look goes there too. It excuses nothing, and a drive that does not tell is looked at as ever."""
+"""Where a drive itself says that it holds something: the look goes there too. It excuses nothing, and a drive that does
+not tell is looked at as ever.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def keep(facts: Facts, extents: list[Extent]) -> None:
 def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
     """How many bytes an NVMe namespace says are allocated; not where.
 
-    NUSE counts only with thin provisioning (NSFEAT bit 0), or where it is below NCAP: other drives may always report NCAP (NVM Command Set 1.0, 4.1.5.1).
+    NUSE counts only with thin provisioning (NSFEAT bit 0), or where it is below NCAP: other drives may always report
+    NCAP (NVM Command Set 1.0, 4.1.5.1).
     """
     used, most, features = (namespace.get(key) for key in ("nuse", "ncap", "nsfeat"))
     block_bytes = facts.identity.get("logical_block_size_bytes")
@@ -41,12 +44,16 @@ def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
 
 
 def _within(facts: Facts, told_bytes: int) -> int:
-    """No drive holds more than its size, whatever it tells: extents may overlap, and a last one may reach beyond the end."""
+    """No drive holds more than its size, whatever it tells: extents may overlap, and a last one may reach beyond the
+    end.
+    """
     return min(told_bytes, facts.identity.get("size_bytes") or told_bytes)
 
 
 def from_scsi(host: Host, facts: Facts) -> None:
-    """The extents that a SCSI drive says are mapped: GET LBA STATUS, where READ CAPACITY(16) says that it tells (LBPME; sysfs shows it)."""
+    """The extents that a SCSI drive says are mapped: GET LBA STATUS, where READ CAPACITY(16) says that it tells (LBPME;
+    sysfs shows it).
+    """
     block_bytes, size_bytes = facts.identity.get("logical_block_size_bytes"), facts.identity.get("size_bytes")
     told = [host.get(path) for path in host.glob(f"/sys/block/{facts.name}/device/scsi_disk/*/thin_provisioning")]
     if told != ["1"] or not block_bytes or not size_bytes:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading many blocks of a drive at once, past the page cache: through the kernel's asynchronous I/O, or threads where there is none.
+"""Reading many blocks of a drive at once, past the page cache: through the kernel's asynchronous I/O, or threads where
+there is none.
 
 A drive answers 32 reads in little more than the time of one, and Python can't wait for 32 at a time without either.
 """
@@ -19,7 +20,8 @@ import sys
 import types
 from typing import Sequence
 
-# Numbers of io_setup, io_destroy, io_getevents, io_submit (arch/*/tables of Linux); an architecture that is not here gets threads.
+# Numbers of io_setup, io_destroy, io_getevents, io_submit (arch/*/tables of Linux); an architecture that is not here
+# gets threads.
 _SYSCALLS = {
     "x86_64": (206, 207, 208, 209),
     "aarch64": (0, 1, 4, 2),
@@ -32,7 +34,9 @@ _PREAD = 0
 
 
 class BlockReader:
-    """Reads up to `count` pieces of `piece_bytes` at a time through a descriptor that was opened with O_DIRECT. A context manager."""
+    """Reads up to `count` pieces of `piece_bytes` at a time through a descriptor that was opened with O_DIRECT. A
+    context manager.
+    """
 
     def __init__(self, handle: int, piece_bytes: int, count: int = 32) -> None:
         self._handle, self._piece_bytes, self._count = handle, piece_bytes, count

@@ -10,7 +10,9 @@ import os
 
 
 class Reader:
-    """Reads through a descriptor that was opened with O_DIRECT, in whole blocks, so that no stale page answers for the drive."""
+    """Reads through a descriptor that was opened with O_DIRECT, in whole blocks, so that no stale page answers for the
+    drive.
+    """
 
     def __init__(self, handle: int, size_bytes: int, block_bytes: int) -> None:
         self._handle = handle

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What names a drive though it is not in use now: fstab and its kin, Kubernetes, Ceph, virtual machines, exports, the hibernation target."""
+"""What names a drive though it is not in use now: fstab and its kin, Kubernetes, Ceph, virtual machines, exports, the
+hibernation target.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ def _any_device(text: str) -> list[str]:
     return _DEVICE.findall(text)
 
 
-# Where units are that systemd starts by itself once their device is there: also those that fstab was made into, before it was changed.
+# Where units are that systemd starts by itself once their device is there: also those that fstab was made into, before
+# it was changed.
 _UNIT_FOLDERS = (
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -110,7 +113,8 @@ _FILES: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
 )
 # Links to, or nodes of, the devices that something will use again.
 _LINKS = (
-    # Local volumes that the static provisioner and the local storage operator offer, and the raw block volumes of kubelet.
+    # Local volumes that the static provisioner and the local storage operator offer, and the raw block volumes of
+    # kubelet.
     "/mnt/disks/*",
     "/mnt/fast-disks/*",
     "/mnt/local-storage/*",

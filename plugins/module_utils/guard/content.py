@@ -110,7 +110,9 @@ def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
 
 
 def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_bytes: int) -> None:
-    """What a table that is gone, or a file system without its start, leaves behind. Raises OSError where it cannot be read."""
+    """What a table that is gone, or a file system without its start, leaves behind. Raises OSError where it cannot be
+    read.
+    """
     with BlockReader(handle, structure.PIECE_BYTES) as pieces:
         for found in structure.scan(pieces.read, size_bytes, block_bytes):
             add(facts.cluster if found.kind in CLUSTER_TYPES else facts.signatures, f"{found.kind}, {found.what}")

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process has open, as procfs tells: descriptors of every thread, mapped memory, files registered with io_uring. Reads only."""
+"""What a process has open, as procfs tells: descriptors of every thread, mapped memory, files registered with io_uring.
+Reads only.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,11 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Descriptors:
-    """What processes have open, as keys (drive/nodes.py). `extra`: keys of character devices and files that count beside all block devices.
+    """What processes have open, as keys (drive/nodes.py). `extra`: keys of character devices and files that count
+    beside all block devices.
 
-    `remote`: {mount id: kind of file system} of those whose server may not answer; `far`: their device numbers; `names`: {device number: kernel name}.
+    `remote`: {mount id: kind of file system} of those whose server may not answer; `far`: their device numbers;
+      `names`: {device number: kernel name}.
     """
 
     def __init__(
@@ -66,7 +70,9 @@ class Descriptors:
         return found
 
     def _tables(self, process: str) -> list[str]:
-        """One folder for each table of descriptors: threads share one as a rule, but may have their own, and outlive the first."""
+        """One folder for each table of descriptors: threads share one as a rule, but may have their own, and outlive
+        the first.
+        """
         tasks = self._host.listdir(process + "/task")
         kept: list[str] = []
         for task in tasks:
@@ -81,7 +87,8 @@ class Descriptors:
             kind = self._remote.get(mount.group(1), "") if mount else ""
         if not kind:
             return key_at(self._host, path)
-        # A server that may not answer: what the kernel knows without asking it. Files from a network server are left out: even that may ask.
+        # A server that may not answer: what the kernel knows without asking it. Files from a network server are left
+        # out: even that may ask.
         return _known_key(self._host.path(path)) if _REMOTE_FUSE.match(kind) else None
 
     def _counts(self, key: str) -> bool:
@@ -94,7 +101,9 @@ class Descriptors:
         )  # None: it was closed meanwhile
 
     def _registered(self, process: str, info: str) -> list[str]:
-        """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the path alone."""
+        """Files that an io_uring holds though their descriptors are closed. Older kernels tell the last part of the
+        path alone.
+        """
         found = []
         for path in _RING_FILE.findall(info.partition("UserFiles:")[2].partition("UserBufs:")[0]):
             key = key_at(self._host, process + "/root" + path) if path.startswith("/") else self._numbers.get(path)
@@ -103,12 +112,15 @@ class Descriptors:
         return found
 
     def mapped(self, process: str) -> list[tuple[str, bool]]:
-        """What a process has mapped, also where its descriptor is closed. Each file of the machine is looked at once."""
+        """What a process has mapped, also where its descriptor is closed. Each file of the machine is
+        looked at once.
+        """
         found = []
         for table in self._tables(process):  # the first thread has no memory any more once it is gone
             for address, device, inode, path in set(_MAPPING.findall(_content(self._host.path(table + "/maps")))):
                 if (device, inode) not in self._files and device not in self._far:
-                    # map_files is there for a whole process only; the path is what is left of one whose first thread is gone.
+                    # map_files is there for a whole process only; the path is what is left of one whose first thread is
+                    # gone.
                     mapped = f"{process}/map_files/{_unpadded(address.decode())}"
                     self._files[device, inode] = key_at(self._host, mapped) or key_at(
                         self._host, table + "/root" + os.fsdecode(path)
@@ -130,7 +142,9 @@ def _link(path: str) -> str:
 
 
 def _names(folder: str) -> list[str]:
-    """The names in a folder of procfs; none where the thread is gone. Raises OSError where this process may not know."""
+    """The names in a folder of procfs; none where the thread is gone. Raises OSError where this process
+    may not know.
+    """
     try:
         return os.listdir(folder)
     except OSError as error:
@@ -161,7 +175,9 @@ def _share_table(one: int, other: int) -> bool:
 
 
 def _known_key(path: str) -> str | None:
-    """The key of an open file by what the kernel knows, without asking the server of its file system (statx(2), AT_STATX_DONT_SYNC)."""
+    """The key of an open file by what the kernel knows, without asking the server of its file system (statx(2),
+    AT_STATX_DONT_SYNC).
+    """
     answer = ctypes.create_string_buffer(_STATX_BYTES)
     try:
         failed = _LIBC.statx(_AT_FDCWD, os.fsencode(path), _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, answer)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kind of device a drive is: its transport, removable or a RAID controller's volume, in recovery mode, reached twice."""
+"""What kind of device a drive is: its transport, removable or a RAID controller's volume, in recovery mode, reached
+twice.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,9 @@ def _twins(host: Host, facts: Facts) -> None:
 
 
 def user_space(host: Host) -> str:
-    """Which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices. "" for none."""
+    """Which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices. "" for
+    none.
+    """
     found = []
     for driver in ("vfio-pci", "uio_pci_generic", "igb_uio"):
         for path in host.glob(f"/sys/bus/pci/drivers/{driver}/*:*"):

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The facts that the guard's rules look at. The probes (guard_users, guard_content, …) fill them; lists hold texts for the operator."""
+"""The facts that the guard's rules look at. The probes (guard_users, guard_content, …) fill them; lists hold texts for
+the operator.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
 
 
 class Mount(NamedTuple):
-    """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace; root: what of its file system is mounted."""
+    """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace; root: what
+    of its file system is mounted.
+    """
 
     major_minor: str
     source: str
@@ -99,9 +103,9 @@ class Facts:
 
     family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
-    device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the bytes of
-    signatures and tables themselves. look: what was looked at, None when nothing was. allocated: where the drive itself says that it holds
-    something, allocated_bytes: how much; None where it does not tell (of all).
+    device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the
+    bytes of signatures and tables themselves. look: what was looked at, None when nothing was. allocated: where the
+    drive itself says that it holds something, allocated_bytes: how much; None where it does not tell (of all).
     """
 
     name: str

@@ -31,7 +31,8 @@ class Refused(Exception):
 class HeldDrive:
     """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot.
 
-    `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left. `terms`: how to look at what lies
+    `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left. `terms`: how to
+      look at what lies
     on it before the first write.
     """
 
@@ -86,7 +87,8 @@ class HeldDrive:
         self.check()
 
     def identify(self) -> None:
-        """Lock the drive and see that it is the planned one, without reading from it: it may be closed while a purge goes on in it.
+        """Lock the drive and see that it is the planned one, without reading from it: it may be closed while a purge
+        goes on in it.
 
         Raises Refused, and then holds nothing. The guard's checks are still to come (`take`).
         """
@@ -149,7 +151,8 @@ class HeldDrive:
     def content_is_ours(self) -> None:
         """To be called before the first write: while we go on holding the drive, what it holds is what we wrote.
 
-        The ledger gets to know it first, so that this run can go on after a power loss. Raises OSError when it can't, and Refused.
+        The ledger gets to know it first, so that this run can go on after a power loss. Raises OSError when it can't,
+        and Refused.
         """
         self.descriptor()
         if self._state_dir and not self._content_is_ours:
@@ -162,12 +165,16 @@ class HeldDrive:
         self._content_is_ours = True
 
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
-        """Let the ledger know of blocks that are about to be written to prove a purge with: {offset: data}. Raises OSError."""
+        """Let the ledger know of blocks that are about to be written to prove a purge with: {offset: data}. Raises
+        OSError.
+        """
         if self._before is not None:
             own_data.note(self._before, self.identity, self.evidence, sentinels)
 
     def keep_as_evidence(self, reason: str) -> None:
-        """Let the ledger know why what lies on it is to be kept, should this job die; "": it is not. What can't be written now is once it is let go of."""
+        """Let the ledger know why what lies on it is to be kept, should this job die; "": it is not. What can't be
+        written now is once it is let go of.
+        """
         before, self.evidence = self.evidence, reason
         if self._before is not None and reason != before:
             with contextlib.suppress(OSError):
@@ -181,9 +188,11 @@ class HeldDrive:
 
     @contextlib.contextmanager
     def lend(self, may_change: t.Collection[str] = ()) -> t.Iterator[None]:
-        """Close the drive, and keep its lock, for a tool that needs the device itself; then open it and identify it again.
+        """Close the drive, and keep its lock, for a tool that needs the device itself; then open it and identify it
+        again.
 
-        may_change: keys of the identity that the tool changes on purpose, such as logical_block_size_bytes. Raises Refused
+        may_change: keys of the identity that the tool changes on purpose, such as logical_block_size_bytes. Raises
+          Refused
         when what is there afterwards is not this drive; nothing is held then.
         """
         os.close(self.descriptor())
@@ -234,14 +243,18 @@ class HeldDrive:
             raise Refused(refusals)
 
     def abandon(self, reason: str) -> None:
-        """Let go of a drive that hangs without touching it again, which could hang as well: it stays open and locked until this process ends."""
+        """Let go of a drive that hangs without touching it again, which could hang as well: it stays open and locked
+        until this process ends.
+        """
         if self._before is not None:
             with contextlib.suppress(OSError):
                 own_data.give_up(self._before, self.identity, reason)
         self._content_is_ours, self._before = False, None
 
     def bytes_written(self) -> int | None:
-        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst); None: it does not count (iostats)."""
+        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst); None: it
+        does not count (iostats).
+        """
         folder = f"/sys/class/block/{os.path.basename(self.path)}/"
         if self._host.get(folder + "queue/iostats") == "0":
             return None

@@ -40,13 +40,16 @@ def inspect(
 
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
-    is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that nothing else speaks
-    against, all at once; None: not at all, which is for a drive whose content is known to be ours. `stop`: whether to give up
-    waiting for another look. Raises look.Stopped where that, or `terms.stop`, says so.
+    is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that
+    nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
+    `stop`: whether to give up waiting for another look. Raises look.Stopped where that, or `terms.stop`, says so.
 
-    Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals: [{code, message}], overridden: the same,
-    passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released, reason, proved},
-    look: None or {blocks, aimed_blocks, allocated_bytes, size_bytes, seconds, whole, seen_bytes}}`; path and identity are None where no single drive matches.
+    Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals:
+    [{code, message}], overridden: the same,
+    passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released,
+      reason, proved},
+    look: None or {blocks, aimed_blocks, allocated_bytes, size_bytes, seconds, whole, seen_bytes}}`; path and identity
+      are None where no single drive matches.
     """
     located = [_locate(host, selector) for selector in selectors]
     names = [name for name, _refused in located if name]
@@ -104,7 +107,8 @@ def _no_other_look(
 ) -> Iterator[dict[str, tuple[str, str]]]:
     """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
 
-    Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be waited for. Raises Stopped.
+    Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be
+    waited for. Raises Stopped.
     """
     others: dict[str, tuple[str, str]] = {}
     began = time.monotonic()
@@ -189,7 +193,9 @@ class _Seen:
 
 
 def _look_at(host: Host, seen: Sequence[_Seen], held: dict[str, int], terms: Terms | None, run_id: str | None) -> None:
-    """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there by chance."""
+    """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there
+    by chance.
+    """
     waiting = [one for one in seen if one.facts is not None and one.may_be_ours(run_id)] if terms is not None else []
     with concurrent.futures.ThreadPoolExecutor(max(1, len(waiting))) as pool:
         list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A look at what lies on a drive, with a chance that can be told: random blocks, others at each look, or all of them.
 
-A drive that can be read whole in the time of a look is. Of another, `seconds` are spent on random blocks of 4 KiB; data of D bytes, wherever it lies, is
-missed by n blocks with the chance (1 - D / size)ⁿ.
+A drive that can be read whole in the time of a look is. Of another, `seconds` are spent on random blocks of 4 KiB; data
+of D bytes, wherever it lies, is missed by n blocks with the chance (1 - D / size)ⁿ.
 """
 
 from __future__ import annotations
@@ -54,9 +54,11 @@ class Terms(NamedTuple):
 
 @dataclasses.dataclass
 class Look:
-    """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive; aimed_blocks: beside these, where it may hold something.
+    """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive; aimed_blocks:
+    beside these, where it may hold something.
 
-    fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random fill; foreign: where the first block that is neither lies.
+    fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random fill; foreign: where the first block
+      that is neither lies.
     """
 
     size_bytes: int
@@ -104,7 +106,9 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
 
 
 def longer_s(terms: Terms, size_bytes: int) -> float:
-    """How much longer than any short step a look may take on a drive that answers; 0 where it is a short step itself."""
+    """How much longer than any short step a look may take on a drive that answers; 0 where it is a short
+    step itself.
+    """
     longest_s = size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME + _AIMED) * terms.seconds
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
@@ -141,9 +145,11 @@ def take(
     aim: Sequence[Extent] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> Look:
-    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where it can't be read, and Stopped.
+    """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where
+    it can't be read, and Stopped.
 
-    known: what does not count. fill_counts: whether fio's fill counts as data, so that its first block ends the look too.
+    known: what does not count. fill_counts: whether fio's fill counts as data, so that its first block ends the look
+      too.
     aim: where the drive may hold something; the blocks that are read there come on top of the random ones.
     """
     began = clock()
@@ -196,7 +202,9 @@ class _Seeing:
 
 
 def _without(known: Sequence[Extent], offset: int, data: bytes) -> bytes:
-    """The data of a block without what is known. Extents may overlap: a table is found by wipefs and by its own bytes."""
+    """The data of a block without what is known. Extents may overlap: a table is found by wipefs and by
+    its own bytes.
+    """
     kept, place = [], 0
     for extent in sorted(known):
         kept.append(data[place : max(place, extent.offset - offset)])
@@ -213,7 +221,9 @@ def _ends(reader: Readers, seeing: _Seeing) -> None:
 
 
 def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bool:
-    """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill. Raises OSError."""
+    """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill.
+    Raises OSError.
+    """
     seeing = _Seeing(Look(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
@@ -271,7 +281,9 @@ def _whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
 
 
 def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: Callable[[], float]) -> bool:
-    """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole piece is in the last MiB."""
+    """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole
+    piece is in the last MiB.
+    """
     count = seeing.look.size_bytes // PIECE_BYTES
     for first in range(0, count, _PIECES):
         offsets = [place * PIECE_BYTES for place in range(first, min(count, first + _PIECES))]

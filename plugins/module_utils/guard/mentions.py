@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Any line below /etc that names a drive, whatever program the file is for: so `configured` need not know them all; and what the machine boots from.
+"""Any line below /etc that names a drive, whatever program the file is for: so `configured` need not know them all; and
+what the machine boots from.
 
 A text that names a drive need not mean that it is used, so such a match can be lifted (`allow: [mentioned]`).
 """
@@ -28,7 +29,8 @@ _NO_USE = re.compile(
     r"/etc/(lvm/(archive|backup|cache|devices/backup)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
     r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$)|/\.git/"
 )
-# What a package brought, and what is made anew at each boot: a link of /etc that leads there, as most units' do, says nothing of this site.
+# What a package brought, and what is made anew at each boot: a link of /etc that leads there, as most units' do, says
+# nothing of this site.
 _NOT_THE_SITES = re.compile(r"/(usr/(?!local/)|lib|proc/|sys/|dev/|run/)")
 # How the machine was started, and may be the next time. GRUB's device.map lists every drive.
 _BOOT = (
@@ -72,7 +74,9 @@ _ASK_S = 20.0
 
 
 def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
-    """Keep the text of every file below /etc, within bounds, and of those that start the machine. parsed: files that `configured` reads by their own rules."""
+    """Keep the text of every file below /etc, within bounds, and of those that start the machine. parsed: files that
+    `configured` reads by their own rules.
+    """
     _read_boot(host, facts)
     began, count = time.monotonic(), 0
     top = host.path(TOP)
@@ -143,7 +147,9 @@ def _lines(data: bytes, pattern: Pattern[bytes]) -> Iterable[int]:
 
 
 def _pattern(host: Host, facts: Facts) -> Pattern[bytes]:
-    """What names the drive, each as a whole: neither sda in sdaa nor SN1 in SN10. A partition that is not there now counts too."""
+    """What names the drive, each as a whole: neither sda in sdaa nor SN1 in SN10. A partition that is not there now
+    counts too.
+    """
     paths = {identity.node(member) for member in facts.family} | {tag for tag in facts.tags if tag.startswith("/dev/")}
     paths |= {link for link in host.glob(BY_ID + "*") if host.realpath(link) in paths}
     words = {_written(tag.partition("=")[2]) for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))}
@@ -165,7 +171,9 @@ def _written(uuid: str) -> str:
 
 
 def _as_shipped(host: Host, text: Text) -> bool:
-    """Whether a file is as its package brought it: then it names devices as examples. A host may have both kinds of packages' tools."""
+    """Whether a file is as its package brought it: then it names devices as examples. A host may have both kinds of
+    packages' tools.
+    """
     known = "{}  {}".format(host.get(_DPKG_STATUS) or "", host.get(_UCF_HASHES) or "")
     digest = _md5(text.data)
     name = re.escape(text.path)
@@ -175,7 +183,8 @@ def _as_shipped(host: Host, text: Text) -> bool:
         return False
     if host.run(["rpm", "-qf", text.path], timeout_s=_ASK_S).rc != 0:
         return False
-    # It tells all files of the packages; of one, what differs at which place: the digest is the third, and its mode, owner or time says nothing here.
+    # It tells all files of the packages; of one, what differs at which place: the digest is the third, and its mode,
+    # owner or time says nothing here.
     changed = host.run(["rpm", "-Vf", "--nodeps", "--noscripts", text.path], timeout_s=_ASK_S)
     return 0 <= changed.rc < TIMED_OUT and not re.search(rf"^(..[^.]|missing ).* {name}$", changed.stdout, re.MULTILINE)
 

@@ -28,7 +28,9 @@ def add_tags(facts: Facts, answers: dict[str, str]) -> None:
 
 
 def tag_of(kind: str, value: str) -> str:
-    """Tags are compared without letter case, and UUIDs without separators: mdadm and blkid write them in other groups."""
+    """Tags are compared without letter case, and UUIDs without separators: mdadm and blkid write them in
+    other groups.
+    """
     plain = value.strip("\"'").lower()
     return "{}={}".format(kind, re.sub(r"[-:]", "", plain) if kind.endswith("UUID") else plain)
 

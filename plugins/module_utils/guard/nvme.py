@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an NVMe drive says of itself to nvme-cli: who else reaches it, reservations, sanitize, write protection, Opal.
 
-NVM Express Base Specification 2.0: Identify Controller (CMIC, OACS, ONCS, SANICAP), SMART log; NVM Command Set 1.0: Identify Namespace (NMIC, NSATTR).
+NVM Express Base Specification 2.0: Identify Controller (CMIC, OACS, ONCS, SANICAP), SMART log; NVM Command Set 1.0:
+Identify Namespace (NMIC, NSATTR).
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def _missing(host: Host) -> str:
 
 
 def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
-    """NMIC says whether the namespace may be attached to several controllers; the list of those that are attached decides."""
+    """NMIC says whether the namespace may be attached to several controllers; the list of those that are attached
+    decides.
+    """
     if not nvme.number(answers["namespace"], "nmic", _BYTE) & _MAY_BE_SHARED:
         return
     try:
@@ -66,7 +69,10 @@ def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
         if nvme.number(answers["controller"], "cmic", _BYTE) & _SEVERAL_CONTROLLERS:
             add(
                 facts.shared,
-                f"NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do ({error})",
+                (
+                    "NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do "
+                    f"({error})"
+                ),
             )
         return
     if count != 1:

@@ -23,7 +23,8 @@ LOOKS = 9
 LOOK_EVERY_S = 0.3  # on average: each pause is random, so that nobody keeps step with it
 MOST_S = 8.0  # a host with many processes is looked at fewer times, but never fewer than a reader takes to count
 READER_COUNTS = 3  # looks in which a reader has to be seen; who only passes by is seen once
-# Programs that look at drives by themselves and leave them as they are; True: also when they open one for writing (SG_IO needs that).
+# Programs that look at drives by themselves and leave them as they are; True: also when they open one for writing
+# (SG_IO needs that).
 PASSING = {
     "systemd-udevd": False,
     "udevadm": False,
@@ -66,7 +67,8 @@ class Seen(NamedTuple):
 
 
 def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
-    """Who uses what, from several looks: a writer counts once seen, readers when somebody is there in READER_COUNTS looks.
+    """Who uses what, from several looks: a writer counts once seen, readers when somebody is there in READER_COUNTS
+    looks.
 
     A program that is known to pass by is told and does not count.
     """
@@ -92,7 +94,8 @@ def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
 class Watch:
     """Looks at who has what open. `extra`: keys of character devices and files that count beside all block devices.
 
-    `nodes`: {path of a device node: its key}, whose reads and writes inotify tells between the looks. `remote`: {mount id: kind of file system} of
+    `nodes`: {path of a device node: its key}, whose reads and writes inotify tells between the looks. `remote`: {mount
+      id: kind of file system} of
     those whose server may not answer; `far`: their device numbers. failures: what could not be read.
     """
 
@@ -164,7 +167,9 @@ class Watch:
         return found
 
     def _program(self, process: str) -> tuple[str, bool]:
-        """The program's name, and whether it is one that only passes by: by the file that runs, as a name is easily taken."""
+        """The program's name, and whether it is one that only passes by: by the file that runs, as a name is easily
+        taken.
+        """
         started = (self._host.get(process + "/stat") or "").rpartition(")")[2].split()[19:20]
         at = process + " ".join(started)
         if at not in self._programs:
@@ -178,7 +183,9 @@ class Watch:
         return self._programs[at]
 
     def _in_our_root(self, process: str) -> bool:
-        """Whether paths mean to a process what they mean to us: in a container /usr/sbin/smartd is what its image put there."""
+        """Whether paths mean to a process what they mean to us: in a container /usr/sbin/smartd is what its image put
+        there.
+        """
         try:
             return os.path.samestat(os.stat(self._host.path(process + "/root")), os.stat(self._host.path("/")))
         except OSError:
@@ -186,7 +193,8 @@ class Watch:
 
 
 class _Traffic:
-    """Reads and writes through device nodes, as inotify tells them: also those too short for any look. It does not tell whose they are.
+    """Reads and writes through device nodes, as inotify tells them: also those too short for any look. It does not tell
+    whose they are.
 
     Opens alone say nothing: losetup, smartd and this guard open nodes only to ask the kernel.
     """

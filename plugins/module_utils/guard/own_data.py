@@ -4,10 +4,11 @@
 """The ledger of drives that we wrote to. That a drive is in it proves nothing yet: somebody may have written since.
 
 `<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, blank,
-written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file that root alone may
-write; one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`) and never passed over.
-The data is ours only where one of two things proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look
-found nothing but blank blocks and fio's fill.
+written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file
+  that root alone may
+write; one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told
+(`Untrusted`) and never passed over. The data is ours only where one of two things proves it: the kernel counted no
+write since we let go of the drive (`untouched`), or the look found nothing but blank blocks and fio's fill.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Untrusted(ValueError):
 
 
 def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence of what may be another drive."""
+    """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence
+    of what may be another drive.
+    """
     if not state_dir:
         return None
     path = path_of(state_dir, identity)
@@ -136,7 +139,8 @@ def _are_counts(*values: Any) -> bool:
 
 
 def known(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no longer knows the run.
+    """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no
+    longer knows the run.
 
     proved: nothing does, until the caller finds otherwise.
     """
@@ -151,10 +155,12 @@ def known(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
-    """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and unchanged.
+    """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and
+    unchanged.
 
-    Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we know not who wrote last;
-    nor for a drive that we left blank: what is on it now came there, if only past the counters (nvme write, sg_dd).
+    Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we
+    know not who wrote last; nor for a drive that we left blank: what is on it now came there, if only past the counters
+    (nvme write, sg_dd).
     """
     before, now_written = entry.get("written"), written(host, identity)
     if entry["state"] == WRITING or entry.get("blank") or identity.get("backing_file") or not isinstance(before, dict):
@@ -164,7 +170,9 @@ def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any])
 
 
 def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
-    """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is seen by chance proves otherwise."""
+    """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is
+    seen by chance proves otherwise.
+    """
     before, after = entry.get("written"), written(host, identity)
     same = (
         entry["state"] != WRITING
@@ -175,7 +183,9 @@ def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -
 
 
 def written(host: Host, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it counts."""
+    """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it
+    counts.
+    """
     fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
     sectors = [
         int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()
@@ -185,7 +195,9 @@ def written(host: Host, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, reason: str = "") -> Before:
-    """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError, and Untrusted."""
+    """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError,
+    and Untrusted.
+    """
     before = Before(state_dir, run_id, read(state_dir, identity), written(host, identity))
     note(before, identity, reason)
     return before
@@ -196,7 +208,8 @@ def note(
 ) -> None:
     """Note what holds should this job die here. Raises OSError.
 
-    reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved with ({offset: data}), which are ours.
+    reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved
+      with ({offset: data}), which are ours.
     """
     listed = [
         {"offset": offset, "length": len(data), "sha256": sha256(data)} for offset, data in sorted(sentinels.items())
@@ -209,7 +222,9 @@ def note(
 
 
 def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
-    """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun may yet be done. Raises OSError."""
+    """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun
+    may yet be done. Raises OSError.
+    """
     try:
         noted = read(before.state_dir, identity) or {}
     except Untrusted:  # what is noted now says that nobody may erase the drive
@@ -228,8 +243,8 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 
     reason: why it is to be kept as evidence; "": it is not. blank: it was seen to hold nothing after our last write.
-    A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before; as evidence it is kept all the same, and what
-    was written before then is vouched for by what was said of it.
+    A run that wrote nothing leaves nothing of its own: then the ledger says again what it said before; as evidence it
+    is kept all the same, and what was written before then is vouched for by what was said of it.
     """
     left = written(host, identity)
     if reason and left == before.written and left["iostats"]:
@@ -261,9 +276,11 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
 
 
 def close(state_dir: str, run_id: str, still_written: Collection[str] = (), removed: bool = False) -> None:
-    """Note that a run is over which died while it wrote: from now on only the content can prove what lies there. Raises OSError.
+    """Note that a run is over which died while it wrote: from now on only the content can prove what lies there. Raises
+    OSError.
 
-    still_written: files (`path_of`) of drives in which something of the run goes on by itself. removed: the host is about to forget the run, so that
+    still_written: files (`path_of`) of drives in which something of the run goes on by itself. removed: the host is
+      about to forget the run, so that
     another of the same id is no continuation of it, for which its evidence would not count.
     """
     folder = os.path.join(state_dir, "drives")
@@ -274,7 +291,9 @@ def close(state_dir: str, run_id: str, still_written: Collection[str] = (), remo
 
 
 def close_one(path: str, run_id: str, removed: bool = False) -> None:
-    """As `close`, for one drive's file. What can't be trusted stays as it is, for people to see: to write it again would make it root's."""
+    """As `close`, for one drive's file. What can't be trusted stays as it is, for people to see: to write it again
+    would make it root's.
+    """
     try:
         entry = None if _not_roots(path) else _load(path)
     except Untrusted:

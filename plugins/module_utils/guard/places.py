@@ -19,7 +19,9 @@ _ALL_AIMED = 1 << 16
 
 
 def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | None = None) -> Iterator[list[int]]:
-    """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the next look falls."""
+    """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the
+    next look falls.
+    """
     places, chosen = size_bytes // piece_bytes, random.Random(os.urandom(16))
     made = 0
     while rounds is None or made < rounds:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard looks at, as plain facts (guard_facts): who uses a drive, what lies on it, can it be opened. Reads only.
+"""What the guard looks at, as plain facts (guard_facts): who uses a drive, what lies on it, can it be opened. Reads
+only.
 
 A probe that fails puts its reason into `failures`; it never leaves a fact looking harmless.
 """
@@ -35,7 +36,9 @@ _BY_TRANSPORT: dict[str, Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "
 
 
 def machine(host: Host, names: Sequence[str], quick: bool = False) -> Machine:
-    """What every drive of the host shares, looked at once. names: the drives; quick: they were looked at before, and are held."""
+    """What every drive of the host shares, looked at once. names: the drives; quick: they were looked at before, and
+    are held.
+    """
     facts = Machine()
     users.read_machine(host, facts, names, quick)
     configured.read_machine(host, facts)
@@ -51,7 +54,9 @@ def probe(
     shared: Machine | None = None,
     ledger: Mapping[str, Any] | None = None,
 ) -> Facts:
-    """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`: own_data's entry of it."""
+    """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`:
+    own_data's entry of it.
+    """
     shared = shared or machine(host, [name])
     facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=drive.identity(host, name))
     facts.failures.extend(shared.failures)
@@ -94,13 +99,17 @@ def look_at(
     ledger: Mapping[str, Any] | None = None,
     lifted: Collection[str] = (),
 ) -> None:
-    """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at random, or all.
+    """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at
+    random, or all.
 
-    lifted: codes that the drive's entry lifts; a signature or a table then does not count itself, and what lies beside it does. Sets facts.look,
-    facts.unsigned and what proves that the data is ours; superblocks become signatures. One in fio's fill is there by chance, about once in 4,000
-    fills (two bytes make a JMicron RAID): on a drive that we wrote to last it does not count where every block around it keeps the fill's laws.
+    lifted: codes that the drive's entry lifts; a signature or a table then does not count itself, and what lies beside
+      it does. Sets facts.look,
+    facts.unsigned and what proves that the data is ours; superblocks become signatures. One in fio's fill is there by
+    chance, about once in 4,000 fills (two bytes make a JMicron RAID): on a drive that we wrote to last it does not
+    count where every block around it keeps the fill's laws.
     """
-    # Not exclusively: for so long nobody else could mount it, or assemble what it belongs to, and plan mode changes nothing.
+    # Not exclusively: for so long nobody else could mount it, or assemble what it belongs to, and plan mode changes
+    # nothing.
     with _opened(host, facts, held, False) as handle:
         if handle is None:
             return
@@ -164,7 +173,9 @@ def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]
 
 @contextlib.contextmanager
 def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True) -> Iterator[int | None]:
-    """The device node: exclusively if asked for, unless we hold it so already. None where it can't be opened, or is not what sysfs described."""
+    """The device node: exclusively if asked for, unless we hold it so already. None where it can't be opened, or is not
+    what sysfs described.
+    """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECT
     handle: int | None = None
     try:

@@ -18,7 +18,9 @@ _MOST_SHOWN = 4
 
 
 class _Text(NamedTuple):
-    """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that lifts it ("": none does)."""
+    """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that
+    lifts it ("": none does).
+    """
 
     problem: str
     remedy: str
@@ -34,7 +36,11 @@ REFUSALS: dict[str, _Text] = {
     ),
     "not_found": _Text(
         "this host has no such drive{detail}",
-        "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive that dropped out.",
+        (
+            "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive "
+            "that "
+            "dropped out."
+        ),
     ),
     "ambiguous": _Text(
         "several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."
@@ -83,7 +89,10 @@ REFUSALS: dict[str, _Text] = {
     ),
     "mentioned": _Text(
         "a file of the host names it: {detail}",
-        "Look what the file is for; take the line away, or, where nothing will use the drive through it, allow: [mentioned], "
+        (
+            "Look what the file is for; take the line away, or, where nothing will use the drive through it, allow: "
+            "[mentioned], "
+        )
         + _KEEP_OUT,
         _ALLOW,
     ),
@@ -99,7 +108,11 @@ REFUSALS: dict[str, _Text] = {
     ),
     "signature": _Text(
         "it holds data: {detail}",
-        "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [signature], with ssd_overwrite_data: true for what lies behind it, "
+        (
+            "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [signature], with "
+            "ssd_overwrite_data: "
+            "true for what lies behind it, "
+        )
         + _KEEP_OUT,
         _ALLOW,
     ),
@@ -109,7 +122,10 @@ REFUSALS: dict[str, _Text] = {
     ),
     "unsigned_data": _Text(
         "it holds data without a signature, which no run of ours left: {detail}",
-        "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this drive's entry, "
+        (
+            "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
+            "drive's entry, "
+        )
         + _KEEP_OUT,
         _OVERWRITE,
     ),
@@ -149,7 +165,11 @@ REFUSALS: dict[str, _Text] = {
     ),
     "sanitize_failed": _Text(
         "its last sanitize failed: {detail}",
-        "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes all the same.",
+        (
+            "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes "
+            "all "
+            "the same."
+        ),
         _ALLOW,
     ),
     "ata_security": _Text(
@@ -174,8 +194,10 @@ REFUSALS: dict[str, _Text] = {
     ),
     "untrusted_state": _Text(
         "what our own folders say is not to be trusted: {detail}",
-        "Others could put records or programs of their own there, or take away what keeps a drive as evidence. Find out who did; see in its runs' "
-        "reports that the drive is not to be kept; then give the place to root alone (chown root, chmod go-w), or move a damaged file away.",
+        "Others could put records or programs of their own there, or take away what keeps a drive as evidence. Find "
+        "out who did; see in its runs' "
+        "reports that the drive is not to be kept; then give the place to root alone (chown root, chmod go-w), or "
+        "move a damaged file away.",
     ),
     "probe_failed": _Text(
         "it could not be checked: {detail}",
@@ -186,9 +208,10 @@ REFUSALS: dict[str, _Text] = {
 # The same code, where the ledger says more: a run of ours that died, or gave up a drive that hung.
 _UNFINISHED = _Text(
     "run {run_id} was writing to it and has not let go of it{reason}: {detail}",
-    "Go on with that run (qualify.yml), or end it: stop.yml, and cleanup.yml where it has ended (collect.yml first), each with -e ssd_run_id={run_id}; "
-    "then what it left may count as ours. See what the kernel's log says of a drive that hung. Or set ssd_overwrite_data: true in this drive's entry, "
-    + _KEEP_OUT,
+    "Go on with that run (qualify.yml), or end it: stop.yml, and cleanup.yml where it has ended (collect.yml first), "
+    "each with -e ssd_run_id={run_id}; "
+    "then what it left may count as ours. See what the kernel's log says of a drive that hung. Or set "
+    "ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
 )
 
 
@@ -294,7 +317,9 @@ def refuse(code: str, selector: Any, path: str | None, detail: str) -> list[Refu
 
 
 def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive") -> list[Refusal]:
-    """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot. `who`: its name for people."""
+    """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot. `who`: its
+    name for people.
+    """
     if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected or not actual:
         return make_refusals("identity_changed", who, ["its identity is missing"])
     keys = (*_SAME, "diskseq") if same_boot else _SAME
@@ -307,8 +332,8 @@ def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive")
 def ours(known: Mapping[str, Any] | None, run_id: str | None) -> tuple[str, ...]:
     """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
 
-    A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no other run to erase.
-    What it keeps as evidence does not keep itself from going on, but a new run of the same id.
+    A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no
+    other run to erase. What it keeps as evidence does not keep itself from going on, but a new run of the same id.
     """
     if known is None:
         return ()
@@ -318,7 +343,9 @@ def ours(known: Mapping[str, Any] | None, run_id: str | None) -> tuple[str, ...]
 
 
 def lifted_codes(selector: Any, known: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-    """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right overrides nothing."""
+    """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right
+    overrides nothing.
+    """
     if entry_problem(selector) is not None:
         return ()
     given = options(selector)

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Superblocks where a partition table that is gone put them, and the copies that file systems keep: what a drive's own ends no longer tell.
+"""Superblocks where a partition table that is gone put them, and the copies that file systems keep: what a drive's own
+ends no longer tell.
 
-Where each lies and what it looks like: libblkid's probers; ext2/3/4: sparse_super groups (Documentation/filesystems/ext4); XFS: one superblock for each
-allocation group; btrfs: mirrors at 64 MiB and 256 GiB; ZFS: uberblocks of the first two labels; md: 1.1, 1.2; LVM: a label in the first four sectors.
+Where each lies and what it looks like: libblkid's probers; ext2/3/4: sparse_super groups
+(Documentation/filesystems/ext4); XFS: one superblock for each allocation group; btrfs: mirrors at 64 MiB and 256 GiB;
+ZFS: uberblocks of the first two labels; md: 1.1, 1.2; LVM: a label in the first four sectors.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class Magic(NamedTuple):
 
 
 def _is_ext(piece: bytes, start: int, group: int = 0) -> bool:
-    """A superblock of ext2/3/4 that begins there: block size of 1 to 64 KiB, clusters as large at least, revision 0 or 1, and it says which group's it is."""
+    """A superblock of ext2/3/4 that begins there: block size of 1 to 64 KiB, clusters as large at least, revision 0 or
+    1, and it says which group's it is.
+    """
     block, cluster = struct.unpack_from("<II", piece, start + 24)
     revision, own_group = struct.unpack_from("<I", piece, start + 76)[0], struct.unpack_from("<H", piece, start + 90)[0]
     return block <= 6 and block <= cluster <= 26 and revision <= 1 and (own_group == group or not revision)
@@ -83,7 +87,9 @@ LATER = (
 
 
 class Found(NamedTuple):
-    """A superblock, or a copy of one. kind: as libblkid calls it; offset: of the superblock's piece; what: for people."""
+    """A superblock, or a copy of one. kind: as libblkid calls it; offset: of the superblock's piece;
+    what: for people.
+    """
 
     kind: str
     offset: int
@@ -99,7 +105,8 @@ class _Look(NamedTuple):
 
 
 def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: int = 32) -> list[Found]:
-    """Every superblock and copy at the usual places, in the order of the places. Raises OSError where they can't be read.
+    """Every superblock and copy at the usual places, in the order of the places. Raises OSError where they can't be
+    read.
 
     block_bytes: of the drive, which takes no read that begins elsewhere; no table can have put anything there either.
     """
@@ -127,7 +134,9 @@ def _is(magic: Magic, piece: bytes) -> bool:
 
 
 def _places(size_bytes: int) -> Iterator[_Look]:
-    """The start of the drive itself is wipefs's and blkid's; copies of a file system on the bare drive are looked for here."""
+    """The start of the drive itself is wipefs's and blkid's; copies of a file system on the bare drive are looked for
+    here.
+    """
     for start in _starts(size_bytes):
         yield _Look(start, STARTS, "at byte %d" % start)
         for offset, magic in LATER:

@@ -54,7 +54,9 @@ def partitions(read: Read, size_bytes: int) -> list[Partition]:
 
 
 def extents(read: Read, size_bytes: int) -> list[tuple[int, int]]:
-    """(offset, length) of the tables' own bytes: of an MBR its partition entries and boot code, of a whole GPT its headers and entries. Raises OSError."""
+    """(offset, length) of the tables' own bytes: of an MBR its partition entries and boot code, of a whole GPT its
+    headers and entries. Raises OSError.
+    """
     found = [(0, 512)] if read(510, 2) == b"\x55\xaa" else []
     for block_bytes in _BLOCK_BYTES:
         for offset in (block_bytes, size_bytes - block_bytes):

@@ -38,7 +38,9 @@ _RNBD = "/sys/class/rnbd-server/ctl/devices/*/block_dev"  # a link to the device
 
 
 def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
-    """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see openers.Watch."""
+    """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see
+    openers.Watch.
+    """
     facts.unseen += _outside(host)
     _read_mounts(host, facts)
     try:
@@ -76,7 +78,8 @@ def _outside(host: Host) -> list[str]:
         found.append(f"it is looked at from a container (PID namespace {inside}), where processes outside do not show")
     if _is_image(host):
         found.append(
-            "it is looked at from another root than that of process 1, such as an image's: files such as fstab are not the machine's"
+            "it is looked at from another root than that of process 1, such as an image's: files such as fstab are "
+            "not the machine's"
         )
     hidden = [
         module
@@ -91,7 +94,9 @@ def _outside(host: Host) -> list[str]:
 
 
 def _is_image(host: Host) -> bool:
-    """Whether our root is laid over an image, and not that of process 1: a container that got the machine's own PID namespace."""
+    """Whether our root is laid over an image, and not that of process 1: a container that got the machine's own PID
+    namespace.
+    """
     roots = [line for line in (host.get("/proc/self/mountinfo") or "").splitlines() if line.split(" ")[4:5] == ["/"]]
     if not roots or " - overlay " not in roots[-1]:
         return False
@@ -145,7 +150,9 @@ def _read_mounts(host: Host, facts: Machine) -> None:
 
 
 def _mount(line: str) -> Mount:
-    """One line after proc(5): id, parent, major:minor, root, mount point, options, optional fields, -, type, source, options."""
+    """One line after proc(5): id, parent, major:minor, root, mount point, options, optional fields, -, type, source,
+    options.
+    """
     fields = line.split(" ")
     dash = fields.index("-", 6)
     options = unescape(" ".join(fields[dash + 3 :]))
@@ -167,7 +174,8 @@ def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> list[tupl
     return [(number, where) for number, where in found if number]
 
 
-# --- the system's own drives ---------------------------------------------------------------------------------------------------------
+# --- the system's own drives
+# ---------------------------------------------------------------------------------------------------------
 
 
 def _read_system(host: Host, facts: Machine) -> None:
@@ -226,7 +234,8 @@ def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
     names = [_name_of(host, word) for word in result.stdout.split() if word.startswith("/dev/")]
     if result.rc != 0 or not any(names):
         facts.failures.append(
-            f"the system lies on the ZFS pool {pool}, and zpool list does not tell its drives: {result.stderr.strip():.100}"
+            f"the system lies on the ZFS pool {pool}, and zpool list does not tell its drives: "
+            f"{result.stderr.strip():.100}"
         )
     return [name for name in names if name]
 
@@ -237,12 +246,14 @@ def _name_of(host: Host, path: str) -> str | None:
     return name if name and host.exists("/sys/class/block/" + name) else None
 
 
-# --- processes -----------------------------------------------------------------------------------------------------------------------
+# --- processes
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
     """Who has which block device open, and for these drives also their other nodes and the files behind them."""
-    # By the mount's id: a path says nothing, as all may lie below a root from the network, or below that of one container.
+    # By the mount's id: a path says nothing, as all may lie below a root from the network, or below that of one
+    # container.
     remote = {mount.number: mount.kind for mount in facts.mounts if _REMOTE.match(mount.kind)}
     facts.keys = {name: other_nodes(host, name) for name in names}
     nodes = {}
@@ -260,7 +271,8 @@ def _partitions(host: Host, name: str) -> list[str]:
     return [part for part in host.listdir("/sys/block/" + name) if host.exists(f"/sys/block/{name}/{part}/partition")]
 
 
-# --- one drive -----------------------------------------------------------------------------------------------------------------------
+# --- one drive
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 def probe_users(host: Host, facts: Facts, shared: Machine) -> None:

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the drive's world and its settings say of each test of a campaign: causes that spoil it, that are unknown, or that are only told."""
+"""What the drive's world and its settings say of each test of a campaign: causes that spoil it, that are unknown, or
+that are only told.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ LONGEST = 1000
 class Conditions:
     """The conditions of one drive's campaign.
 
-    identity: asked at each look, as a purge may have changed the kernel name. wanted: of the vendor's settings, the drive's part of the plan.
+    identity: asked at each look, as a purge may have changed the kernel name. wanted: of the vendor's settings, the
+      drive's part of the plan.
     note: writes a record of the drive into the journal. state_dir: where the modules keep what waits for a power cycle.
     """
 
@@ -47,7 +50,9 @@ class Conditions:
         self.settings: Mapping | None = None
 
     def begin(self, history: t.Iterable[Mapping]) -> None:
-        """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first job."""
+        """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
+        job.
+        """
         now, boot_id = world.take(self._host, self._identity()), self._host.get(BOOT_ID)
         kept = next((record for record in history if record["event"] == "baseline"), None)
         self._first = world.carried(kept["world"], now, kept["boot_id"] == boot_id) if kept else now
@@ -71,14 +76,18 @@ class Conditions:
         self.found, self.settings = [], None
 
     def begin_measurement(self) -> None:
-        """After its purge: what that heated up is not the measurement's. Errors that it brought still are the test's."""
+        """After its purge: what that heated up is not the measurement's. Errors that it brought still
+        are the test's.
+        """
         if self._first is None:
             return
         now = world.take(self._host, self._identity())
         self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
 
     def end_test(self, test: Mapping, sampler: Sampler) -> list[str]:
-        """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in `settings`."""
+        """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
+        `settings`.
+        """
         if self._first is None or not test["cells"]:
             return list(sampler.reasons)
         now = world.take(self._host, self._identity())
@@ -109,7 +118,9 @@ class Conditions:
 
 
 def hidden(found: capacity.Hidden) -> list[Cause]:
-    """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to know."""
+    """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to
+    know.
+    """
     if found.share is None or found.share <= capacity.HIDDEN_SHARE:
         return []
     text = (

@@ -38,11 +38,16 @@ from .launch import (
 )
 from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restore_leftovers, restore_run
 
-UNTRUSTED = "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their own there: {1}"
+UNTRUSTED = (
+    "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their "
+    "own there: {1}"
+)
 
 
 def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
-    """Like `start_alone`, one at a time: of two plays that start one run at the same moment the second attaches. Raises JobError."""
+    """Like `start_alone`, one at a time: of two plays that start one run at the same moment the second attaches. Raises
+    JobError.
+    """
     try:
         with Lock("start", {"run": run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=2 * START_TIMEOUT_S):
             return start_alone(host, run_dir, plan, engine, check)
@@ -110,7 +115,9 @@ def _host_to_itself(who: str, wait_s: float = 0.0) -> t.Iterator[None]:
 
 
 def refuse_foreign(state_dir: str) -> None:
-    """Raise JobError for a state folder where somebody else than root may write: what lies there is run, and followed, as root."""
+    """Raise JobError for a state folder where somebody else than root may write: what lies there is run, and followed,
+    as root.
+    """
     foreign = trust.problems(state_dir)
     if foreign:
         raise JobError(
@@ -146,7 +153,9 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
 
 
 def _still_written(run_dir: RunDir) -> list[str]:
-    """The ledger's files of drives in which a purge of the run goes on by itself: a later job of the run waits for it."""
+    """The ledger's files of drives in which a purge of the run goes on by itself: a later job of the run
+    waits for it.
+    """
     history = read_journal(run_dir.journal)
     found = []
     for name in {record["drive"] for record in history if record.get("drive")}:
@@ -200,11 +209,16 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
 
 
 def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
-    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a password of ours is on a drive."""
+    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a
+    password of ours is on a drive.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL) if process else ():
         erased = _security_erased(run_dir) if number == signal.SIGKILL else []
         if erased:
-            text = "the security erase of {0} can't be ended, and the job has to take its password off; it ends by itself after it: run stop.yml again then"
+            text = (
+                "the security erase of {0} can't be ended, and the job has to take its password off; it ends by "
+                "itself after it: run stop.yml again then"
+            )
             raise JobError(text.format(", ".join(erased)))
         if pid_start(host, process.pid) == process.start:
             os.kill(process.pid, number)

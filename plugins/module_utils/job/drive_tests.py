@@ -133,7 +133,9 @@ class DriveTests:
         return outcome
 
     def _cache_problem(self, test: t.Mapping[str, t.Any]) -> str:
-        """Why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the test needs nothing."""
+        """Why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the test needs
+        nothing.
+        """
         host, name, wanted = self._station.job.host, self._station.name, test.get("write_cache")
         return self._station.watchdog.call("look at the write cache", lambda: write_cache.problem(host, name, wanted))
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The host job: one detached process for each host and run, started from a zipapp of these files.
 
-`run FOLDER` works through the plan in a run's folder; `restore FOLDER` puts back what a dead job left (systemd's ExecStopPost).
+`run FOLDER` works through the plan in a run's folder; `restore FOLDER` puts back what a dead job left (systemd's
+ExecStopPost).
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ class HostJob:
         return 0 if state == "finished" else 1
 
     def _refuse_undecided(self) -> None:
-        """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have written."""
+        """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have
+        written.
+        """
         wrong = [text for text in (decision.problem(self._plan), *trust.problems(self._run_dir.path)) if text]
         if wrong:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
@@ -168,7 +171,9 @@ class HostJob:
         return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
 
     def _show_life(self) -> None:
-        """A status now and then while drives are silent for long: watch tells by its time how old a drive's own news is."""
+        """A status now and then while drives are silent for long: watch tells by its time how old a drive's own news
+        is.
+        """
         if time.monotonic() - self._shown_at >= HEARTBEAT_S:
             self._shown_at = time.monotonic()
             with contextlib.suppress(OSError):

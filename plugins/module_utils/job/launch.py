@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a host job comes to life: what a start is to do, the files that it needs, the detached process, and its first sign of life."""
+"""How a host job comes to life: what a start is to do, the files that it needs, the detached process, and its first
+sign of life.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,13 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
         return "start"
     if state == "finished":
         return "nothing"
-    # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the collection.
+    # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the
+    # collection.
     keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - UNCOMPARED)
     if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
-            f"run {run_dir.run_id} was started on this host with another plan; use another ssd_run_id, or stop it (stop.yml) and remove it (cleanup.yml)"
+            f"run {run_dir.run_id} was started on this host with another plan; use another ssd_run_id, or stop it "
+            "(stop.yml) and remove it (cleanup.yml)"
         )
     return "attach" if state in LIVE_STATES else "resume"
 
@@ -130,7 +134,9 @@ def await_start(host: Host, run_dir: RunDir) -> str:
 
 
 def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
-    """Whether a job that was started changes the host or a drive. One that only tunes is done soon, and found perhaps all as it is to be."""
+    """Whether a job that was started changes the host or a drive. One that only tunes is done soon, and found perhaps
+    all as it is to be.
+    """
     if any(entry["tests"] for entry in plan["drives"]):
         return True
     deadline = time.monotonic() + TUNING_S

@@ -20,9 +20,11 @@ _WELL = ("steady", "complete")
 
 
 def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Deallocate a held drive, so that nothing on it needs an excuse on a later night: {state, reason, seconds}; state: blank, or as_is with the reason.
+    """Deallocate a held drive, so that nothing on it needs an excuse on a later night: {state, reason, seconds}; state:
+    blank, or as_is with the reason.
 
-    Only where every test went well: what an invalid measurement or an error left behind is what there is to find out why.
+    Only where every test went well: what an invalid measurement or an error left behind is what there is to find out
+    why.
     """
     unwell = ["{test} ended {outcome}".format(**record) for record in finished if record["outcome"] not in _WELL]
     if unwell or not finished:

@@ -21,7 +21,9 @@ class NotRestored(Exception):
 
 
 class Leftover(t.NamedTuple):
-    """What a run changed and nobody put back: the run, and its record as tuning.json has it; `damage`: why there is none though something was changed."""
+    """What a run changed and nobody put back: the run, and its record as tuning.json has it; `damage`: why there is
+    none though something was changed.
+    """
 
     run_dir: RunDir
     record: settings.Record
@@ -29,7 +31,9 @@ class Leftover(t.NamedTuple):
 
     @property
     def age(self) -> tuple[int, str, str]:
-        """Sorts records by when they were made. A clock may have been set since, so it only decides between those of earlier versions."""
+        """Sorts records by when they were made. A clock may have been set since, so it only decides between those of
+        earlier versions.
+        """
         return self.record.get("order") or 0, self.record.get("made") or "", self.run_dir.run_id
 
 
@@ -46,7 +50,9 @@ def leftover(run_dir: RunDir) -> Leftover | None:
 
 
 def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
-    """The record of settings that the journal tells of, as its last job made them; None where nothing was changed, or all was put back; else what was not."""
+    """The record of settings that the journal tells of, as its last job made them; None where nothing was changed, or
+    all was put back; else what was not.
+    """
     boot_id, found = None, None
     for record in history:
         if record["event"] == "job_started":
@@ -110,7 +116,9 @@ def refuse_unrestored(done: t.Iterable[settings.Setting]) -> None:
 
 
 def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[settings.Setting]:
-    """Put back what one run's dead job left, and say so in its journal and status. Where nobody knows what it changed, that is a failure."""
+    """Put back what one run's dead job left, and say so in its journal and status. Where nobody knows what it changed,
+    that is a failure.
+    """
     left = leftover(run_dir)
     if left and left.damage:
         return [_unknown(left)]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a control group kept this process from running because its CPU quota was used up (cgroups(7), `cpu.stat`)."""
+"""How long a control group kept this process from running because its CPU quota was used up (cgroups(7),
+`cpu.stat`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _V1 = (("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"), "throttled_time", 1
 
 
 def throttled_s(host: Host) -> dict[str, float]:
-    """Seconds, summed over CPUs, that each group above this process was throttled since it was made: {path of cpu.stat: seconds}.
+    """Seconds, summed over CPUs, that each group above this process was throttled since it was made: {path of cpu.stat:
+    seconds}.
 
     A group's own file tells nothing of the groups above it, so all are read; {} where no quota can be seen.
     """

@@ -21,7 +21,9 @@ _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Place(t.NamedTuple):
-    """Where fio runs. cpus: a list as the kernel writes it, node: where its memory is; None: not bound. note: what to know of it."""
+    """Where fio runs. cpus: a list as the kernel writes it, node: where its memory is; None: not bound. note: what to
+    know of it.
+    """
 
     cpus: str | None
     node: int | None
@@ -33,7 +35,9 @@ NOWHERE = Place(None, None, None, "")
 
 
 class Topology(t.NamedTuple):
-    """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel does not say."""
+    """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel
+    does not say.
+    """
 
     core_of: dict[int, tuple[int, int]]
     node_of: dict[int, int | None]
@@ -121,7 +125,8 @@ def in_cpuset(host: Host) -> list[int]:
             if controllers
             else ("/sys/fs/cgroup", "cpuset.cpus.effective")
         )
-        # A group without the controller has what the nearest one above it has; a container may see none of its own path.
+        # A group without the controller has what the nearest one above it has; a container may see none of its own
+        # path.
         while path != "/" and not host.exists(f"{base}{path}/{name}"):
             path = os.path.dirname(path)
         found = read_list(host, "{0}{1}/{2}".format(base, path.rstrip("/"), name))
@@ -131,7 +136,9 @@ def in_cpuset(host: Host) -> list[int]:
 
 
 def usable(host: Host) -> Topology:
-    """`topology` of the CPUs that fio may be bound to: the kernel refuses one that the cpuset of this process does not have."""
+    """`topology` of the CPUs that fio may be bound to: the kernel refuses one that the cpuset of this process does not
+    have.
+    """
     seen, allowed = topology(host), set(in_cpuset(host))
     if not allowed.intersection(seen.core_of):
         return seen
@@ -141,7 +148,8 @@ def usable(host: Host) -> Topology:
 def topology(host: Host) -> Topology:
     """What sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own.
 
-    The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies (Documentation/admin-guide/cputopology.rst).
+    The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies
+    (Documentation/admin-guide/cputopology.rst).
     """
     nodes = {cpu: node for node in node_numbers(host) for cpu in read_list(host, f"{NODE_DIR}/node{node}/cpulist")}
     cores, node_of = {}, {}

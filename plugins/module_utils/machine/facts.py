@@ -16,7 +16,9 @@ TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 
 
 def gather(host: Host, tools: Iterable[str] = TOOLS) -> dict[str, Any]:
-    """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1 (sd_booted(3))."""
+    """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1
+    (sd_booted(3)).
+    """
     return {
         "boot_id": host.get(BOOT_ID),
         "machine_id": host.get("/etc/machine-id"),

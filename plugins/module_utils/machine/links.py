@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SATA and SAS links as sysfs shows them: their rate and how they save power. A read costs the drive nothing. None is unknown.
+"""SATA and SAS links as sysfs shows them: their rate and how they save power. A read costs the drive nothing. None is
+unknown.
 
-Sources: kernel, Documentation/ABI/testing/sysfs-ata (ata_link/*/sata_spd), sysfs-class-sas_phy (negotiated_linkrate), sysfs-block-device.
+Sources: kernel, Documentation/ABI/testing/sysfs-ata (ata_link/*/sata_spd), sysfs-class-sas_phy (negotiated_linkrate),
+  sysfs-block-device.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI Express as sysfs shows it: which devices lead to a drive, their links, error counters and slot power. None is unknown.
+"""PCI Express as sysfs shows it: which devices lead to a drive, their links, error counters and slot power. None is
+unknown.
 
-A device: {address, vendor, device, class, driver, numa_node, speed_gts, width, max_speed_gts, max_width, aer, slot_power_w, chipset}.
+A device: {address, vendor, device, class, driver, numa_node, speed_gts, width, max_speed_gts, max_width, aer,
+slot_power_w, chipset}.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from ..drive import vendor as vendor_identity
 DEVICES = "/sys/bus/pci/devices"
 ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 BRIDGE_CLASS = "0x0604"
-# Usable MB/s of a lane by its rate in GT/s, after the line code: 8b/10b up to 5 GT/s, 128b/130b up to 32, FLITs at 64 (PCIe 6.0, 4.2.1).
+# Usable MB/s of a lane by its rate in GT/s, after the line code: 8b/10b up to 5 GT/s, 128b/130b up to 32, FLITs at 64
+# (PCIe 6.0, 4.2.1).
 LANE_MB_S = {2.5: 250.0, 5.0: 500.0, 8.0: 984.6, 16.0: 1969.2, 32.0: 3938.5, 64.0: 7563.0}
 
 # Which file of a device counts which errors, and the line that is their sum (sysfs-bus-pci-devices-aer_stats).
@@ -29,7 +32,8 @@ AER_FILES = {
     "fatal": ("aer_dev_fatal", "TOTAL_ERR_FATAL"),
 }
 
-# Ports of a chipset (southbridge): Intel's PCH has them at 00:1a to 1d; AMD's is a switch of its own with these ids (pci.ids).
+# Ports of a chipset (southbridge): Intel's PCH has them at 00:1a to 1d; AMD's is a switch of its own with these ids
+# (pci.ids).
 _INTEL_CHIPSET_PORT = re.compile(r"0+:00:1[a-d]\.[0-7]")
 _AMD_CHIPSET_PORTS = ("0x43b0", "0x43b1", "0x43b4", "0x43c6", "0x43c7", "0x43e9", "0x43f4", "0x43f5", "0x57ad")
 
@@ -45,7 +49,9 @@ Device = t.Dict[str, t.Any]
 
 
 def address_of(host: Host, name: str) -> str | None:
-    """The PCI address of the function that a block device hangs on; None where it hangs on none, or on several (native multipath)."""
+    """The PCI address of the function that a block device hangs on; None where it hangs on none, or on several (native
+    multipath).
+    """
     found = {_last_address(host.realpath(start)) for start in _starts(host, name)}
     address = found.pop() if len(found) == 1 else None
     return address or _told_by_its_tool(host, name)
@@ -81,7 +87,9 @@ def path_to_root(host: Host, address: str | None) -> list[Device]:
 
 
 def topology(host: Host) -> dict[str, list[str]]:
-    """For every function, the bridges above it, nearest first: {address: [address]}. Bridges are in it too; virtual functions, which have no link, not."""
+    """For every function, the bridges above it, nearest first: {address: [address]}. Bridges are in it too; virtual
+    functions, which have no link, not.
+    """
     found = {}
     for address in host.listdir(DEVICES):
         if host.exists(f"{DEVICES}/{address}/physfn"):
@@ -114,7 +122,9 @@ def read(host: Host, address: str) -> Device:
 
 
 def live(host: Host, address: str) -> Device:
-    """What changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its configuration space."""
+    """What changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its configuration
+    space.
+    """
     base = f"{DEVICES}/{address}/"
     speed, width = (host.get(base + "current_link_" + name) for name in ("speed", "width"))
     return {"address": address, "speed_gts": speed_gts(speed), "width": lanes(width), "aer": aer(host, address)}
@@ -155,7 +165,9 @@ def link_text(gts: float | None, width: int | None) -> str:
 
 
 def aer(host: Host, address: str) -> dict[str, int] | None:
-    """{correctable, nonfatal, fatal}: errors since the boot; None where the function or this kernel does not count them."""
+    """{correctable, nonfatal, fatal}: errors since the boot; None where the function or this kernel does not count
+    them.
+    """
     found = {}
     for kind, (file, total) in AER_FILES.items():
         count = aer_total(host.get(f"{DEVICES}/{address}/{file}"), total)
@@ -166,7 +178,9 @@ def aer(host: Host, address: str) -> dict[str, int] | None:
 
 
 def aer_total(text: str | None, total: str) -> int | None:
-    """The errors in one AER file: its total, or the sum of its lines where that is more, as one message may tell of several."""
+    """The errors in one AER file: its total, or the sum of its lines where that is more, as one message may tell of
+    several.
+    """
     counts = re.findall(r"^(.+?)\s+([0-9]+)\s*$", text or "", re.MULTILINE)
     if not counts:
         return None
@@ -175,7 +189,9 @@ def aer_total(text: str | None, total: str) -> int | None:
 
 
 def aer_increase(before: t.Iterable[Device], after: t.Iterable[Device]) -> dict[str, dict[str, int]]:
-    """What the counters rose by: {address: {kind: more}}, only where they rose. A counter that fell was reset: all of it is new."""
+    """What the counters rose by: {address: {kind: more}}, only where they rose. A counter that fell was reset: all of
+    it is new.
+    """
     first = {item["address"]: item["aer"] or {} for item in before}
     found = {}
     for item in after:
@@ -197,7 +213,9 @@ def aer_text(counts: t.Mapping[str, int]) -> str:
 
 
 def slot_power_w(config: bytes) -> float | None:
-    """The slot power limit in a port's configuration space; None where it is cut short (no root) or the port has no slot."""
+    """The slot power limit in a port's configuration space; None where it is cut short (no root) or the port has no
+    slot.
+    """
     start = _capability(config, _EXPRESS_ID)
     if start is None or start + _SLOT_CAPABILITIES + 4 > len(config):
         return None

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host is, as far as it bears on a measurement: a measurement is worth as much as what is known of its host. It only reads.
+"""What a host is, as far as it bears on a measurement: a measurement is worth as much as what is known of its host. It
+only reads.
 
 {cpu, memory, bios, kernel, command_line, tools, pcie, numa, tunables, drivers}; what cannot be read is None.
 """
@@ -188,7 +189,9 @@ def _kernel(host: Host) -> dict[str, t.Any]:
 
 
 def _pcie(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
-    """{drives: {kernel name: address}, devices: {address: pcie.read, and above: the bridges on its way up}} of functions with a link."""
+    """{drives: {kernel name: address}, devices: {address: pcie.read, and above: the bridges on its way up}} of
+    functions with a link.
+    """
     above = pcie.topology(host)
     devices = {}
     for address, bridges in above.items():
@@ -199,7 +202,9 @@ def _pcie(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
 
 
 def _numa(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
-    """{nodes: {node: {cpus, memory_bytes, distances}}, drives: {kernel name: node}}; a drive's node is None where nobody tells it."""
+    """{nodes: {node: {cpus, memory_bytes, distances}}, drives: {kernel name: node}}; a drive's node is None where
+    nobody tells it.
+    """
     nodes = {}
     for node in cpus.node_numbers(host):
         base = f"{NODE_DIR}/node{node}/"

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What spoils a cell though fio's figures are true of their job: other I/O, a load that was not there, a limited host, idling. Pure.
+"""What spoils a cell though fio's figures are true of their job: other I/O, a load that was not there, a limited host,
+idling. Pure.
 
-Each cause, with how it was staged: docs/validity.md. A cause that spoils keeps its round out of every window; one that is unknown, as
-nobody counts what would show it, and one that is only told, warn.
+Each cause, with how it was staged: docs/validity.md. A cause that spoils keeps its round out of every window; one that
+is unknown, as nobody counts what would show it, and one that is only told, warn.
 """
 
 from __future__ import annotations
@@ -32,28 +33,34 @@ Mapping = t.Mapping[str, t.Any]
 class Limits(t.NamedTuple):
     """The thresholds, each with its reason; `ssd_validity_limits` may set another."""
 
-    # Of fio's own bytes: a hundredth is below the range that steady state allows by far, and what a monitoring agent reads stays below it.
+    # Of fio's own bytes: a hundredth is below the range that steady state allows by far, and what a monitoring agent
+    # reads stays below it.
     other_io_share: float = 0.01
-    # One probe of blkid, as udev starts it when a device is closed, reads 1.0 MiB, also of a drive that is too slow for 1 % to allow it: eight of them.
+    # One probe of blkid, as udev starts it when a device is closed, reads 1.0 MiB, also of a drive that is too slow for
+    # 1 % to allow it: eight of them.
     other_read_bytes: float = 8 << 20
     # No probe writes; a label or a superblock that somebody else's tool updates is a few blocks.
     other_write_bytes: float = 64 << 10
     # No probe discards.
     other_discard_bytes: float = 0
-    # IOPS x mean latency against threads x depth: below 0.9 a tenth of the queue was empty, as when submitting takes longer than the drive does.
+    # IOPS x mean latency against threads x depth: below 0.9 a tenth of the queue was empty, as when submitting takes
+    # longer than the drive does.
     queued_min: float = 0.9
     # More than was asked can't be in flight; what is above 1 is the edges of the runtime.
     queued_max: float = 1.05
-    # The kernel's own count begins later and ends earlier than fio's: 0.52 was seen on a loop device in memory on a busy host, 0.98 on drives of
-    # a millisecond. Where two thirds of the queue were never at the drive it is not the drive that was measured.
+    # The kernel's own count begins later and ends earlier than fio's: 0.52 was seen on a loop device in memory on a
+    # busy host, 0.98 on drives of a millisecond. Where two thirds of the queue were never at the drive it is not the
+    # drive that was measured.
     in_flight_min: float = 0.33
     # Tags that the driver keeps for itself (255 of 256) are no shortage.
     queue_limit_min: float = 0.9
-    # SATA has 32 tags and no more (31 with older kernels): a depth below is a setting, one above is more than the drive can be asked.
+    # SATA has 32 tags and no more (31 with older kernels): a depth below is a setting, one above is more than the drive
+    # can be asked.
     device_depth: float = 31
     # A thread that never waits for the drive measures the host; a twentieth is lost to its clock and interrupts.
     fio_cpu_max: float = 0.95
-    # What a hypervisor or a CPU quota takes from fio is latency that is not the drive's; one in twenty is more than jitter.
+    # What a hypervisor or a CPU quota takes from fio is latency that is not the drive's; one in twenty is more than
+    # jitter.
     steal_max: float = 0.05
     throttled_max: float = 0.05
     # CPUs with no idle time to speak of: fio waits for them.
@@ -67,7 +74,9 @@ class Limits(t.NamedTuple):
 
 
 class Cause(t.NamedTuple):
-    """One cause in one cell. cause: a key of TITLES; level: SPOILS, UNKNOWN or TOLD; message: what was seen and what to do."""
+    """One cause in one cell. cause: a key of TITLES; level: SPOILS, UNKNOWN or TOLD; message: what was seen and what to
+    do.
+    """
 
     cause: str
     level: str
@@ -75,7 +84,9 @@ class Cause(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
-    """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is unknown spoils too."""
+    """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is
+    unknown spoils too.
+    """
     found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
     found += _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
     return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
@@ -87,7 +98,10 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
     while_on = (seen["kernel_bytes"] or {}).get("discard", 0)
     if since + while_on <= limits.other_discard_bytes:
         return []
-    text = "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: end what trims it (fstrim, blkdiscard)"
+    text = (
+        "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: end what trims it "
+        "(fstrim, blkdiscard)"
+    )
     when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
     return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0**20, when))]
 
@@ -111,7 +125,9 @@ def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
-    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own counts."""
+    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own
+    counts.
+    """
     kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
     if kernel is None:
         return [
@@ -130,7 +146,10 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             Cause(
                 OTHER_IO,
                 UNKNOWN,
-                "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), ramp included",
+                (
+                    "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), "
+                    "ramp included"
+                ),
             )
         ]
     floors = {"read": limits.other_read_bytes, "write": limits.other_write_bytes}
@@ -193,9 +212,9 @@ def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     found = []
     if seen["fio_cpu"] >= limits.fio_cpu_max:
         found.append(
-            "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks".format(
-                seen["fio_cpu"]
-            )
+            (
+                "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
+            ).format(seen["fio_cpu"])
         )
     if (seen["cpu_steal"] or 0) > limits.steal_max:
         found.append("the hypervisor took {0:.0%} of the time of fio's CPUs".format(seen["cpu_steal"]))
@@ -207,7 +226,9 @@ def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
 
 
 def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
-    """What shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate limit, or completions in batches."""
+    """What shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate limit, or
+    completions in batches.
+    """
     if cell.get("rate_iops") or cell.get("batch") or not seen["queued"]:
         return []
     asked = cell["threads"] * cell["queue_depth"]
@@ -221,7 +242,8 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
         found.append(f"IOPS x latency are {queued:.1f} I/Os in flight of {asked} asked")
     if queued > (limits.queued_max + edge) * asked:
         found.append(
-            f"IOPS x latency are {queued:.1f} I/Os in flight, more than the {asked} asked: fio's clock and its counts disagree"
+            f"IOPS x latency are {queued:.1f} I/Os in flight, more than the {asked} asked: fio's clock and its "
+            "counts disagree"
         )
     # Merged I/Os are fewer in flight than asked, and as much.
     counted = (
@@ -260,9 +282,15 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
         text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
         found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))
     if (seen.get("suspended_s") or 0) > limits.suspended_s:
-        text = "the machine slept for {0:.1f} s since the cell before ended: its drive lost power or saved it; keep hosts from suspending"
+        text = (
+            "the machine slept for {0:.1f} s since the cell before ended: its drive lost power or saved it; keep "
+            "hosts from suspending"
+        )
         found.append(Cause(SUSPENDED, SPOILS, text.format(seen["suspended_s"])))
     if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
-        text = "the wall clock jumped by {0:+.1f} s: times of records before and after do not compare; durations are by the monotonic clock"
+        text = (
+            "the wall clock jumped by {0:+.1f} s: times of records before and after do not compare; durations are "
+            "by the monotonic clock"
+        )
         found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))
     return found

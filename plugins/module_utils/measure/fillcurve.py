@@ -15,7 +15,8 @@ import typing as t
 # Points of the curve: 1 % of the ActiveRange each, and no more than this for a fill of many passes.
 STEPS_A_PASS = 100
 MOST_STEPS = 1000
-# The count is read often at first, as nobody knows yet how long a fill takes, and at most once a second: 1 % is then 4 looks and more.
+# The count is read often at first, as nobody knows yet how long a fill takes, and at most once a second: 1 % is then 4
+# looks and more.
 LOOKS_A_FILL = 400
 SHORTEST_S = 0.01
 LONGEST_S = 1.0
@@ -31,7 +32,9 @@ class Short(Exception):
 
 
 class Watch:
-    """Reads the kernel's count of bytes written from `with` to its end, in a thread of its own. read: None where it does not count."""
+    """Reads the kernel's count of bytes written from `with` to its end, in a thread of its own. read: None where it
+    does not count.
+    """
 
     def __init__(self, read: Read, clock: t.Callable[[], float] = time.monotonic) -> None:
         self._read = read
@@ -71,13 +74,17 @@ class Watch:
 
     @property
     def written(self) -> int | None:
-        """Bytes that the kernel counted; None where it does not count: it says so, or it never counted anything of this drive."""
+        """Bytes that the kernel counted; None where it does not count: it says so, or it never counted anything of this
+        drive.
+        """
         if len(self._samples) < 2 or not self._samples[-1][1]:
             return None
         return self._samples[-1][1] - self._samples[0][1]
 
     def curve(self, size_bytes: int, passes: int) -> dict[str, t.Any] | None:
-        """The fields of the journal's fill_curve record, for `passes` over `size_bytes`; None where the kernel does not count."""
+        """The fields of the journal's fill_curve record, for `passes` over `size_bytes`; None where the kernel does not
+        count.
+        """
         if not self.written or self.written < size_bytes * passes / STEPS_A_PASS:
             return None
         steps = min(MOST_STEPS, STEPS_A_PASS * passes)
@@ -90,7 +97,8 @@ class Watch:
 
 
 def rates(samples: t.Sequence[Sample], step_bytes: float, steps: int) -> list[float]:
-    """Bytes per second for each of so many steps, as far as they were written; between two samples the rate is taken as even.
+    """Bytes per second for each of so many steps, as far as they were written; between two samples the rate is taken as
+    even.
 
     samples: (seconds, bytes written so far), in order.
     """
@@ -104,7 +112,12 @@ def rates(samples: t.Sequence[Sample], step_bytes: float, steps: int) -> list[fl
 
 
 def check(written: int | None, asked: int) -> None:
-    """Raise Short where the kernel's count of a fill is less than was asked. What it does not count is unknown, and is told as that."""
+    """Raise Short where the kernel's count of a fill is less than was asked. What it does not count is unknown, and is
+    told as that.
+    """
     if written is not None and written < asked:
-        text = "the fill wrote {0} of {1} bytes by the kernel's count ({2:.1%}), whatever fio says: the drive is not preconditioned"
+        text = (
+            "the fill wrote {0} of {1} bytes by the kernel's count ({2:.1%}), whatever fio says: the drive is not "
+            "preconditioned"
+        )
         raise Short(text.format(written, asked, written / asked))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """fio: fill in a job, run it so that it cannot outlive us, and believe its result only when every check holds.
 
-fio's exit code and its `error` field both miss failures that were seen in the field (an out-of-memory kill, a SIGTERM, a
-mounted disk refused with exit code 0), so `problems` compares what was asked with what was done.
+fio's exit code and its `error` field both miss failures that were seen in the field (an out-of-memory kill, a SIGTERM,
+a mounted disk refused with exit code 0), so `problems` compares what was asked with what was done.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 DIRECTIONS = ("read", "write")
 # Options by which a job reaches files and programs other than its `filename` (fio's HOWTO).
 NAMING = frozenset(
-    "directory opendir filename_format nrfiles openfiles ioengine_so_path read_iolog write_iolog replay_redirect exec_prerun exec_postrun "
+    "directory opendir filename_format nrfiles openfiles ioengine_so_path read_iolog write_iolog replay_redirect "
+    "exec_prerun exec_postrun "
     "mmapfile hugepage-file aux-path include trigger trigger-file allow_mounted_write mountpoint".split()
 )
 # A time-based cell may end a little early when its last I/O completes; less than this was cut short.
@@ -48,7 +49,9 @@ class FioError(Exception):
 
 
 class Killed(Exception):
-    """Somebody ended fio, or the kernel did: nothing that the drive can be blamed for, so the test is to be done again."""
+    """Somebody ended fio, or the kernel did: nothing that the drive can be blamed for, so the test is to
+    be done again.
+    """
 
 
 class Interrupted(Exception):
@@ -119,9 +122,11 @@ class Runner:
         deadline_s: float | None = None,
         at_end: t.Callable[[int], None] | None = None,
     ) -> tuple[int, str]:
-        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, Killed, and Hangs for a fio that can't be ended.
+        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, Killed,
+        and Hangs for a fio that can't be ended.
 
-        deadline_s: fio is ended, and FioError raised, when it takes longer. at_end: called with its pid once it has ended, while the kernel
+        deadline_s: fio is ended, and FioError raised, when it takes longer. at_end: called with its pid once it has
+          ended, while the kernel
         still has its counts.
         """
         if self._stop.is_set():
@@ -179,7 +184,9 @@ class Runner:
 
 
 def end_process(process: subprocess.Popen) -> None:
-    """Make sure that the process is gone: SIGTERM, then SIGKILL. Raises Hangs when neither ends it; it is left behind then."""
+    """Make sure that the process is gone: SIGTERM, then SIGKILL. Raises Hangs when neither ends it; it is left behind
+    then.
+    """
     try:
         for end, grace_s in ((process.terminate, TERMINATE_GRACE_S), (process.kill, KILL_GRACE_S)):
             if process.poll() is None:
@@ -219,7 +226,8 @@ def problems(
 ) -> list[str]:
     """Why this result must not be believed; empty when it may.
 
-    directions: of DIRECTIONS, those that must have done I/O, each with its share of the I/Os (1: all). runtime_s: asked of a time-based job. size_bytes: to be
+    directions: of DIRECTIONS, those that must have done I/O, each with its share of the I/Os (1: all). runtime_s: asked
+      of a time-based job. size_bytes: to be
     written in all, for a job that ends by itself.
     """
     found = []
@@ -291,7 +299,9 @@ def histograms(result: dict[str, t.Any]) -> dict[str, histogram.Bins]:
 
 
 def metrics(read: dict[str, t.Any] | None, write: dict[str, t.Any] | None) -> dict[str, float]:
-    """The metrics of one cell by name (docs/internals.md), from the figures of its two directions; those of its histograms: histogram.metrics."""
+    """The metrics of one cell by name (docs/internals.md), from the figures of its two directions; those of its
+    histograms: histogram.metrics.
+    """
     found: dict[str, float] = {}
     sides = [(name, side) for name, side in (("read", read), ("write", write)) if side]
     for name, side in sides:

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Latency histograms as fio counts them: read from its JSON, merged, and what percentiles and shares they give. Pure, exact on counts.
+"""Latency histograms as fio counts them: read from its JSON, merged, and what percentiles and shares they give. Pure,
+exact on counts.
 
-fio (stat.c, stat.h: FIO_IO_U_PLAT_BITS 6, 29 groups) has 64 bins of one width for each power of two, and bins of 1 ns up to 127 ns. `json+` tells a
-bin by the value in its middle. A histogram here is {that value in ns: how many I/Os}.
+fio (stat.c, stat.h: FIO_IO_U_PLAT_BITS 6, 29 groups) has 64 bins of one width for each power of two, and bins of 1 ns
+up to 127 ns. `json+` tells a bin by the value in its middle. A histogram here is {that value in ns: how many I/Os}.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def _lowest(number: int) -> int:
 
 
 def of(latency: t.Mapping[str, t.Any]) -> Bins:
-    """The histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for what is no bin or no count."""
+    """The histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for what is
+    no bin or no count.
+    """
     found = {}
     for key, count in latency["bins"].items():
         value = int(key)
@@ -85,7 +88,9 @@ def ios(bins: t.Mapping[int, int]) -> int:
 
 
 def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
-    """A percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an empty histogram."""
+    """A percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an empty
+    histogram.
+    """
     wanted = Fraction(float(percent)) * ios(bins) / 100
     total = 0
     for value, count in sorted(bins.items()):
@@ -96,7 +101,9 @@ def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
 
 
 def needed_ios(percent: str) -> int:
-    """How many I/Os it takes for LEAST_BEYOND beyond a percentile: 10,000 for 99.9, 10 million for 99.9999. Raises ValueError for 100 and more."""
+    """How many I/Os it takes for LEAST_BEYOND beyond a percentile: 10,000 for 99.9, 10 million for 99.9999. Raises
+    ValueError for 100 and more.
+    """
     beyond = 100 - Fraction(percent)
     if beyond <= 0:
         raise ValueError(f"nothing lies beyond the percentile {percent}")
@@ -111,7 +118,9 @@ def percentiles_us(bins: t.Mapping[int, int]) -> dict[str, float | None]:
 
 
 def share_within_pct(bins: t.Mapping[int, int], limit_us: int) -> float:
-    """How much of the I/O took at most so long, in %: of a bin that the limit cuts nothing counts, so that no I/O counts that took longer."""
+    """How much of the I/O took at most so long, in %: of a bin that the limit cuts nothing counts, so that no I/O
+    counts that took longer.
+    """
     inside = sum(count for value, count in bins.items() if highest_of(value) <= limit_us * 1000)
     return 100.0 * inside / ios(bins)
 
@@ -122,7 +131,9 @@ def within_metric(limit_us: int) -> str:
 
 
 def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[int] = ()) -> dict[str, float | None]:
-    """What the histograms of one cell tell, by metric (docs/internals.md). sides: {read, write: bins}, those that had I/O."""
+    """What the histograms of one cell tell, by metric (docs/internals.md). sides: {read, write: bins}, those that had
+    I/O.
+    """
     found: dict[str, float | None] = {}
     limits = list(limits_us)
     for name, bins in sides.items():
@@ -153,7 +164,9 @@ def side_of(metric: str) -> str:
 
 
 def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None:
-    """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes. None for any other metric."""
+    """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes.
+    None for any other metric.
+    """
     match = _METRIC.fullmatch(metric)
     total = found.get(match.group(1) + "_ios") if match and metric in found else None
     if match is None or total is None:

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the data that a job writes say of its figures: what compresses, or repeats, flatters a controller that compresses or deduplicates. Pure."""
+"""What the data that a job writes say of its figures: what compresses, or repeats, flatters a controller that
+compresses or deduplicates. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import typing as t
 
 from .plausible import sections
 
-# Options of fio (HOWTO, "Buffers and memory") that make data which a controller can shrink; of a flag, what it has to be for that.
+# Options of fio (HOWTO, "Buffers and memory") that make data which a controller can shrink; of a flag, what it has to
+# be for that.
 SHRINKING = {
     "zero_buffers": lambda value: value != "0",
     "buffer_pattern": lambda _value: True,
@@ -21,7 +24,9 @@ WRITES = ("write", "randwrite", "rw", "readwrite", "randrw", "trimwrite", "randt
 
 
 def compressible(job: str) -> list[str]:
-    """The options of a job that writes by which its data compress or repeat: zero_buffers=1; "no refill_buffers" where blocks are written again and again."""
+    """The options of a job that writes by which its data compress or repeat: zero_buffers=1; "no refill_buffers" where
+    blocks are written again and again.
+    """
     asked = sections(job)
     shared = asked.pop("global", {})
     found: dict[str, None] = {}

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cell asks for beyond one size of I/O all the time: bursts, mixes of sizes, a point that a sweep decides. Pure."""
+"""What a cell asks for beyond one size of I/O all the time: bursts, mixes of sizes, a point that a sweep
+decides. Pure.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ class Sizes:
 def chosen(point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
     """The threads and depth of a point: {cell, threads, queue_depth}; None where no cell of the sweep qualifies.
 
-    point: {take, mean_latency_below_us}. cells: of the sweep's rendered test; averages: [{cell, metrics}] of its record.
+    point: {take, mean_latency_below_us}. cells: of the sweep's rendered test; averages: [{cell, metrics}] of its
+      record.
     """
     metrics = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
     limit_us = point.get("mean_latency_below_us")

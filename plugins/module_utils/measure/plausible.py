@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether fio's JSON can be true of the job that it was given: counts, times, options and laws that hold for every such job. Pure.
+"""Whether fio's JSON can be true of the job that it was given: counts, times, options and laws that hold for every such
+job. Pure.
 
 Each limit stands here with its reason; docs/true-figures.md lists cause, evidence and threshold.
 """
@@ -16,7 +17,8 @@ from . import histogram
 from .load import Sizes
 
 DIRECTIONS = ("read", "write")
-# What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as another value.
+# What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as
+# another value.
 OPTIONS = (
     "filename",
     "ioengine",
@@ -40,7 +42,8 @@ OPTIONS = (
     "thinktime",
     "thinktime_iotime",
 )
-# fio ends a cell when an I/O completes and then drains its queue: up to the longest I/O later, and a little for its own clock.
+# fio ends a cell when an I/O completes and then drains its queue: up to the longest I/O later, and a little for its own
+# clock.
 SHORTEST_SHARE, LONGEST_SHARE = 0.98, 1.01
 # A stall of the scheduler on a busy host is longer than 1 % of a short cell.
 LONGEST_SLACK_S = 0.25
@@ -49,7 +52,8 @@ MIX_DEVIATIONS = 6.0
 # fio rounds IOPS, and a direction's own runtime differs from the job's by its last I/O.
 IOPS_SHARE = 0.01
 LEAST_RATE_MS = 200
-# fio's histogram has 64 bins for each power of two: a percentile is its bin's middle, so it may lie above the maximum by half a bin.
+# fio's histogram has 64 bins for each power of two: a percentile is its bin's middle, so it may lie above the maximum
+# by half a bin.
 BIN_SHARE = 1.0 / 64
 # fio finds a percentile in floating point: at a bin's very edge it may be the next one.
 EDGE_SHARE = Fraction(1, 10**15)
@@ -74,7 +78,8 @@ def sections(job: str) -> dict[str, dict[str, str]]:
 def contradictions(result: Mapping, job: str, runtime_s: float | None = None) -> list[str]:
     """Why this result can't be of this job; empty when it can.
 
-    job: the text as fio got it. runtime_s: asked of a time-based job. Raises KeyError or TypeError for a result of another form.
+    job: the text as fio got it. runtime_s: asked of a time-based job. Raises KeyError or TypeError for a result of
+      another form.
     """
     asked = sections(job)
     shared = asked.pop("global", {})
@@ -103,7 +108,8 @@ def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]
     """The laws that hold for one job's figures."""
     sizes = Sizes(options)
     sides = {name: entry[name] for name in DIRECTIONS}
-    # fio counts an I/O when it is submitted, its bytes and its latency when it ends: those in flight at the end of a ramp may be in one alone (3.33).
+    # fio counts an I/O when it is submitted, its bytes and its latency when it ends: those in flight at the end of a
+    # ramp may be in one alone (3.33).
     astride = _in_flight(options) if options.get("ramp_time") else 0
     found = [line for name, side in sides.items() for line in _side(name, side, sizes, astride)]
     busy = {name: side for name, side in sides.items() if side["total_ios"]}
@@ -130,7 +136,9 @@ def _ended(side: Mapping, sizes: Sizes) -> int:
 
 
 def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
-    """A direction for itself: whole I/Os, figures that exist, rates that follow from counts. astride: I/Os that may be counted in part."""
+    """A direction for itself: whole I/Os, figures that exist, rates that follow from counts. astride: I/Os that may be
+    counted in part.
+    """
     ios, latency = side["total_ios"], side["lat_ns"]
     figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [
         latency[key] for key in ("min", "max", "mean")
@@ -176,7 +184,9 @@ def _latencies(name: str, side: Mapping) -> list[str]:
 
 
 def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
-    """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency and of every percentile that fio tells."""
+    """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency and of every
+    percentile that fio tells.
+    """
     latency = side["lat_ns"]
     if "bins" not in latency:
         return [f"{name}s: there is no latency histogram; is fio older than json+?"]
@@ -185,7 +195,8 @@ def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     except ValueError as error:
         return [f"{name}s: latency histogram: {error}"]
     counted = histogram.ios(bins)
-    # At the end of a ramp fio forgets bytes and latencies one after the other: 2 of 252,315 were seen to be in one alone.
+    # At the end of a ramp fio forgets bytes and latencies one after the other: 2 of 252,315 were seen to be in one
+    # alone.
     if not counted or abs(counted - ended) > ramped:
         return [f"{name}s: the latency histogram counts {counted} I/Os of {ended}"]
     for key, value in (("min", min(bins)), ("max", max(bins))) if not ramped else ():
@@ -232,7 +243,8 @@ def _mix(sides: Mapping, options: Mapping) -> list[str]:
         wrong = writes if options["rw"] in ("read", "randread") else reads
         return ["{0} I/Os went the other way than {1}".format(wrong, options["rw"])] if wrong else []
     share = int(options["rwmixread"]) / 100.0
-    # A drive that keeps up with rates of both directions gives their ratio, which whole I/Os a second make another than was asked.
+    # A drive that keeps up with rates of both directions gives their ratio, which whole I/Os a second make another than
+    # was asked.
     rates = [int(rate) for rate in options.get("rate_iops", "").split(",") if rate.isdigit()]
     shares = [share, rates[0] / float(sum(rates))] if len(rates) == 2 and sum(rates) else [share]
     allowed = MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + _in_flight(options)

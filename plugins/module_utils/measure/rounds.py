@@ -19,9 +19,12 @@ class Rounds:
     """Rounds as they come in, numbered from 1.
 
     test: a rendered test (docs/internals.md); size_bytes: the user capacity, whatever ActiveRange is in use.
-    A round is steady when, for every tracked variable, the window of sampled rounds that ends there is. No window begins before
-    `min_capacity_multiple` x the user capacity was written and `settle_s` have passed; with `confirm_windows` so many windows before
-    it have to be steady too, each within slope_limit of the next one's average, so that a plateau before a fall is not taken for the end.
+    A round is steady when, for every tracked variable, the window of sampled rounds that ends there is. No window
+    begins before
+    `min_capacity_multiple` x the user capacity was written and `settle_s` have passed; with `confirm_windows` so many
+    windows before
+    it have to be steady too, each within slope_limit of the next one's average, so that a plateau before a fall is not
+    taken for the end.
     """
 
     def __init__(self, test: t.Mapping[str, t.Any], size_bytes: int) -> None:
@@ -54,8 +57,9 @@ class Rounds:
         histograms: Cells | None = None,
         spoilt: bool = False,
     ) -> None:
-        """A finished round: metrics and histograms of each cell; bytes written since the purge; seconds since the first round began; whether it
-        can't be in a window."""
+        """A finished round: metrics and histograms of each cell; bytes written since the purge; seconds since the first
+        round began; whether it can't be in a window.
+        """
         self._cells.append(cells)
         self._tails.add(self.count, histograms or {})
         if spoilt:
@@ -86,7 +90,9 @@ class Rounds:
         return written >= self._least_bytes and elapsed_s >= (self._steady.get("settle_s") or 0)
 
     def _windows(self, end: int) -> list[list[int]]:
-        """The rounds of the window that ends with a sampled round, and of those before it that have to agree, oldest first."""
+        """The rounds of the window that ends with a sampled round, and of those before it that have to agree, oldest
+        first.
+        """
         length = self._steady["window"] * self._every
         ends = range(end - self._confirm * length, end + 1, length)
         return [
@@ -107,7 +113,9 @@ class Rounds:
         return bool(windows[0]) and len(windows[0]) >= self._steady["window"] and self._may_begin(windows[0][0])
 
     def _is_clean(self, windows: list[list[int]]) -> bool:
-        """Whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones included."""
+        """Whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones
+        included.
+        """
         return self._is_whole(windows) and self._spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
     def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
@@ -144,7 +152,9 @@ class Rounds:
         return ""
 
     def window_rounds(self) -> list[int]:
-        """The rounds of the window: the steady one, of several that agree the last; else the last sampled ones; all rounds without a rule."""
+        """The rounds of the window: the steady one, of several that agree the last; else the last sampled ones; all
+        rounds without a rule.
+        """
         if not self._steady:
             return [number for number in range(1, self.count + 1) if number not in self._spoilt][-self._last :]
         return self._windows(self.steady_at or self.count // self._every * self._every)[-1]
@@ -164,7 +174,9 @@ class Rounds:
         )
 
     def outcome(self) -> tuple[str, list[str]]:
-        """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is due."""
+        """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is
+        due.
+        """
         if self._spoilt and not self._any_clean():
             text = "no window without a spoilt round within {0}: {1} of {2} rounds were spoilt"
             return "invalid", [text.format(self._limit_reached() or "the test", len(self._spoilt), self.count)]
@@ -186,7 +198,9 @@ class Rounds:
         return "not_steady", reasons
 
     def _any_clean(self) -> bool:
-        """Whether of the windows that could count, steady or not, one held no spoilt round; also where none could count yet."""
+        """Whether of the windows that could count, steady or not, one held no spoilt round; also where none could count
+        yet.
+        """
         if not self._steady:
             return len(self._spoilt) < self.count
         windows = [self._windows(end) for end in range(self._every, self.count + 1, self._every)]
@@ -201,7 +215,10 @@ class Rounds:
         found = []
         written, elapsed_s = self._ends[-1] if self._ends else (0, 0.0)
         if self._least_bytes:
-            text = "no window may begin before {0:g} x the user capacity ({1:.0f} bytes) is written, as a fresh drive is faster; {2} bytes were in all"
+            text = (
+                "no window may begin before {0:g} x the user capacity ({1:.0f} bytes) is written, as a fresh "
+                "drive is faster; {2} bytes were in all"
+            )
             found.append(text.format(self._steady["min_capacity_multiple"], self._least_bytes, written))
         if self._steady.get("settle_s"):
             found.append(
@@ -212,7 +229,9 @@ class Rounds:
         return found
 
     def saturation(self) -> dict[str, t.Any] | None:
-        """What shows that the window began late enough, for the judge to check again (docs/internals.md); None where the test asks for nothing."""
+        """What shows that the window began late enough, for the judge to check again (docs/internals.md); None where
+        the test asks for nothing.
+        """
         asked = {key: self._steady.get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s")}
         if not any(asked.values()) or not self.count:
             return None
@@ -228,17 +247,20 @@ class Rounds:
         )
 
     def span(self) -> list[int]:
-        """Every round from the window's first to its last, also those between samples: tails are rare, and must not hide there. Spoilt ones don't count."""
+        """Every round from the window's first to its last, also those between samples: tails are rare, and must not
+        hide there. Spoilt ones don't count.
+        """
         numbers = self.window_rounds()
         return (
             [number for number in range(numbers[0], numbers[-1] + 1) if number not in self._spoilt] if numbers else []
         )
 
     def averages(self) -> list[dict[str, t.Any]]:
-        """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was steady there.
+        """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was
+        steady there.
 
-        Maxima cover the window's span, and every round of a saturation test, whose curve is the result; of a window that is spoilt throughout, the
-        window. Percentiles and shares are those of the span's histograms, merged.
+        Maxima cover the window's span, and every round of a saturation test, whose curve is the result; of a window
+        that is spoilt throughout, the window. Percentiles and shares are those of the span's histograms, merged.
         """
         numbers = self.window_rounds()
         rounds = [self._cells[number - 1] for number in numbers]

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks at a drive every now and then while it is measured: temperature, throttling, link, error counters. Into the journal as `sample`.
+"""Looks at a drive every now and then while it is measured: temperature, throttling, link, error counters. Into the
+journal as `sample`.
 
-A look is a few reads of sysfs and, for NVMe, one `nvme smart-log`, which goes by the admin queue. SATA and SAS drives are asked for
-their health only before and after: a SMART command has to wait until every queued I/O is done, and would show in the latencies.
+A look is a few reads of sysfs and, for NVMe, one `nvme smart-log`, which goes by the admin queue. SATA and SAS drives
+are asked for their health only before and after: a SMART command has to wait until every queued I/O is done, and would
+show in the latencies.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def take(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask
 
 
 def spoilt(first: Sample, now: Sample) -> dict[str, str]:
-    """What makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not compared."""
+    """What makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not
+    compared.
+    """
     return {**_throttling(first, now), **_warnings(first, now), **_narrower(first, now), **_errors(first, now)}
 
 
@@ -133,10 +137,13 @@ def _errors(first: Sample, now: Sample) -> dict[str, str]:
 
 
 class Sampler:
-    """Takes samples of one drive from `with` to its end, in a thread of its own; `reasons` then tells why the test is invalid.
+    """Takes samples of one drive from `with` to its end, in a thread of its own; `reasons` then tells why the test is
+    invalid.
 
-    identity: asked at the start, as a purge may have changed the kernel name; note: writes a record's fields; interval_s 0: no samples;
-    io_cpus: the CPUs that fio works on, as a list, which the samples keep off; limit_c: the drive's own limit, which a sample may tell that it reached.
+    identity: asked at the start, as a purge may have changed the kernel name; note: writes a record's fields;
+      interval_s 0: no samples;
+    io_cpus: the CPUs that fio works on, as a list, which the samples keep off; limit_c: the drive's own limit, which a
+      sample may tell that it reached.
     """
 
     def __init__(

@@ -33,7 +33,9 @@ class Tally:
         return any(number in numbers for (_cause, level), numbers in self._rounds.items() if level == SPOILS)
 
     def fields(self) -> list[dict[str, t.Any]]:
-        """`validity` of a test's record: [{cause, level, rounds: [[first, last]], count, first}]; first: what was seen the first time."""
+        """`validity` of a test's record: [{cause, level, rounds: [[first, last]], count, first}]; first: what was seen
+        the first time.
+        """
         return [
             {
                 "cause": cause,

@@ -25,7 +25,9 @@ _MOST_DIGITS = 400  # every float fits; a text such as 1e999999 must not become 
 
 
 class _Window(NamedTuple):
-    """Sums of one window of n values y in units of 1/scale; `twisted` is the sum of (2i - (n - 1)) * y over i = 0 … n-1."""
+    """Sums of one window of n values y in units of 1/scale; `twisted` is the sum of (2i - (n - 1)) * y over i = 0 …
+    n-1.
+    """
 
     total: int
     twisted: int
@@ -59,7 +61,8 @@ def evaluate(
     `values`: one a round, oldest first; int, float, Decimal or a numeric text. Returns `steady`, `rounds` (the first
     round at which the window that ends there is steady, else the number given), and of that window (else of the last
     one): `window_values`, `average`, `range_ratio`, `slope` (per round), `slope_ratio`; and `reasons` why it is not
-    steady. A figure that does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is no number.
+    steady. A figure that does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is
+    no number.
     """
     exact = _exact_values(values)
     window = _whole_number("window", window)

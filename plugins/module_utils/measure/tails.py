@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The latencies of a test's rounds, kept as histograms and merged over those of its window: a mean of percentiles hides what happens rarely. Pure."""
+"""The latencies of a test's rounds, kept as histograms and merged over those of its window: a mean of percentiles hides
+what happens rarely. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time, throttling, its clocks."""
+"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time,
+throttling, its clocks.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ Mapping = t.Mapping[str, t.Any]
 
 
 class Look(t.NamedTuple):
-    """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's CPUs; throttled: cgroup.throttled_s;
+    """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's
+    CPUs; throttled: cgroup.throttled_s;
     boot_s: as time_s, but it goes on while the machine sleeps; beside: bytes read and written of other namespaces."""
 
     time_s: float
@@ -43,7 +46,9 @@ class Look(t.NamedTuple):
 
 
 class Witness:
-    """Looks at one drive's counters and at the CPUs that fio was given (a list as the kernel writes it; None: all that this process may use)."""
+    """Looks at one drive's counters and at the CPUs that fio was given (a list as the kernel writes it; None: all that
+    this process may use).
+    """
 
     def __init__(self, host: Host, name: str, given: str | None) -> None:
         self._host = host
@@ -65,7 +70,9 @@ class Witness:
         return None if off else counters(self._host.get(self._base + "stat") or "")
 
     def limits(self) -> dict[str, int | None]:
-        """What bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or the kernel does not tell."""
+        """What bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or the
+        kernel does not tell.
+        """
         queues = len(self._host.listdir(self._base + "mq"))
         return {
             "nr_requests": number(self._host, self._base + "queue/nr_requests") if queues else None,
@@ -137,7 +144,9 @@ def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
 def evidence(
     cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
-    """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's, of one reporting group."""
+    """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's, of
+    one reporting group.
+    """
     job = result["jobs"][0]
     sides = {name: job[name] for name in ("read", "write")}
     run_s = max(side["runtime"] for side in sides.values()) / 1000.0

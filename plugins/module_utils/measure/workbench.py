@@ -18,7 +18,8 @@ from ..machine.cpus import NOWHERE
 from . import causes, fillcurve, fio, load, plausible, witness
 from .rounds import cell_s
 
-# Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive open.
+# Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive
+# open.
 PROBE_JOB = """[probe]
 filename=@ssd_device@
 rw=write
@@ -40,7 +41,9 @@ STUCK_S = 600.0
 
 
 def seed(*parts: t.Any) -> int:
-    """A seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash of its names."""
+    """A seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash
+    of its names.
+    """
     digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
@@ -74,7 +77,8 @@ class _Watch:
     ) -> dict[str, t.Any]:
         """What was seen of a cell.
 
-        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters after our last I/O.
+        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
+          after our last I/O.
         """
         before, after = t.cast(witness.Look, self._before), t.cast(witness.Look, self.after)
         found = witness.evidence(cell, result, before, after, self._process, self._eyes)
@@ -153,7 +157,8 @@ class Workbench:
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
         """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
-        gap_s: time without I/O since the cell before; histograms: of fio.histograms, for Tails and not for the journal; seen: what its causes are
+        gap_s: time without I/O since the cell before; histograms: of fio.histograms, for Tails and not for the journal;
+          seen: what its causes are
         judged by (witness.evidence); causes: of causes.find.
         """
         shares = {"read": cell["read_pct"] / 100.0, "write": 1 - cell["read_pct"] / 100.0}
@@ -207,11 +212,12 @@ class Workbench:
         seed_value: int,
         tick: t.Callable[[float | None], None],
     ) -> dict[str, t.Any]:
-        """Write the ActiveRange in sequence, `passes` times: the fields of the journal's precondition record, and `curve`, those of fill_curve or None.
+        """Write the ActiveRange in sequence, `passes` times: the fields of the journal's precondition record, and
+        `curve`, those of fill_curve or None.
 
         fio writes whole blocks only, so the remainder below the block size is a job of its own: usual capacities leave
-        90,112 bytes, and a test may read the last LBA. `tick`: the share done, about once a second. Raises FioError. Whether the kernel counted
-        all of it (kernel_bytes_written) is the caller's to check.
+        90,112 bytes, and a test may read the last LBA. `tick`: the share done, about once a second. Raises FioError.
+        Whether the kernel counted all of it (kernel_bytes_written) is the caller's to check.
         """
         self._last_end = None
         began, before = time.monotonic(), self._witness().stat()
@@ -255,7 +261,9 @@ class Workbench:
         }
 
     def _progress(self, name: str, total: int, tick: t.Callable[[float | None], None]) -> t.Callable[[], None]:
-        """What a fill calls now and then: it shows the share done, and raises FioError once nothing was written for STUCK_S."""
+        """What a fill calls now and then: it shows the share done, and raises FioError once nothing was written for
+        STUCK_S.
+        """
         before = self._held.bytes_written()
         progress = {"bytes": before, "time": time.monotonic()}
 

@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drive's world: what has to hold still while it is measured. A baseline from before its first test, against which every test is held.
+"""The drive's world: what has to hold still while it is measured. A baseline from before its first test, against which
+every test is held.
 
-Its states (links, power, direct I/O) are compared with the baseline, its counters (media errors, PCI Express errors, throttling) with the look
-before the test: one error would otherwise spoil all tests after it. docs/validity.md lists each cause with how it was staged.
+Its states (links, power, direct I/O) are compared with the baseline, its counters (media errors, PCI Express errors,
+throttling) with the look before the test: one error would otherwise spoil all tests after it. docs/validity.md lists
+each cause with how it was staged.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from . import sampler
 
 SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
 HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
-# A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none is normal.
+# A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
+# is normal.
 MEDIA_ERRORS_MORE = 0
 # At its warning temperature a drive may throttle (NVM Express, WCTEMP): "at" counts, as preflight's check does.
 BELOW_LIMIT_C = 0
@@ -31,7 +34,9 @@ World = t.Dict[str, t.Any]
 
 
 class Cause(t.NamedTuple):
-    """One thing about a test. cause: a word of docs/validity.md; level: SPOILS, UNKNOWN (nobody can tell) or TOLD; message: a sentence."""
+    """One thing about a test. cause: a word of docs/validity.md; level: SPOILS, UNKNOWN (nobody can tell) or TOLD;
+    message: a sentence.
+    """
 
     cause: str
     level: str
@@ -68,7 +73,9 @@ def direct_io(host: Host, name: str) -> bool | None:
 
 
 def changed(first: World, before: World, now: World) -> list[Cause]:
-    """What a test's result can't stand for. first: the baseline; before: the look before the test; now: the one after it."""
+    """What a test's result can't stand for. first: the baseline; before: the look before the test; now: the one after
+    it.
+    """
     found = {
         **_links(first, now),
         **_power(first, now),
@@ -149,12 +156,16 @@ def _counters(before: World, now: World) -> dict[str, str]:
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
         return {}
     return {
-        "media_errors": f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"
+        "media_errors": (
+            f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"
+        )
     }
 
 
 def _write_cache(before: World, now: World) -> dict[str, str]:
-    """Another write cache at the end of a test than when it began to measure; a purge and our own settings come before that."""
+    """Another write cache at the end of a test than when it began to measure; a purge and our own settings come before
+    that.
+    """
     one, other = before.get("write_cache"), now.get("write_cache")
     if one is None or other is None or one == other:
         return {}
@@ -162,14 +173,22 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
 
 
 def _cached(now: World) -> list[Cause]:
-    text = "the loop device goes through the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
+    text = (
+        "the loop device goes through the page cache (loop/dio is 0), so memory was measured: attach it with "
+        "--direct-io=on"
+    )
     return [Cause("direct_io", SPOILS, text)] if now["direct_io"] is False else []
 
 
 def unknown(first: World, now: World) -> list[Cause]:
-    """What can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is one sentence."""
+    """What can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is one
+    sentence.
+    """
     if now["transport"] in VIRTUAL:
-        text = "a drive of transport {0} has no link, power state, temperature or counters: whether its world held still is unknown"
+        text = (
+            "a drive of transport {0} has no link, power state, temperature or counters: whether its world held "
+            "still is unknown"
+        )
         found = [("world", text.format(now["transport"]))]
         return [Cause(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
     found = []
@@ -183,7 +202,9 @@ def unknown(first: World, now: World) -> list[Cause]:
 
 MISSING = {
     "link": "how fast its link is, is unknown: whether it fell cannot be told",
-    "pcie_errors": "neither the drive nor a port above it counts PCI Express errors (AER): whether they rose is unknown",
+    "pcie_errors": (
+        "neither the drive nor a port above it counts PCI Express errors (AER): whether they rose is unknown"
+    ),
     "throttled": "nobody counts how often it was throttled: only its temperature speaks of it",
     "temperature": "its temperature, or its own limit for it, is unknown",
     "media_errors": "its media errors are unknown",
@@ -220,7 +241,9 @@ def _uncached(now: World) -> list[tuple[str, str]]:
 
 
 def carried(kept: World, now: World, same_boot: bool) -> World:
-    """The baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now, which a boot resets."""
+    """The baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now, which
+    a boot resets.
+    """
     return (
         kept
         if same_boot

@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purge SATA drives through hdparm: SANITIZE (crypto scramble, block erase), and the older security erase.
 
-hdparm opens the node without O_EXCL and reads only (hdparm.c, process_dev), so it works under our hold; nothing is lent.
+hdparm opens the node without O_EXCL and reads only (hdparm.c, process_dev), so it works under our hold; nothing is
+lent.
 
-Security erase needs a password on the drive. It is PASSWORD, the same always, and stands in the journal before the drive
-gets it; it is taken off again whatever happens, and by `recover` after a crash.
+Security erase needs a password on the drive. It is PASSWORD, the same always, and stands in the journal before the
+drive gets it; it is taken off again whatever happens, and by `recover` after a crash.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def _sanitize_commands(method: str) -> t.Callable[[Capabilities, Options], list[
 
 
 def sanitize_progress(work: Work) -> Progress:
-    """How far a sanitize is that goes on in the drive; ACS-3: it goes on by itself after a power loss. Raises Unreadable."""
+    """How far a sanitize is that goes on in the drive; ACS-3: it goes on by itself after a power loss. Raises
+    Unreadable.
+    """
     try:
         return _sanitize_status(work.host, work.identity["path"])
     except PurgeError as error:
@@ -160,7 +163,10 @@ def _can_erase(method: str) -> t.Callable[[Capabilities], str]:
             ),
             (
                 not found["direct"],
-                "the drive is not on an AHCI port: an adapter may cut the long command short and leave the drive locked",
+                (
+                    "the drive is not on an AHCI port: an adapter may cut the long command short and leave the drive "
+                    "locked"
+                ),
             ),
             (state["expired"], "the security attempts are used up; power-cycle the drive"),
             (state["enabled"], "a password is set that is not ours; take it off first (hdparm --security-disable)"),
@@ -189,8 +195,9 @@ def _estimate_s(method: str, found: Capabilities) -> float:
 
 
 def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
-    """Longer than hdparm's own (an hour more than the drive's estimate, half an hour more than its guess by capacity): hdparm
-    is to give up first, as it then knows why."""
+    """Longer than hdparm's own (an hour more than the drive's estimate, half an hour more than its guess by capacity):
+    hdparm is to give up first, as it then knows why.
+    """
 
     def seconds(found: Capabilities, options: Options) -> float:
         guess_s = (found.get("size_bytes") or 0) / (30 << 20)
@@ -211,7 +218,9 @@ def recover(
     note: t.Callable[..., None],
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> None:
-    """Take our password off, and prove it. Harmless when none is set. Raises PurgeError, telling how to do it by hand."""
+    """Take our password off, and prove it. Harmless when none is set. Raises PurgeError, telling how to
+    do it by hand.
+    """
     argv, problem = _password("--security-disable", identity["path"]), ""
     try:
         state = _identify_in_time(host, identity, sleep).security
@@ -226,7 +235,10 @@ def recover(
         problem += "; the attempts are used up: power-cycle the drive" if state.expired else ""
     except PurgeError as error:
         problem = str(error)
-    text = "{0} may still have the password {1!r} ({2}); take it off with: {3}; a run that was stopped or died does that when it is started again"
+    text = (
+        "{0} may still have the password {1!r} ({2}); take it off with: {3}; a run that was stopped or died does "
+        "that when it is started again"
+    )
     raise PurgeError(text.format(identity["path"], PASSWORD, problem, " ".join(argv)))
 
 
@@ -277,8 +289,9 @@ def _set_and_erase(work: Work, method: str) -> None:
 
 
 def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
-    """Run the erase to its end, also when the job is stopped or can't tell how far it is: nothing stops it in the drive, and only after it can
-    the password go."""
+    """Run the erase to its end, also when the job is stopped or can't tell how far it is: nothing stops it in the
+    drive, and only after it can the password go.
+    """
     began, estimate_s = work.clock(), _estimate_s(method, work.capabilities)
     stops: list[Exception] = []
 

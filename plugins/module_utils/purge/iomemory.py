@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Format a Fusion-io ioMemory card: detach, fio-format, attach. Source: ioMemory VSL Peak Performance Guide, "Testing" and appendix C.
+"""Format a Fusion-io ioMemory card: detach, fio-format, attach. Source: ioMemory VSL Peak Performance Guide, "Testing"
+and appendix C.
 
-Detaching takes the block device away, so the drive is closed for that while its lock is kept (Work.lend), and identified again afterwards. A stop
-waits until the card is attached again: a card that was left half-way needs another format.
+Detaching takes the block device away, so the drive is closed for that while its lock is kept (Work.lend), and
+identified again afterwards. A stop waits until the card is attached again: a card that was left half-way needs another
+format.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ def reformat(
     limit_s: float,
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> Card:
-    """ERASES the card: detach, format, attach, and look at it again. The caller holds the drive's lock and has closed the block device.
+    """ERASES the card: detach, format, attach, and look at it again. The caller holds the drive's lock and has closed
+    the block device.
 
     Raises PurgeError; the card is then attached again where that is still possible.
     """
@@ -111,7 +114,10 @@ def _same(host: Host, card: Card) -> Card:
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
     if now.control != card.control:
-        text = f"{card.serial} was {card.control} and is {now.control} now: nothing is formatted; start over with preflight"
+        text = (
+            f"{card.serial} was {card.control} and is {now.control} now: nothing is formatted; start over with "
+            "preflight"
+        )
         raise PurgeError(text, "identity_changed")
     return now
 
@@ -124,7 +130,8 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
             return now
         if time.monotonic() > deadline:
             raise PurgeError(
-                f"{card.control} is not back {APPEAR_S:g} s after it was attached; look at fio-status -a and the kernel log"
+                f"{card.control} is not back {APPEAR_S:g} s after it was attached; look at fio-status -a and the "
+                "kernel log"
             )
         sleep(0.5)
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a purge method is, and what it gets to work with. A family of methods is a file `purge_<family>.py` (purge/methods.py)."""
+"""What a purge method is, and what it gets to work with. A family of methods is a file `purge_<family>.py`
+(purge/methods.py).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ TICK_S = 1.0
 
 
 class PurgeError(Exception):
-    """The purge could not be done; the message says what to do. `code`: one of the guard's, where it could not even begin."""
+    """The purge could not be done; the message says what to do. `code`: one of the guard's, where it could not even
+    begin.
+    """
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -38,7 +42,9 @@ class PurgeError(Exception):
 
 
 def timeout_s(size_bytes: int, options: Options, bytes_per_s: float = _SLOWEST_BYTES_PER_S) -> float:
-    """How long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that is right."""
+    """How long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that is
+    right.
+    """
     return float(options.get("timeout_s") or round(_LEAST_TIMEOUT_S + size_bytes / bytes_per_s))
 
 
@@ -63,11 +69,14 @@ class Method(t.NamedTuple):
     """One way to purge. All but `run` and `progress` are pure: the controller calls them with what the host reported.
 
     strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
-    commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record; raises
-    PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far such a purge
+    commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record;
+      raises
+    PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far such a
+    purge
     is that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again:
-    further fields of the record of one that was left behind, by what the drive tells now; work.capabilities are those before
-    it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may raise PurgeError for options that the drive can't do.
+    further fields of the record of one that was left behind, by what the drive tells now; work.capabilities are those
+    before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may raise
+    PurgeError for options that the drive can't do.
     """
 
     name: str
@@ -88,8 +97,9 @@ class Work:
     """What a method works with. capabilities: of its family, read right before the purge.
 
     options: the test's `purge` of plan.json. tick(share or None): shows progress and raises fio.Interrupted on a stop.
-    note(event, **fields): into the journal. history: this drive's earlier records in this run. fill(tick): overwrites the
-    drive once through fio, and returns its figures. bounded(what, step): does I/O of our own, which may hang with the drive; raises Hangs then.
+    note(event, **fields): into the journal. history: this drive's earlier records in this run. fill(tick): overwrites
+    the drive once through fio, and returns its figures. bounded(what, step): does I/O of our own, which may hang with
+    the drive; raises Hangs then.
     """
 
     def __init__(
@@ -126,16 +136,21 @@ class Work:
 
     @property
     def handle(self) -> int:
-        """The descriptor that we hold. It is another one after `lend`, so never keep it. Raises Refused when nothing is held."""
+        """The descriptor that we hold. It is another one after `lend`, so never keep it. Raises Refused when nothing is
+        held.
+        """
         return self.held.descriptor()
 
     def lend(self, may_change: t.Collection[str] = ()) -> t.ContextManager[None]:
-        """While inside, the drive is closed for a tool that needs it itself, and its lock is kept; then it is opened and
-        identified again. may_change: keys of the identity that the tool changes. Raises Refused when it is another drive."""
+        """While inside, the drive is closed for a tool that needs it itself, and its lock is kept; then it is opened
+        and identified again. may_change: keys of the identity that the tool changes. Raises Refused when it is another
+        drive.
+        """
         return self.held.lend(may_change)
 
     def prove(self, argv: t.Sequence[str]) -> None:
-        """That the drive is held, and that the device nodes a command names lead to it now. To be called right before it starts.
+        """That the drive is held, and that the device nodes a command names lead to it now. To be called right before
+        it starts.
 
         Raises Refused where nothing is held, else PurgeError.
         """
@@ -153,8 +168,8 @@ class Work:
     ) -> Result:
         """Run a command that takes its time, ticking once a second. `share`: asked for the progress while it runs.
 
-        Raises fio.Interrupted on a stop. The command is ended first, since it may not have begun yet (nvme format waits for
-        10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
+        Raises fio.Interrupted on a stop. The command is ended first, since it may not have begun yet (nvme format waits
+        for 10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
         """
         self.prove(argv)
         processes: list[subprocess.Popen] = []
@@ -173,7 +188,9 @@ class Work:
 def wait_for(
     function: t.Callable[[], Result], tick: t.Callable[[], None], end: t.Callable[[], None] | None = None
 ) -> Result:
-    """What `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is to end it."""
+    """What `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is to end
+    it.
+    """
     thread = _Answer(function)
     thread.start()
     try:

@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purge: which methods a drive offers, and which one is taken. purge_step.py does it.
 
-A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and is {} where the family has
-nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `left_behind(history) -> bool` and
-`recover(host, identity, note)`, which puts right what a job of this run left behind before the guard looks at the drive; erases nothing.
+A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and is {} where the family
+has nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `left_behind(history) ->
+bool` and
+`recover(host, identity, note)`, which puts right what a job of this run left behind before the guard looks at the
+drive; erases nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ Found = t.Dict[str, t.Dict[str, t.Any]]
 
 
 def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
-    """What each family that has to do with the drive found out: `{family: capabilities}`, or `{family: {"error": why not}}`."""
+    """What each family that has to do with the drive found out: `{family: capabilities}`, or `{family: {"error": why
+    not}}`.
+    """
     found: Found = {}
     for family in FAMILIES:
         name = family.METHODS[0].family
@@ -83,15 +87,17 @@ def _lba_size_problem(method: Method, identity: t.Mapping[str, t.Any], options: 
 
 
 def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
-    """Every method that has to do with the drive, strongest first: {method, supported, reason (why not), hits_others (what else
-    it would erase, or ""), purge_class, commands, timeout_s}. Reads only."""
+    """Every method that has to do with the drive, strongest first: {method, supported, reason (why not), hits_others
+    (what else it would erase, or ""), purge_class, commands, timeout_s}. Reads only.
+    """
     return offers_for(probe(host, identity), identity, options)
 
 
 def facts(host: Host, entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What drive_facts tells of a drive's purge: {purge: offers without options, purge_capabilities: of `probe`}.
 
-    entry: as guard.inspect returns it. A drive that may not be erased is asked nothing: somebody may be using it. What lies on
+    entry: as guard.inspect returns it. A drive that may not be erased is asked nothing: somebody may be using it. What
+      lies on
     it is no hindrance: preflight knows whether it is the run's own.
     """
     asked = entry["identity"] and all(refusal["code"] == "unsigned_data" for refusal in entry["refusals"])
@@ -100,7 +106,9 @@ def facts(host: Host, entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
-    """The offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a code of the guard."""
+    """The offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a code of
+    the guard.
+    """
     usable = [offer for offer in offered if offer["supported"] and not offer["hits_others"]]
     names = ", ".join(offer["method"] for offer in usable) or "none"
     if method == "auto":

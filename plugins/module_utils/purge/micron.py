@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Secure erase of a Micron P320h or P420m by rssdm. Source: Micron TN-FD-15, figure 9.
 
-rssdm knows drives by an id that is their place in a list. The id is looked up by the serial number, compared with the PCI address that the kernel
-has for the block device, and both again right before the erase.
+rssdm knows drives by an id that is their place in a list. The id is looked up by the serial number, compared with the
+PCI address that the kernel has for the block device, and both again right before the erase.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.Drive:
     slot = os.path.basename(host.realpath("/sys/block/{0}/device".format(identity["kernel_name"])))
     if not drive.pci_address or slot != "0000:" + drive.pci_address:
         raise PurgeError(
-            "rssdm says that {0} is at PCI {1}, the kernel has {2} at {3}: not the same drive; nothing is erased".format(
-                drive.serial, drive.pci_address or "(not stated)", identity["kernel_name"], slot
-            )
+            (
+                "rssdm says that {0} is at PCI {1}, the kernel has {2} at {3}: not the same drive; nothing is erased"
+            ).format(drive.serial, drive.pci_address or "(not stated)", identity["kernel_name"], slot)
         )
     return drive
 

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purge NVMe namespaces through nvme-cli: sanitize with its progress, and format.
 
-Every command goes through the controller's node, which the kernel's links lead to from the held device. nvme-cli opens only
-block devices exclusively (nvme.c, open_exclusive; a character device has no exclusive open), so it works while we hold the
+Every command goes through the controller's node, which the kernel's links lead to from the held device. nvme-cli opens
+only block devices exclusively (nvme.c, open_exclusive; a character device has no exclusive open), so it works while we
+hold the
 namespace: --force is never given, and the hold never let go of while the drive is erased.
 """
 
@@ -51,7 +52,8 @@ class _Format(t.NamedTuple):
     ses: int
 
 
-# No --no-dealloc: a sanitized drive may be deallocated. No --ause: after a failure the drive stays closed until one succeeds.
+# No --no-dealloc: a sanitized drive may be deallocated. No --ause: after a failure the drive stays closed until one
+# succeeds.
 _SANITIZES = {
     "nvme_sanitize_crypto": _Sanitize(95, "crypto erase", 4, 0x1),
     "nvme_sanitize_block": _Sanitize(90, "block erase", 2, 0x2),
@@ -64,7 +66,9 @@ _FORMATS = {
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What a local NVMe namespace offers; {} for another drive. Raises PurgeError when it can't be asked or is not understood."""
+    """What a local NVMe namespace offers; {} for another drive. Raises PurgeError when it can't be asked or is not
+    understood.
+    """
     if identity.get("transport") != "nvme":
         return {}
     try:
@@ -124,7 +128,9 @@ def _can_format(kind: _Format) -> t.Callable[[Capabilities], str]:
 
 
 def wanted_format(found: Capabilities, options: Options) -> LbaFormat:
-    """The LBA format to have afterwards: the current one, or the fastest of the wanted size without metadata. Raises PurgeError."""
+    """The LBA format to have afterwards: the current one, or the fastest of the wanted size without metadata. Raises
+    PurgeError.
+    """
     formats = [LbaFormat(**item) for item in found["lba_formats"]]
     now = next((item for item in formats if item.index == found["lba_format"]), None)
     size = options.get("lba_size_bytes")
@@ -160,7 +166,9 @@ def _format_commands(kind: _Format) -> t.Callable[[Capabilities, Options], list[
 
 
 def _protection(found: Capabilities) -> list[str]:
-    """Metadata and protection information as they are: nvme-cli would turn them off (FLBAS bit 4; DPS bits 3 and 2:0)."""
+    """Metadata and protection information as they are: nvme-cli would turn them off (FLBAS bit 4; DPS
+    bits 3 and 2:0).
+    """
     values = (("ms", found["flbas"] >> 4 & 1), ("pi", found["dps"] & 7), ("pil", found["dps"] >> 3 & 1))
     return [f"--{key}={value}" for key, value in values if value]
 
@@ -206,13 +214,16 @@ def _run_format(commands: t.Callable[[Capabilities, Options], list[Command]]) ->
 
 
 def _read_again(work: Work, wanted: LbaFormat) -> None:
-    """Let the kernel see the new block size, and open the drive anew: sizes and alignment are those of the open. Raises PurgeError."""
+    """Let the kernel see the new block size, and open the drive anew: sizes and alignment are those of the open. Raises
+    PurgeError.
+    """
     path = "/sys/block/{0}/queue/logical_block_size".format(work.identity["kernel_name"])
     deadline = work.clock() + _RESCAN_S
     while work.host.get(path) != str(wanted.data_bytes):
         if work.clock() > deadline:
             raise PurgeError(
-                f"the kernel does not take the new LBA size of {wanted.data_bytes} bytes: {path} is {work.host.get(path)}"
+                f"the kernel does not take the new LBA size of {wanted.data_bytes} bytes: {path} is "
+                f"{work.host.get(path)}"
             )
         work.sleep(0.5)
     with work.lend(("logical_block_size_bytes", "physical_block_size_bytes")):
@@ -220,7 +231,9 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
 
 
 def format_progress(work: Work) -> Progress:
-    """How far a format is, by FPI of Identify Namespace; a drive that has none, or answers nothing meanwhile, tells nothing."""
+    """How far a format is, by FPI of Identify Namespace; a drive that has none, or answers nothing meanwhile, tells
+    nothing.
+    """
     try:
         left = nvme.namespace(
             work.host, work.capabilities["controller"], work.capabilities["namespace_id"]

@@ -5,7 +5,8 @@
 
 Every command is started with IMMED (`--early`) and then watched by REQUEST SENSE: a drive may take hours, and a command
 that waits so long is aborted by a time-out on its way. The tools open the node without O_EXCL (sg_pt_linux.c,
-scsi_pt_open_device), so they work under our hold; nothing is lent, except to read a block size anew that a format changed.
+scsi_pt_open_device), so they work under our hold; nothing is lent, except to read a block size anew that a format
+changed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _MOST_PASSES = 31
 
 
 class _Kind(t.NamedTuple):
-    """One command. action: the service action, None without; argv: between the tool and the device; full: it writes all of the medium."""
+    """One command. action: the service action, None without; argv: between the tool and the device; full: it writes all
+    of the medium.
+    """
 
     strength: int
     opcode: int
@@ -53,7 +56,9 @@ _PROTECTION = {0: [], 1: ["--fmtpinfo=2"], 2: ["--fmtpinfo=3"], 3: ["--fmtpinfo=
 
 
 def _format(found: Capabilities, options: Options) -> list[str]:
-    """Block size and protection type are always said: a bare format may fall back to the drive's default. Never --ffmt: it erases nothing."""
+    """Block size and protection type are always said: a bare format may fall back to the drive's default. Never --ffmt:
+    it erases nothing.
+    """
     size = options.get("lba_size_bytes") or found["lba_size_bytes"]
     return [
         "sg_format",
@@ -130,8 +135,9 @@ def _timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
 
 
 def progress(work: Work) -> Progress:
-    """How far a sanitize or format is that goes on in the drive. A sanitize goes on after a power loss (SBC-3, 4.11); a format
-    does not, and then the drive reports a corrupted format. Raises Unreadable."""
+    """How far a sanitize or format is that goes on in the drive. A sanitize goes on after a power loss (SBC-3, 4.11); a
+    format does not, and then the drive reports a corrupted format. Raises Unreadable.
+    """
     return sg3.progress(work.host, work.identity["path"])
 
 

@@ -29,7 +29,9 @@ def sentinel_offsets(size_bytes: int, block_bytes: int, count: int = SENTINELS) 
 
 
 class Sentinels:
-    """Blocks of random data at sampled places. `seed`: of an earlier set, to look for that one again after a restart."""
+    """Blocks of random data at sampled places. `seed`: of an earlier set, to look for that one again
+    after a restart.
+    """
 
     def __init__(self, size_bytes: int, block_bytes: int, seed: str | None = None) -> None:
         self.seed = seed or os.urandom(16).hex()
@@ -51,7 +53,9 @@ class Sentinels:
         return dict(self._expected)
 
     def plant(self, handle: int) -> None:
-        """Write them through a descriptor opened with O_DIRECT, and read each back. Raises PurgeError when the drive did not keep one."""
+        """Write them through a descriptor opened with O_DIRECT, and read each back. Raises PurgeError when the drive
+        did not keep one.
+        """
         try:
             with _aligned(self._block_bytes) as buffer:
                 for offset, data in self._expected.items():
@@ -59,7 +63,10 @@ class Sentinels:
                     os.pwritev(handle, [buffer], offset)
             os.fsync(handle)
         except OSError as error:
-            text = "the drive takes no writes before the purge ({0}), so that it could not be verified; look at its health and its last sanitize"
+            text = (
+                "the drive takes no writes before the purge ({0}), so that it could not be verified; look at its "
+                "health and its last sanitize"
+            )
             raise PurgeError(text.format(error.strerror)) from None
         if self.count(handle, self._block_bytes).survived != len(self):
             raise PurgeError("the drive did not keep the sentinels written before the purge: it cannot be verified")
@@ -67,7 +74,8 @@ class Sentinels:
     def count(self, handle: int, block_bytes: int) -> Count:
         """Look for each. block_bytes: the drive's logical block now, which a purge may have changed.
 
-        A read that fails is not a sentinel that survived: drives may refuse blocks after a crypto erase until they are written.
+        A read that fails is not a sentinel that survived: drives may refuse blocks after a crypto erase until they are
+        written.
         """
         survived = unreadable = 0
         for offset, data in self._expected.items():

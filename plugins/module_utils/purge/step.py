@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A purge in a campaign: choose, plant sentinels, do it, verify it; and what a job does that finds a purge of its run begun.
+"""A purge in a campaign: choose, plant sentinels, do it, verify it; and what a job does that finds a purge of its run
+begun.
 
 A purge counts as verified when random sentinels, written and read back before it at sampled LBAs, can no longer be read
 after it (purge/sentinels.py).
@@ -23,7 +24,8 @@ from .watch import Stuck, watch
 def perform(work: Work) -> dict[str, t.Any]:
     """Purge a held drive by the method that its options ask for; the fields of the journal's purge record.
 
-    Raises PurgeError when it could not be done, fio.Interrupted on a stop, Refused when the drive is no longer the one held.
+    Raises PurgeError when it could not be done, fio.Interrupted on a stop, Refused when the drive is no longer the one
+    held.
     `verified` is False in the record where sentinels can still be read: for the caller to act on.
     """
     found = methods.probe(work.host, work.identity)
@@ -69,15 +71,18 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
 
 
 def goes_on(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
-    """Whether a purge may go on in a drive by itself, or left something to be put right, from the records of its run: what the drive holds is not known."""
+    """Whether a purge may go on in a drive by itself, or left something to be put right, from the records of its run:
+    what the drive holds is not known.
+    """
     started = unfinished(history)
     method = methods.METHODS.get(started["method"]) if started else None
     return methods.left_behind(history) or (method is not None and method.progress is not None)
 
 
 def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
-    """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for, or one that
-    ended meanwhile. Reads only. Only of one that we saw end is known that nobody wrote after it (`HeldDrive.purge_is_ours`).
+    """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for, or
+    one that ended meanwhile. Reads only. Only of one that we saw end is known that nobody wrote after it
+    (`HeldDrive.purge_is_ours`).
 
     Raises PurgeError for one that is stuck, that failed, or a drive that can't be asked.
     """
@@ -109,7 +114,9 @@ def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
 
 
 def _ended_is_done(progress: Progress) -> Progress:
-    """A format has no record of its end: it is over when it runs no more. The sentinels tell whether it did its work."""
+    """A format has no record of its end: it is over when it runs no more. The sentinels tell whether it
+    did its work.
+    """
     return progress._replace(state=DONE) if progress.state == IDLE else progress
 
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one loop that waits for a purge which goes on in the drive: progress, a watchdog for one that is stuck, a timeout."""
+"""The one loop that waits for a purge which goes on in the drive: progress, a watchdog for one that is stuck, a
+timeout.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ def watch(
     clock: t.Callable[[], float] = time.monotonic,
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> Progress:
-    """Wait until a purge is done; its last progress. `tick(share)` is called about once a second and may raise to end the wait.
+    """Wait until a purge is done; its last progress. `tick(share)` is called about once a second and may raise to end
+    the wait.
 
-    Raises Stuck: the share (or, where the drive tells none, the state) did not change for stuck_s; timeout_s are over; the
+    Raises Stuck: the share (or, where the drive tells none, the state) did not change for stuck_s; timeout_s are over;
+    the
     drive says that it failed, or that nothing was started.
     """
     began = moved = clock()

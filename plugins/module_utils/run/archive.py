@@ -91,7 +91,9 @@ def _add(tar: tarfile.TarFile, path: str, name: str) -> None:
 
 
 class _Whole:
-    """A file that is read as long as it was when it was opened: what was cut off since comes as zeros, which no reader takes for a record."""
+    """A file that is read as long as it was when it was opened: what was cut off since comes as zeros, which no reader
+    takes for a record.
+    """
 
     def __init__(self, source: t.IO[bytes]) -> None:
         self._source = source

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which criteria (ssd_criteria) a measured drive missed: the host keeps such a drive as it is, the judge says fail. Pure."""
+"""Which criteria (ssd_criteria) a measured drive missed: the host keeps such a drive as it is, the judge says fail.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def is_for(criterion: Criterion, test: str) -> bool:
 
 
 def metrics_of(criterion: Criterion, record: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
-    """The metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else the test's."""
+    """The metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else the
+    test's.
+    """
     if criterion.get("cell"):
         return next(
             (cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]),

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What preflight decided for a host: the plan carries a digest of it, and the host job erases nothing that is not in that decision."""
+"""What preflight decided for a host: the plan carries a digest of it, and the host job erases nothing that is not in
+that decision.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _OF_DRIVE = ("drive", "selector", "expected", "tests")
 
 
 def digest(plan: Mapping[str, Any], mode: str) -> str:
-    """SHA-256 over the run, the host, the mode and all that the plan does to drives. The same on the controller and on the host."""
+    """SHA-256 over the run, the host, the mode and all that the plan does to drives. The same on the controller and on
+    the host.
+    """
     decided = {
         "mode": mode,
         "run": plan["run"]["id"],

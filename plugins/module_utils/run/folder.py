@@ -29,10 +29,12 @@ from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 LIVE_STATES = ("starting", "running")
-# "dead" and "damaged" are no states that are written: its job is gone, and did not say so or nobody can read what it said (run/liveness.py).
+# "dead" and "damaged" are no states that are written: its job is gone, and did not say so or nobody can read what it
+# said (run/liveness.py).
 UNFINISHED_STATES = LIVE_STATES + ("dead", "damaged")
 FINAL_STATES = ("finished", "stopped", "failed")
-# What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes its time.
+# What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes
+# its time.
 NEWS_S = 300.0
 RESERVE, RESERVE_BYTES = ".reserve", 256 << 10
 
@@ -64,7 +66,9 @@ class RunDir:
         return cls(os.path.dirname(runs), run_id)
 
     def raw(self, drive: str) -> str:
-        """The folder of a drive's fio jobs and results, made if need be: of no other drive of the plan, though many letters become a _."""
+        """The folder of a drive's fio jobs and results, made if need be: of no other drive of the plan, though many
+        letters become a _.
+        """
         planned = [entry["drive"] for entry in (self.read_plan() or {}).get("drives", [])]
         path = os.path.join(self.path, "raw", own_slug(drive, planned))
         make_folders(path)
@@ -142,7 +146,9 @@ def _record(line: str) -> dict[str, t.Any] | None:
 
 
 class Reserve:
-    """Room on the disk for a job's last words: given back when the disk is full, so that the reason can be written down."""
+    """Room on the disk for a job's last words: given back when the disk is full, so that the reason can be written
+    down.
+    """
 
     def __init__(self, folder: str) -> None:
         self._path = os.path.join(folder, RESERVE)
@@ -243,7 +249,9 @@ class Status:
             self._write()
 
     def set_drive(self, drive: str, **fields: t.Any) -> None:
-        """Change fields of one drive's entry. What can't be written is part of the next write: the journal tells of a disk that is full."""
+        """Change fields of one drive's entry. What can't be written is part of the next write: the journal tells of a
+        disk that is full.
+        """
         with self._lock:
             for entry in self._fields["drives"]:
                 if entry["drive"] == drive and any(entry.get(key) != value for key, value in fields.items()):

@@ -15,7 +15,9 @@ from .folder import FINAL_STATES, LIVE_STATES, RunDir, queued
 
 
 def pid_start(host: Host, pid: int) -> str | None:
-    """When a process started, in clock ticks since boot (proc(5), stat, field 22); None when there is no such process."""
+    """When a process started, in clock ticks since boot (proc(5), stat, field 22); None when there is no
+    such process.
+    """
     stat = host.get(f"/proc/{pid}/stat")
     if stat is None:
         return None
@@ -25,7 +27,9 @@ def pid_start(host: Host, pid: int) -> str | None:
 
 
 def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str | None = None) -> dict[str, t.Any]:
-    """What status.json holds at first, written by this very process: no drive of the plan has begun. `unit`: its systemd unit."""
+    """What status.json holds at first, written by this very process: no drive of the plan has begun. `unit`: its
+    systemd unit.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": plan["run"]["id"],
@@ -60,9 +64,11 @@ def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:
 
 
 def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None]:
-    """A run's state and its status; the state of a run without a status is `dead`, or `damaged` where nobody can read it.
+    """A run's state and its status; the state of a run without a status is `dead`, or `damaged` where nobody can read
+    it.
 
-    A job that ended while we looked had written its last status by then, so look again. A job whose status was lost still has the host's lock.
+    A job that ended while we looked had written its last status by then, so look again. A job whose status was lost
+    still has the host's lock.
     """
     status = run_dir.read_status()
     if state_of(host, status) == "dead":
@@ -86,7 +92,9 @@ class Process(t.NamedTuple):
 
 
 def job_of(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | None) -> Process | None:
-    """The living process that works on a run: that of its status, or else, where that is lost, the one that has the host's lock for it."""
+    """The living process that works on a run: that of its status, or else, where that is lost, the one that has the
+    host's lock for it.
+    """
     holder = host_holder() or {}
     named = [status or {}] + ([holder] if holder.get("folder") == os.path.realpath(run_dir.path) else [])
     for each in named:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shape that the files of a run must have for anybody to go by them: a table a file, what is missing or of another type is damage.
+"""The shape that the files of a run must have for anybody to go by them: a table a file, what is missing or of another
+type is damage.
 
 Formal schemas are in plugin_utils/common/schemas; this is what the code relies on, without a library.
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
-# A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the fields of each of
-# its items, or a mapping of further fields.
+# A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the
+# fields of each of its items, or a mapping of further fields.
 Fields = t.Mapping[str, t.Any]
 
 _NO_VALUE = type(None)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a host tells about its runs: a line for each, and the `drive` and `test` records of one (shapes: docs/internals.md)."""
+"""What a host tells about its runs: a line for each, and the `drive` and `test` records of one (shapes:
+docs/internals.md).
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ Record = t.Dict[str, t.Any]
 
 
 class Run(t.NamedTuple):
-    """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, `damaged` when nobody can read it, or `absent`.
+    """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, `damaged`
+    when nobody can read it, or `absent`.
 
-    damage: a sentence for each file that is not what it should be; what it lacks is made up for from the others, as far as they go.
+    damage: a sentence for each file that is not what it should be; what it lacks is made up for from the others, as far
+      as they go.
     """
 
     run_id: str
@@ -42,7 +46,8 @@ class Run(t.NamedTuple):
 
 
 def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of: str | None = None) -> list[Record]:
-    """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives: how many.
+    """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives: how
+    many.
 
     definitions: see `definitions`; of unfinished runs and of the run `definitions_of`, {} for others: they are many.
     """
@@ -51,7 +56,9 @@ def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of
 
 
 def definitions(plan: Record) -> Record:
-    """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do count too."""
+    """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do
+    count too.
+    """
     tests: dict[str, list[Record]] = {}
     for drive in plan.get("drives", []):
         for test in drive["tests"]:
@@ -199,7 +206,9 @@ def _latest_attempts(history: t.Iterable[Record]) -> list[list[Record]]:
 
 
 def _tellable(run: Run, entry: Record, events: t.Iterable[Record]) -> bool:
-    """Whether a test's result stands: a live job goes on with one that has none, or takes up again one that was interrupted."""
+    """Whether a test's result stands: a live job goes on with one that has none, or takes up again one that was
+    interrupted.
+    """
     end = _last(events, "test_finished")
     waits = end is None or (end["outcome"] == "interrupted" and entry["outcome"] is None)
     return not (run.live and waits)

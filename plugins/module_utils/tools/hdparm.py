@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an ATA drive says of itself through hdparm: IDENTIFY DEVICE, its security state, the state of a sanitize.
 
-IDENTIFY is read as its 256 words (`hdparm --Istdout`), not as the prose of `hdparm -I`: the words are fixed by ACS-3 and
-ACS-4 (7.12.7), carry a checksum, and are the same in every version. hdparm's exit code says nothing here: it is 0 for a
-device that did not answer.
+IDENTIFY is read as its 256 words (`hdparm --Istdout`), not as the prose of `hdparm -I`: the words are fixed by ACS-3
+and ACS-4 (7.12.7), carry a checksum, and are the same in every version. hdparm's exit code says nothing here: it is 0
+for a device that did not answer.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ _PROGRESS = re.compile(r"^\s*Progress: 0x([0-9a-f]{1,4}) ", re.MULTILINE)
 _SUCCEEDED = "Last Sanitize Operation Completed Without Error"
 _FAILED = ("Last Sanitize Command completed unsuccessfully", "SD3 Sanitize Operation Failed")
 FROZEN = "frozen"
-# hdparm goes on with registers that it did not get (sgio.c): it then says that a sanitize was started, or that the drive is idle, and ends with 0.
+# hdparm goes on with registers that it did not get (sgio.c): it then says that a sanitize was started, or that the
+# drive is idle, and ends with 0.
 _NO_REGISTERS = re.compile(r"SG_IO: .*sense data")
 
 
 class Security(t.NamedTuple):
-    """The security feature set. Minutes: the drive's own estimate of an erase, None without one; 508 and 65532 mean "more than"."""
+    """The security feature set. Minutes: the drive's own estimate of an erase, None without one; 508 and 65532 mean
+    "more than".
+    """
 
     supported: bool
     enabled: bool
@@ -58,7 +61,9 @@ class Identify(t.NamedTuple):
 
 
 def read(host: Host, path: str, serial: str | None) -> Identify:
-    """Ask a drive who it is. Raises ValueError, with what to do, when it can't be known or is not the drive with this serial."""
+    """Ask a drive who it is. Raises ValueError, with what to do, when it can't be known or is not the drive with this
+    serial.
+    """
     result = host.run(["hdparm", "--Istdout", path])
     if result.rc == COMMAND_NOT_FOUND:
         raise ValueError("hdparm cannot be run: install it on the host")
@@ -138,7 +143,9 @@ def _security(words: t.Sequence[int]) -> Security:
 
 
 def _minutes(word: int) -> int | None:
-    """Words 89 and 90: units of two minutes, in 8 bits, or in 15 where bit 15 is set; all bits set means more than that."""
+    """Words 89 and 90: units of two minutes, in 8 bits, or in 15 where bit 15 is set; all bits set means more than
+    that.
+    """
     units, most = (word & 0x7FFF, 0x7FFF) if _bit(word, 15) else (word & 0xFF, 0xFF)
     if units == 0:
         return None
@@ -151,9 +158,11 @@ def lost_registers(result: Result) -> bool:
 
 
 def sanitize_status(result: Result) -> Progress:
-    """What `hdparm --sanitize-status` says: idle, running (with its share), done, failed, or FROZEN. Raises ValueError else.
+    """What `hdparm --sanitize-status` says: idle, running (with its share), done, failed, or FROZEN. Raises ValueError
+    else.
 
-    ACS-3 4.17: done means idle with the bit "completed without error", which a new sanitize clears and a power cycle keeps.
+    ACS-3 4.17: done means idle with the bit "completed without error", which a new sanitize clears and a power cycle
+    keeps.
     """
     said = result.stdout + result.stderr
     if lost_registers(result):

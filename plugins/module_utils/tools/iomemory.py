@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Fusion-io's ioMemory tools: what `fio-status -a` says, and the argument lists of the others.
 
-Sources: ioMemory VSL Peak Performance Guide (2013); layout of fio-status 3.1 to 4.3 as published with the driver. A card has a control device
-(/dev/fct0) that is always there, and a block device (/dev/fioa) while it is attached. A line that is missing is None, never a guess.
+Sources: ioMemory VSL Peak Performance Guide (2013); layout of fio-status 3.1 to 4.3 as published with the driver. A
+  card has a control device
+(/dev/fct0) that is always there, and a block device (/dev/fioa) while it is attached. A line that is missing is None,
+never a guess.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class IomemoryError(Exception):
 
 
 class Card(NamedTuple):
-    """One ioMemory device, one or two to a card. Sizes in bytes; `block`: fioa while attached; `trouble`: fio-status's own warning."""
+    """One ioMemory device, one or two to a card. Sizes in bytes; `block`: fioa while attached; `trouble`: fio-status's
+    own warning.
+    """
 
     control: str
     state: str
@@ -73,7 +77,9 @@ class _Section(NamedTuple):
 
 
 def parse_status(text: str) -> list[Card]:
-    """The cards that `fio-status -a` shows. An entry without a control device or a serial number is left out: it can't be named."""
+    """The cards that `fio-status -a` shows. An entry without a control device or a serial number is left out: it can't
+    be named.
+    """
     cards: list[Card] = []
     adapter: _Section | None = None
     sections = _sections(text)
@@ -182,7 +188,9 @@ def _format(lines: list[str]) -> tuple[int | None, int | None]:
 
 
 def _advertised(adapter: _Section | None) -> int | None:
-    """The advertised capacity of one module: the card's, out of its name (1.205TB, 640GB, SX300-1300), shared by its modules."""
+    """The advertised capacity of one module: the card's, out of its name (1.205TB, 640GB, SX300-1300), shared by its
+    modules.
+    """
     if adapter is None or not adapter.lines:
         return None
     modules = sum(1 for line in adapter.lines if re.match(r"(fct[0-9]+|[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]):", line))
@@ -287,7 +295,9 @@ def bugreport(host: Host) -> str:
 
 
 def kept_bugreport(host: Host, state_dir: str) -> str:
-    """Make a bug report and leave it at <state_dir>/fio-bugreport, a path that whoever fetches it knows; its own name. Raises IomemoryError, OSError."""
+    """Make a bug report and leave it at <state_dir>/fio-bugreport, a path that whoever fetches it knows; its own name.
+    Raises IomemoryError, OSError.
+    """
     path = bugreport(host)
     make_folders(state_dir)
     kept = os.path.join(state_dir, BUGREPORT)

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`fio-pci-check` as findings: an over-subscribed bus, PCIe errors, a narrow link. Source: ioMemory VSL Peak Performance Guide, appendix D.
+"""`fio-pci-check` as findings: an over-subscribed bus, PCIe errors, a narrow link. Source: ioMemory VSL Peak
+Performance Guide, appendix D.
 
 A finding is {check, drive | null, level, message, remedy}, as in the preflight checks. Pure, but for `check`.
 """
@@ -23,12 +24,17 @@ _NODE = re.compile(
 _ERROR = re.compile(r"(.+?)\(s\):\s*(\w+)")
 LEAST_LANES = 4  # of any ioMemory card
 BRIDGES = ("Bridge", "Root Bridge")
-RESEAT = "Reseat all risers and cards, drive traffic to the card and look again; then swap the riser, then the card, then the board (guide, appendix D)."
+RESEAT = (
+    "Reseat all risers and cards, drive traffic to the card and look again; then swap the riser, then the card, "
+    "then the board (guide, appendix D)."
+)
 RESEAT_CARD = RESEAT + " fio-beacon lights its LEDs (beacon: true in vendor_iomemory)."
 
 
 class Node(NamedTuple):
-    """A bridge or a card of the tree. Rates in MB/s as printed; `marked`: lines with an asterisk that were not understood; `buses`: those behind it."""
+    """A bridge or a card of the tree. Rates in MB/s as printed; `marked`: lines with an asterisk that were not
+    understood; `buses`: those behind it.
+    """
 
     kind: str
     address: str
@@ -93,7 +99,9 @@ def _add(node: Node, line: str, marked: bool) -> Node:
 
 
 def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[Finding]:
-    """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is; `parallel`: how many are measured at a time."""
+    """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is;
+    `parallel`: how many are measured at a time.
+    """
     serials = {_short(card.pci_address): card.serial for card in cards if card.pci_address}
     found: list[Finding] = []
     for node in nodes:
@@ -108,7 +116,9 @@ def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | 
 
 
 def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Finding]:
-    """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo; not given: than any card's)."""
+    """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo;
+    not given: than any card's).
+    """
     found = []
     for card in cards:
         if card.bus_errors:
@@ -157,9 +167,9 @@ def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
         return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = (
-            "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be over-subscribed"
-            % (where, node.needed)
-        )
+            "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be "
+            "over-subscribed"
+        ) % (where, node.needed)
         return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
     return []
 

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What nvme-cli says of a controller and a namespace, from its JSON. What is missing or odd is an NvmeError, never a guess.
+"""What nvme-cli says of a controller and a namespace, from its JSON. What is missing or odd is an NvmeError, never a
+guess.
 
-Read by 1.16, 2.3, 2.8, 2.11 and 2.16. Fields: NVM Express Base Specification 2.0, Identify (figures 275 and 97 of the NVM
-Command Set Specification) and the Sanitize Status log page (figure 271).
+Read by 1.16, 2.3, 2.8, 2.11 and 2.16. Fields: NVM Express Base Specification 2.0, Identify (figures 275 and 97 of the
+NVM Command Set Specification) and the Sanitize Status log page (figure 271).
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class LbaFormat(t.NamedTuple):
 
 
 class Namespace(t.NamedTuple):
-    """Identify Namespace. lba_format: the index in use; flbas and dps as they are; format_left_pct: None: no format goes on."""
+    """Identify Namespace. lba_format: the index in use; flbas and dps as they are; format_left_pct: None: no format
+    goes on.
+    """
 
     size_bytes: int
     flbas: int
@@ -195,7 +198,9 @@ def _names(data: t.Any) -> t.Iterator[str]:
 
 
 def namespace_ids(host: Host, node: str, allocated: bool) -> list[int]:
-    """The active namespaces of a controller, or with `allocated` all of its subsystem, attached or not. Raises NvmeError."""
+    """The active namespaces of a controller, or with `allocated` all of its subsystem, attached or not. Raises
+    NvmeError.
+    """
     data = query(host, ["list-ns", node, *(["--all"] if allocated else [])])
     return sorted(number(item, "nsid", _DWORD) for item in _listed(data, "nsid_list"))
 
@@ -229,7 +234,9 @@ def parse_sanitize_log(data: t.Mapping[str, t.Any]) -> Progress:
 
 
 def controllers(host: Host, name: str) -> list[str]:
-    """The nodes of the controllers that lead to a namespace, through sysfs: never by its number, which may be another drive's."""
+    """The nodes of the controllers that lead to a namespace, through sysfs: never by its number, which may be another
+    drive's.
+    """
     found = {os.path.basename(host.realpath(path)) for path in sysfs.nvme_controllers(host, name)}
     return ["/dev/" + item for item in sorted(found) if _CONTROLLER.fullmatch(item)]
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an NVMe namespace and its controller offer for a purge, and who else would be hit: asked of the controller that means this very namespace."""
+"""What an NVMe namespace and its controller offer for a purge, and who else would be hit: asked of the controller that
+means this very namespace.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _MANY_CONTROLLERS = 0x2
 def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
     """The capabilities of the namespace with this kernel name (docs/internals.md, "Purge methods"). Reads only.
 
-    namespaces: ids of all in the subsystem that can be known; shows_all: whether none can be hidden; controllers: how many the subsystem has. Raises NvmeError.
+    namespaces: ids of all in the subsystem that can be known; shows_all: whether none can be hidden; controllers: how
+      many the subsystem has. Raises NvmeError.
     """
     block = "/sys/block/" + name
     namespace_id = nvme.number({"nsid": host.get(block + "/nsid")}, "nsid", 0xFFFFFFFE)
@@ -54,7 +57,9 @@ def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, 
 def _controller(
     host: Host, identity: t.Mapping[str, t.Any], nodes: t.Sequence[str], namespace_id: int, names: t.Mapping[str, str]
 ) -> tuple[str, nvme.Controller, nvme.Namespace]:
-    """The first controller that means this namespace by that id: of a subsystem's, not all need have it. Raises NvmeError."""
+    """The first controller that means this namespace by that id: of a subsystem's, not all need have it. Raises
+    NvmeError.
+    """
     problem = NvmeError("no controller in sysfs leads to {0}".format(identity["path"]))
     for node in nodes:
         try:
@@ -96,7 +101,9 @@ def _check_same(
 
 
 def _controller_count(host: Host, node: str, drive: nvme.Controller) -> int:
-    """The controllers of the subsystem, other hosts' too. A drive that says it is alone there need not know the list. Raises NvmeError."""
+    """The controllers of the subsystem, other hosts' too. A drive that says it is alone there need not know the list.
+    Raises NvmeError.
+    """
     many = bool(drive.cmic & _MANY_CONTROLLERS)
     if not (many or drive.manages_namespaces):
         return 1

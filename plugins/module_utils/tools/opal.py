@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Opal: whether a self-encrypting drive hides or locks its data, from its Level 0 discovery.
 
-TCG Storage Architecture Core Specification 2.01, 3.3.6 (Level 0 discovery); Opal SSC 2.01, 3.1.1.3 (the Locking feature).
-SPC-4, 6.29 (the list of security protocols).
+TCG Storage Architecture Core Specification 2.01, 3.3.6 (Level 0 discovery); Opal SSC 2.01, 3.1.1.3 (the Locking
+feature). SPC-4, 6.29 (the list of security protocols).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def protocols(data: bytes) -> list[int]:
 
 
 def locked(data: bytes) -> list[str]:
-    """What a drive's Level 0 discovery has against it; empty: it neither locks nor hides data. Raises ValueError for anything else."""
+    """What a drive's Level 0 discovery has against it; empty: it neither locks nor hides data. Raises ValueError for
+    anything else.
+    """
     if len(data) < _HEADER_BYTES:
         raise ValueError("a Level 0 discovery has %d bytes at least, not %d" % (_HEADER_BYTES, len(data)))
     end = 4 + int.from_bytes(data[:4], "big")

@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Micron's `rssdm` for the P320h and P420m: its texts parsed, its argument lists, and what may be set to what.
 
-Source: Micron TN-FD-15, "Drive Settings" and figure 9, with the blanks that the print lost. The list's layout is that of rssdm 2.20. The note does not
-print what `rssdm -L -d` shows, so its lines are found by what they name (SHOWN_AS), and one that is missing is an error, never a guess.
+Source: Micron TN-FD-15, "Drive Settings" and figure 9, with the blanks that the print lost. The list's layout is that
+  of rssdm 2.20. The note does not
+print what `rssdm -L -d` shows, so its lines are found by what they name (SHOWN_AS), and one that is missing is an
+error, never a guess.
 """
 
 from __future__ import annotations
@@ -122,7 +124,9 @@ def _drive(fields: dict[str, str]) -> Drive:
 
 
 def parse_settings(drive: Drive) -> dict[str, Value]:
-    """What a drive of `rssdm -L -d` is set to: True, False, a number, or None where it does not say or contradicts itself."""
+    """What a drive of `rssdm -L -d` is set to: True, False, a number, or None where it does not say or contradicts
+    itself.
+    """
     found: dict[str, Value] = {}
     for setting, pattern in SHOWN_AS.items():
         texts = [value for name, value in drive.fields.items() if re.search(pattern, name)]
@@ -142,7 +146,9 @@ def _number(text: str) -> int | None:
 
 
 def parse_status(result: Result) -> str | None:
-    """Why a command of rssdm did not succeed; None if it did. Its exit code and its CMD_STATUS line must both say so."""
+    """Why a command of rssdm did not succeed; None if it did. Its exit code and its CMD_STATUS line must
+    both say so.
+    """
     text = result.stdout
     said = re.search(r"^\s*CMD_STATUS\s*:\s*(.*?)\s*$", text, re.MULTILINE)
     code = re.search(r"^\s*STATUS_CODE\s*:\s*(.*?)\s*$", text, re.MULTILINE)
@@ -157,7 +163,9 @@ def parse_status(result: Result) -> str | None:
 
 
 def parse_smart(text: str) -> dict[str, int]:
-    """What `rssdm -S` tells: {name: value}. A line with more numbers than its own and one value is left out: which of them counts, nobody tells."""
+    """What `rssdm -S` tells: {name: value}. A line with more numbers than its own and one value is left out: which of
+    them counts, nobody tells.
+    """
     found: dict[str, list[int]] = {}
     for line in text.splitlines():
         parts = re.split(r"([0-9]{1,18})", line)
@@ -167,7 +175,9 @@ def parse_smart(text: str) -> dict[str, int]:
 
 
 def coalescing_value(text: object) -> int:
-    """One of the three values of table 2, given as a number or as text such as 0xD801F. Raises RssdmError for any other."""
+    """One of the three values of table 2, given as a number or as text such as 0xD801F. Raises RssdmError for any
+    other.
+    """
     try:
         value = text if isinstance(text, int) and not isinstance(text, bool) else int(str(text), 0)
     except ValueError:
@@ -175,7 +185,8 @@ def coalescing_value(text: object) -> int:
     if value not in COALESCING:
         choice = "; ".join("0x{:X} ({})".format(*item) for item in COALESCING.items())
         raise RssdmError(
-            f"interrupt coalescing {text} is refused: Micron TN-FD-15 allows three values and says that any other may give unexpected results. "
+            f"interrupt coalescing {text} is refused: Micron TN-FD-15 allows three values and says that any other "
+            "may give unexpected results. "
             f"Use {choice}"
         )
     return value
@@ -189,20 +200,30 @@ def coalescing_for_depth(queue_depth: int) -> int | None:
 
 
 def refusal(drive: Drive, setting: str) -> str | None:
-    """Why this drive's setting can't be changed; None if it can. Source: TN-FD-15, "Power Limiting" and "Write Cache Setting"."""
+    """Why this drive's setting can't be changed; None if it can. Source: TN-FD-15, "Power Limiting" and "Write Cache
+    Setting".
+    """
     if drive.family is None:
         return "%s is neither a P320h nor a P420m" % (drive.model or "its model (not stated)")
     if setting == POWER_LIMITING and drive.form_factor == "2.5-inch":
         return "power limiting of the 2.5-inch drive is disabled and cannot be changed (TN-FD-15)"
     if setting == POWER_LIMITING and drive.form_factor is None:
-        return f"power limiting exists on the HHHL drive only (TN-FD-15), and the part number in {drive.model!r} does not say which this is"
+        return (
+            f"power limiting exists on the HHHL drive only (TN-FD-15), and the part number in {drive.model!r} "
+            "does not say which this is"
+        )
     if setting == WRITE_CACHE and drive.family == "P420m":
-        return "the P420m's write cache is enabled, backed by power holdup, and cannot be changed (TN-FD-15); only the P320h's can"
+        return (
+            "the P420m's write cache is enabled, backed by power holdup, and cannot be changed (TN-FD-15); only "
+            "the P320h's can"
+        )
     return None
 
 
 def set_arguments(setting: str, value: object, drive_id: str, write_cache_flag: str = "") -> list[str]:
-    """The argument list that sets one setting. `write_cache_flag`: the note names that setting but prints no option for it."""
+    """The argument list that sets one setting. `write_cache_flag`: the note names that setting but prints no option for
+    it.
+    """
     if setting == INTERRUPT_COALESCING:
         option = ["-i", f"0x{coalescing_value(value):X}"]
     elif setting == POWER_LIMITING:
@@ -244,7 +265,9 @@ def _ask(host: Host, argv: list[str]) -> str:
 
 
 def find(listed: list[Drive], serial: str) -> Drive:
-    """The one drive with this serial number, compared as a whole; its place in the list means nothing. Raises RssdmError."""
+    """The one drive with this serial number, compared as a whole; its place in the list means nothing. Raises
+    RssdmError.
+    """
     same = [drive for drive in listed if serial.strip() and drive.serial == serial.strip()]
     if len(same) == 1:
         return same[0]

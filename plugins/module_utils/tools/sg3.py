@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a SCSI drive says through sg3_utils: which commands it has, its sense data, who reserved it.
 
-The tools are asked for the drive's own bytes (`--hex`): SPC-4 and SBC-3 fix those, while the tools' prose differs by version.
+The tools are asked for the drive's own bytes (`--hex`): SPC-4 and SBC-3 fix those, while the tools' prose differs by
+version.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Sense(t.NamedTuple):
 
 
 class LbaStatus(t.NamedTuple):
-    """Logical blocks of one provisioning status. mapped: they may hold data; a drive that does not know says so of all."""
+    """Logical blocks of one provisioning status. mapped: they may hold data; a drive that does not know
+    says so of all.
+    """
 
     block: int
     blocks: int
@@ -100,7 +103,9 @@ def hex_bytes(text: str) -> bytes:
 
 
 def has_command(data: bytes, opcode: int, action: int | None = None) -> bool:
-    """REPORT SUPPORTED OPERATION CODES for one command (SPC-4, 6.35.3): as its standard says? Raises ValueError for another answer."""
+    """REPORT SUPPORTED OPERATION CODES for one command (SPC-4, 6.35.3): as its standard says? Raises ValueError for
+    another answer.
+    """
     if len(data) < 4 or len(data) < 4 + int.from_bytes(data[2:4], "big"):
         raise ValueError(f"a short answer of {len(data)} bytes")
     support = data[1] & 7
@@ -185,7 +190,9 @@ def progress(host: Host, path: str) -> Progress:
 
 
 def reservation_keys(text: str) -> list[str]:
-    """Keys that hosts have registered, from `sg_persist --in --read-keys --hex`: 16 hex digits each. Raises ValueError for another answer."""
+    """Keys that hosts have registered, from `sg_persist --in --read-keys --hex`: 16 hex digits each. Raises ValueError
+    for another answer.
+    """
     match = _PR_LENGTH.search(text)
     if match is None:
         raise ValueError("no answer on persistent reservations")

@@ -13,7 +13,8 @@ SYSTEMD = "/run/systemd/system"
 # A start waits for the service's own, which may load a profile.
 CHANGE_TIMEOUT_S = 120.0
 ACTIVE = ("active", "activating", "reloading")
-# Those that rewrite settings or move interrupts, and those that may install a new kernel or driver in the middle of a run.
+# Those that rewrite settings or move interrupts, and those that may install a new kernel or driver in the middle of a
+# run.
 REWRITERS = (
     "irqbalance.service",
     "tuned.service",
@@ -48,7 +49,9 @@ def states(host: Host, units: t.Sequence[str]) -> dict[str, str | None]:
 
 
 def stopped_with(host: Host, unit: str) -> list[str]:
-    """The active units that systemd stops together with this one, and does not start with it (systemd.unit(5), Requires=, BindsTo=, PartOf=)."""
+    """The active units that systemd stops together with this one, and does not start with it (systemd.unit(5),
+    Requires=, BindsTo=, PartOf=).
+    """
     if not host.exists(SYSTEMD):
         return []
     shown = host.run(["systemctl", "show", "--property=RequiredBy,BoundBy,ConsistsOf", "--", unit]).stdout

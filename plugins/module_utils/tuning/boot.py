@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Arguments on the kernel's command line: recorded, added, verified in /proc/cmdline, and taken away again.
 
-Debian and its kin: a drop-in below /etc/default/grub.d, then update-grub. RHEL and its kin: grubby, for all kernels. Both take a reboot.
-The record is <state_dir>/boot.json: {schema_version, boot_id, loader, arguments, own, replaced, command_line, removed}.
+Debian and its kin: a drop-in below /etc/default/grub.d, then update-grub. RHEL and its kin: grubby, for all kernels.
+Both take a reboot. The record is <state_dir>/boot.json: {schema_version, boot_id, loader, arguments, own, replaced,
+command_line, removed}.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from ..core.locks import Locked, host_lock
 COMMAND_LINE = "/proc/cmdline"
 # Sorts behind what cloud images bring, and adds to it.
 DROP_IN = "/etc/default/grub.d/zz-ssdlab-fleet.cfg"
-TEXT = '# Written by ssdlab.fleet, role tune; restore.yml removes it.\nGRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {0}"\n'
+TEXT = (
+    "# Written by ssdlab.fleet, role tune; restore.yml removes "
+    'it.\nGRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {0}"\n'
+)
 # What a boot loader's configuration takes without quoting.
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 TIMEOUT_S = 300.0
@@ -39,7 +43,9 @@ def record_path(state_dir: str) -> str:
 
 
 def lacking(command_line: str, arguments: t.Sequence[str]) -> list[str]:
-    """Those arguments that are not in force: the kernel takes the last of those with the same name, and all where several are asked for (console=)."""
+    """Those arguments that are not in force: the kernel takes the last of those with the same name, and all where
+    several are asked for (console=).
+    """
     words, names = command_line.split(), [_name(argument) for argument in arguments]
     last = {_name(word): word for word in words}
     found = [
@@ -80,7 +86,9 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
 
 
 def _refuse_at_work(changes: bool) -> None:
-    """Raise BootError before what leads to a reboot while a host job works, be it of another state folder or controller."""
+    """Raise BootError before what leads to a reboot while a host job works, be it of another state folder or
+    controller.
+    """
     if changes:
         try:
             with host_lock({"boot": "kernel arguments", "pid": os.getpid()}):
@@ -138,9 +146,10 @@ def verify(host: Host, arguments: t.Sequence[str], wanted: bool) -> None:
     missing = lacking(now, arguments)
     if wanted and missing:
         raise BootError(
-            "the running kernel was started without {0} (/proc/cmdline: {1}); does another boot loader start this host?".format(
-                " ".join(missing), now
-            )
+            (
+                "the running kernel was started without {0} (/proc/cmdline: {1}); does another boot loader start this "
+                "host?"
+            ).format(" ".join(missing), now)
         )
     if not wanted and len(missing) < len(arguments):
         left = [argument for argument in arguments if argument not in missing]
@@ -165,7 +174,9 @@ def _run(host: Host, *argv: str) -> str:
 
 
 class Loader(t.NamedTuple):
-    """A way to change the command line. had: the words without ours, by the first command line; has: is it configured so; replaced: what it supersedes."""
+    """A way to change the command line. had: the words without ours, by the first command line; has: is it configured
+    so; replaced: what it supersedes.
+    """
 
     name: str
     had: t.Callable[[Host, str], list[str]]

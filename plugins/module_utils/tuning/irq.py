@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A device's interrupts: which there are, and on which CPUs each may be delivered.
 
-A managed interrupt (one for each queue of an NVMe drive) is placed by the kernel alone: it refuses a new affinity with EIO, newer
-kernels with EPERM. That is no failure: it is delivered where the command was issued, and its effective affinity is what counts.
+A managed interrupt (one for each queue of an NVMe drive) is placed by the kernel alone: it refuses a new affinity with
+EIO, newer kernels with EPERM. That is no failure: it is delivered where the command was issued, and its effective
+affinity is what counts.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def effective(host: Host, number: int) -> str | None:
 
 
 def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
-    """Allow an interrupt on these CPUs only: (outcome, message); the outcome is `managed`, `failed`, or empty when the kernel took it."""
+    """Allow an interrupt on these CPUs only: (outcome, message); the outcome is `managed`, `failed`, or empty when the
+    kernel took it.
+    """
     try:
         host.write(path(number), wanted)
     except OSError as error:
@@ -64,7 +67,9 @@ def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
 
 
 def check(host: Host, wanted: str) -> str:
-    """A CPU list in the kernel's spelling. Raises ValueError for a wrong list, an empty one, and a CPU that is not on."""
+    """A CPU list in the kernel's spelling. Raises ValueError for a wrong list, an empty one, and a CPU
+    that is not on.
+    """
     listed = cpus.parse(wanted)
     if not listed:
         raise ValueError("the list of CPUs is empty")
@@ -76,7 +81,9 @@ def check(host: Host, wanted: str) -> str:
 
 
 def named(host: Host, device: str | None, address: str | None, numbers: t.Sequence[int] | None) -> list[int]:
-    """The interrupts of a block device (kernel name or path), of a PCI function, or these. Raises ValueError where there are none."""
+    """The interrupts of a block device (kernel name or path), of a PCI function, or these. Raises ValueError where
+    there are none.
+    """
     if numbers is not None:
         return list(numbers)
     if device is not None:
@@ -95,9 +102,11 @@ def named(host: Host, device: str | None, address: str | None, numbers: t.Sequen
 
 
 def pin(host: Host, numbers: t.Iterable[int], wanted: str, dry: bool = False) -> list[dict[str, t.Any]]:
-    """Allow these interrupts on the CPUs `wanted` (as `check` returns it): [{irq, before, wanted, effective, outcome, message}].
+    """Allow these interrupts on the CPUs `wanted` (as `check` returns it): [{irq, before, wanted, effective, outcome,
+    message}].
 
-    outcome: changed, unchanged, managed, failed, not_applicable (no such interrupt). `dry`: say what would be tried, change nothing.
+    outcome: changed, unchanged, managed, failed, not_applicable (no such interrupt). `dry`: say what would be tried,
+      change nothing.
     """
     return [_pin_one(host, number, wanted, dry) for number in numbers]
 

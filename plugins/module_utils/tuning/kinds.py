@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How each kind of setting is read and written, and what else a change of it changes. A new kind is an entry in KINDS.
 
-A setting: {kind, name, path, wanted, device}; device is the kernel name of the drive that it belongs to, None for one of the whole host.
+A setting: {kind, name, path, wanted, device}; device is the kernel name of the drive that it belongs to, None for one
+of the whole host.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ REFERENCE = re.compile(r"@([a-z_]+)@")
 WRITE_CACHE_PATH = "write cache of /dev/"
 
 SMT = "/sys/devices/system/cpu/smt/control"
-# What a file says in other words, None: there is nothing to set. A kernel started with nosmt=force shows forceoff, and takes no off.
+# What a file says in other words, None: there is nothing to set. A kernel started with nosmt=force shows forceoff, and
+# takes no off.
 SAME_AS = {SMT: {"forceoff": "off", "notsupported": None, "notimplemented": None}}
-# While turbo is off intel_pstate holds both frequency limits at the highest without it; cpuinfo_max_freq tells the one with it up to Linux 6.9.
+# While turbo is off intel_pstate holds both frequency limits at the highest without it; cpuinfo_max_freq tells the one
+# with it up to Linux 6.9.
 TURBO_OFF = (("/sys/devices/system/cpu/intel_pstate/no_turbo", "1"), ("/sys/devices/system/cpu/cpufreq/boost", "0"))
 
 # Where the kernel's own words say too little: (path, errno, outcome, what it means).
@@ -79,7 +82,9 @@ EXPLAINED = (
 
 
 class Kind(t.NamedTuple):
-    """read: the value in force, None where the host has no such thing. survives_reboot: the drive itself keeps it. costly: a process."""
+    """read: the value in force, None where the host has no such thing. survives_reboot: the drive itself keeps it.
+    costly: a process.
+    """
 
     read: t.Callable[[Host, Setting], str | None]
     write: t.Callable[[Host, Setting, str], Written]
@@ -139,9 +144,10 @@ CHEAP = tuple(name for name, kind in KINDS.items() if not kind.costly)
 
 # Governors with settings of their own, of all CPUs or of each.
 ADJUSTABLE = ("ondemand", "conservative", "schedutil")
-# What a change resets as a side effect: (its path, the files that it touches; \1 … from the path). They are recorded with it and put back
-# after it. Switching the scheduler makes a new queue; a governor that goes loses its settings; of each dirty_* pair the kernel zeroes the other;
-# a CPU that goes takes interrupts along, and leaves cpusets of cgroup v1 for good; with SMT all threads come on, also those that were off one by one.
+# What a change resets as a side effect: (its path, the files that it touches; \1 … from the path). They are recorded
+# with it and put back after it. Switching the scheduler makes a new queue; a governor that goes loses its settings; of
+# each dirty_* pair the kernel zeroes the other; a CPU that goes takes interrupts along, and leaves cpusets of cgroup v1
+# for good; with SMT all threads come on, also those that were off one by one.
 SIDE_EFFECTS = (
     (r"(/sys/block/[^/]+/queue)/scheduler", ("{1}/nr_requests", "{1}/wbt_lat_usec", "{1}/iosched/*"), "sysfs"),
     (r"(/proc/sys/vm/dirty_(?:background_)?)(?:ratio|bytes)", ("{1}ratio", "{1}bytes"), "sysfs"),
@@ -169,7 +175,9 @@ SIDE_EFFECTS = (
 
 
 def side_effects(host: Host, setting: Setting) -> list[Setting]:
-    """The settings that a change of this one may reset, to be put back after it, the last one first; `wanted` None: nothing is asked of them."""
+    """The settings that a change of this one may reset, to be put back after it, the last one first; `wanted` None:
+    nothing is asked of them.
+    """
     if setting["kind"] == "service":
         return [
             dict(setting, name=unit, path=unit, wanted=None) for unit in systemd.stopped_with(host, setting["path"])
@@ -207,9 +215,11 @@ def resolve(host: Host, setting: Setting) -> Setting:
 
 
 def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
-    """Whether this value, just written, is the highest that the driver takes now, of a `wanted` that stands for the highest with turbo.
+    """Whether this value, just written, is the highest that the driver takes now, of a `wanted` that stands for the
+    highest with turbo.
 
-    Where the driver tells the frequency without turbo, nothing below it will do: something else holds the CPU down then.
+    Where the driver tells the frequency without turbo, nothing below it will do: something else holds the CPU down
+    then.
     """
     base = _base_khz(host, setting)
     return (
@@ -236,7 +246,9 @@ def _base_khz(host: Host, setting: Setting) -> int | None:
 
 
 def waits_for(setting: Setting) -> str:
-    """What keeps this and others from being read and written, should it give no answer: its drive, or what is set on the host."""
+    """What keeps this and others from being read and written, should it give no answer: its drive, or what is set on
+    the host.
+    """
     return setting.get("device") or setting["name"]
 
 

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which CPUs and which memory node fio gets for a drive, and which CPUs are kept for the drives' interrupts. Pure.
 
-fio runs on the drive's own NUMA node; interrupts go to other cores of that node where there are enough (Micron TN-FD-15, System
-Settings; ioMemory guide, Set the Interrupt Handler Affinity). Drives that run at the same time never share a CPU while there are enough.
+fio runs on the drive's own NUMA node; interrupts go to other cores of that node where there are enough (Micron
+TN-FD-15, System Settings; ioMemory guide, Set the Interrupt Handler Affinity). Drives that run at the same time never
+share a CPU while there are enough.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ AUTO = "auto"
 
 
 class Want(t.NamedTuple):
-    """What is known and asked of a drive. node: its NUMA node, None is unknown; cpus: assigned by hand; most: CPUs at most."""
+    """What is known and asked of a drive. node: its NUMA node, None is unknown; cpus: assigned by hand; most: CPUs at
+    most.
+    """
 
     drive: str
     node: int | None = None
@@ -30,7 +33,9 @@ class Want(t.NamedTuple):
 
 
 class Placements:
-    """Places for the drives of a host job, `parallel` at a time; `interrupt_cores`: kept free on each node, a number or `auto`."""
+    """Places for the drives of a host job, `parallel` at a time; `interrupt_cores`: kept free on each node, a number or
+    `auto`.
+    """
 
     def __init__(
         self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: int | str = AUTO
@@ -82,7 +87,9 @@ class Placements:
         return sorted(cpu for _rank, cpu in ranked[:most])
 
     def interrupt_cpus(self, drive: str) -> str:
-        """The CPUs for a drive's interrupts: those of its node that no fio of ours gets, all of the node's where none is left."""
+        """The CPUs for a drive's interrupts: those of its node that no fio of ours gets, all of the node's where none
+        is left.
+        """
         node = self._nodes[drive]
         used = self._by_hand.union(*(share for shares in self._shares.values() for share in shares))
         own = self._cpus_of(node)
@@ -152,7 +159,9 @@ def _reserved(cores: int, asked: int | str, shares: int) -> int:
 
 
 def _split(cores: list[list[int]], count: int) -> list[list[int]]:
-    """Equal parts, so that drives side by side have equal conditions: whole cores, else threads, else all of them to everyone."""
+    """Equal parts, so that drives side by side have equal conditions: whole cores, else threads, else all of them to
+    everyone.
+    """
     threads = [cpu for core in cores for cpu in core]
     units = cores if len(cores) >= count else [[cpu] for cpu in threads]
     size = len(units) // count

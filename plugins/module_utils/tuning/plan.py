@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From a plan's `tune` (docs/internals.md) to the settings that it means on this host, and to the places of its drives."""
+"""From a plan's `tune` (docs/internals.md) to the settings that it means on this host, and to the places
+of its drives.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ OFF_WITHOUT_PLP = "off_without_plp"
 
 
 class Target(t.NamedTuple):
-    """A drive of the plan that is there: the plan's label and entry, its kernel name, PCI function, identity and options."""
+    """A drive of the plan that is there: the plan's label and entry, its kernel name, PCI function, identity and
+    options.
+    """
 
     drive: str
     selector: t.Mapping[str, t.Any]
@@ -60,9 +64,11 @@ def early(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
 
 
 def expand(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], places: Places) -> list[Setting]:
-    """All other settings, in the order to make them: services first, as they set things themselves. Globs are resolved, one for each drive.
+    """All other settings, in the order to make them: services first, as they set things themselves. Globs are resolved,
+    one for each drive.
 
-    A path that matches nothing stays as it is written and becomes not_applicable, but for those of a drive's PCI function.
+    A path that matches nothing stays as it is written and becomes not_applicable, but for those of a drive's PCI
+    function.
     """
     services = [_setting("service", name, name, "inactive") for name in tune.get("services_stopped", [])]
     files = [setting for setting in _files(host, tune, found) if setting["path"] != SMT]
@@ -92,7 +98,9 @@ def _files(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -
 
 
 def _of_drive(host: Host, pattern: str, target: Target) -> list[str]:
-    """The pattern with the drive filled in. With native multipath the requests are queued at its paths, hidden disks; the drive itself has no queue."""
+    """The pattern with the drive filled in. With native multipath the requests are queued at its paths, hidden disks;
+    the drive itself has no queue.
+    """
     parts = _NAMESPACE.fullmatch(target.name)
     paths = host.glob("/sys/block/{0}c[0-9]*{1}".format(*parts.groups())) if parts and NAME in pattern else []
     return [
@@ -155,7 +163,9 @@ def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> lis
 
 
 def _by_rule(rule: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> str | None:
-    """on or off; None leaves it. No drive says in a standard way that it protects its cache: the inventory lists such models."""
+    """on or off; None leaves it. No drive says in a standard way that it protects its cache: the inventory lists such
+    models.
+    """
     state = rule.get("state")
     if state == OFF_WITHOUT_PLP:
         model = str(identity.get("model") or "")
@@ -164,7 +174,9 @@ def _by_rule(rule: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> st
 
 
 def most_cpus(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> int | None:
-    """How many CPUs a drive is measured with at most: the first limit whose `model` or `driver` fits it; None: no limit."""
+    """How many CPUs a drive is measured with at most: the first limit whose `model` or `driver` fits it; None: no
+    limit.
+    """
     link = host.readlink(f"{pcie.DEVICES}/{target.address}/driver") if target.address else None
     names = {"model": str(target.identity.get("model") or ""), "driver": os.path.basename(link or "")}
     for limit in limits:
@@ -174,7 +186,9 @@ def most_cpus(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.An
 
 
 class Places:
-    """The places of a host job's drives; without NUMA binding in the plan fio runs anywhere, and interrupts may still be placed."""
+    """The places of a host job's drives; without NUMA binding in the plan fio runs anywhere, and interrupts may still
+    be placed.
+    """
 
     def __init__(self, host: Host, plan: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> None:
         tune = plan["tune"]

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting (tuning/kinds.py).
+"""Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting
+(tuning/kinds.py).
 
-A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person calls it;
-device is the kernel name of the drive that it belongs to, None for one of the whole host.
-The record (tuning.json) is on the disk before the first change, and goes once everything is back.
+A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person
+calls it; device is the kernel name of the drive that it belongs to, None for one of the whole host. The record
+(tuning.json) is on the disk before the first change, and goes once everything is back.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def apply(
     """Record, change and verify. Returns the settings with before, effective, outcome and message.
 
     What a record of this boot already holds is not yet back: its values stay the ones to go back to.
-    `keep`: the record is for an explicit restore only. order: among the records of a host that are not yet put back, the newest has the highest.
+    `keep`: the record is for an explicit restore only. order: among the records of a host that are not yet put back,
+      the newest has the highest.
     hung: what gave no answer (kinds.waits_for), which this adds to.
     """
     with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
@@ -103,7 +105,8 @@ def _absent(item: Setting) -> Setting:
 def _in_time(
     host: InTime, item: Setting, hung: set[str], value: str | None, step: t.Callable[[InTime, Setting], Setting]
 ) -> Setting:
-    """The setting as `step` returns it; one that gives no answer, or belongs to what gave none before, failed, and its last known value is `value`.
+    """The setting as `step` returns it; one that gives no answer, or belongs to what gave none before, failed, and its
+    last known value is `value`.
 
     hung: see apply; waiting for each setting of a drive would take too long.
     """
@@ -129,7 +132,9 @@ def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
 
 
 def _apply_one(host: Host, item: Setting) -> Setting:
-    """Change and verify one. Raises Hangs where the host's files have deadlines; else the caller sees to it that nobody waits for ever."""
+    """Change and verify one. Raises Hangs where the host's files have deadlines; else the caller sees to it that nobody
+    waits for ever.
+    """
     asked, item = item, tuning_kinds.resolve(host, item)
     value = current(host, item)
     if value == item["wanted"]:
@@ -149,7 +154,9 @@ def _made(item: Setting, value: str | None, message: str = "") -> Setting:
 
 
 def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
-    """What `apply` would find: the settings with before and outcome (changed, unchanged or not_applicable). Changes nothing."""
+    """What `apply` would find: the settings with before and outcome (changed, unchanged or not_applicable). Changes
+    nothing.
+    """
     found = []
     for setting in settings:
         before = current(host, setting)
@@ -195,7 +202,9 @@ def _more(count: int) -> str:
 
 
 def alike(settings: t.Iterable[Setting]) -> list[Setting]:
-    """Of settings that became the same in the same way, on each CPU or queue, the first with their `count`: a server may have thousands."""
+    """Of settings that became the same in the same way, on each CPU or queue, the first with their `count`: a server
+    may have thousands.
+    """
     found: dict[str, Setting] = {}
     for item in settings:
         key = tuple(
@@ -217,7 +226,8 @@ def paths_of(item: Setting) -> str:
 
 
 def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:
-    """Make again what no longer is as it was made, on the host or on this drive: a purge may give the drive a new queue.
+    """Make again what no longer is as it was made, on the host or on this drive: a purge may give the drive a new
+    queue.
 
     Returns those settings, as they are now; what never worked is not tried again.
     """
@@ -246,11 +256,13 @@ def restore(
 ) -> list[Setting]:
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without one. Raises Damaged.
 
-    record: goes before the file, which may be lost or damaged by now. hanging: what gave no answer to a write (kinds.waits_for), which may be done any
+    record: goes before the file, which may be lost or damaged by now. hanging: what gave no answer to a write
+      (kinds.waits_for), which may be done any
     time; what belongs to it keeps the record.
 
-    After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now: what a drive itself keeps
-    is put back by the drive's stable name. One that left within this boot is let go of; one that a reboot did not find keeps the record, unless `let_go`.
+    After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now:
+    what a drive itself keeps is put back by the drive's stable name. One that left within this boot is let go of; one
+    that a reboot did not find keeps the record, unless `let_go`.
     """
     record = record or read_record(record_path)
     if record is None:
@@ -270,7 +282,8 @@ def restore(
 
 
 def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
-    """The host before its drives, as one that hangs must not keep the rest from being put back; services last, as they set things anew.
+    """The host before its drives, as one that hangs must not keep the rest from being put back; services last, as they
+    set things anew.
 
     In each of these first what resets other settings, then those, the last that was made first.
     """
@@ -322,7 +335,9 @@ def _may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
 
 
 def _look_again(host: Host, item: Setting) -> Setting:
-    """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it with dirty_ratio."""
+    """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it
+    with dirty_ratio.
+    """
     if KINDS[item["kind"]].survives_reboot:
         return item
     value = current(host, item)

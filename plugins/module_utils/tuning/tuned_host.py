@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host job's tuning from its plan: made once, looked at again by each campaign, made again after a purge; and the drives' places."""
+"""A host job's tuning from its plan: made once, looked at again by each campaign, made again after a purge; and the
+drives' places.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class TunedHost:
         self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
 
     def apply(self) -> list[Setting]:
-        """Make all settings; returns them as the journal's `tuned` record has them. Which CPUs there are is settled first."""
+        """Make all settings; returns them as the journal's `tuned` record has them. Which CPUs there are is settled
+        first.
+        """
         tune = self._plan["tune"]
         found = tuning_plan.targets(self._host, self._plan)
         self._applied = self._make(tuning_plan.early(self._host, tune))
@@ -56,7 +60,9 @@ class TunedHost:
         return [item for item in (self.record or {}).get("settings", []) if item["path"] not in made]
 
     def drifted(self, device: str, cheap: bool = False) -> list[str]:
-        """What is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what starts no process."""
+        """What is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what starts no
+        process.
+        """
         return tuning.drifted(self._host, self._applied, device, CHEAP if cheap else tuple(KINDS))
 
     def reapply(self, device: str) -> list[Setting]:
@@ -93,7 +99,8 @@ def preview(
 ) -> tuple[list[Setting], dict[str, Place]]:
     """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing.
 
-    placement: `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only a part: they share out the CPUs together.
+    placement: `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only a part: they share out
+      the CPUs together.
     """
     tune = plan["tune"]
     whole = dict(tune, **(placement or {}))

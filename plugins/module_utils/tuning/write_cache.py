@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's own volatile write cache: is it on, and switch it. Not queue/write_cache, which is only what the kernel believes.
+"""A drive's own volatile write cache: is it on, and switch it. Not queue/write_cache, which is only what the kernel
+believes.
 
 NVMe: feature 06h where Identify Controller has VWC bit 0 (NVM Express Base Specification 2.0, 5.27.1.4 and figure 275).
 SAS and SATA: the WCE bit of the caching mode page, which the kernel's cache_type reads and writes in the drive
@@ -45,7 +46,9 @@ def read(host: Host, name: str) -> str | None:
 
 
 def state(host: Host, name: str) -> str:
-    """`on`, `off`, `none` (an NVMe drive that reports no volatile cache), or `unknown`: what a test's figures stand on."""
+    """`on`, `off`, `none` (an NVMe drive that reports no volatile cache), or `unknown`: what a test's
+    figures stand on.
+    """
     controllers = nvme_controllers(host, name)
     if len(controllers) == 1 and not _may_be_volatile(host, _node(host, controllers[0])):
         return "none"
@@ -85,7 +88,9 @@ def change(host: Host, name: str, wanted: str) -> str:
 
 
 def _may_be_volatile(host: Host, node: str) -> bool:
-    """Whether the drive has a volatile cache; some without one answer for the feature all the same, and refuse to change it."""
+    """Whether the drive has a volatile cache; some without one answer for the feature all the same, and refuse to
+    change it.
+    """
     try:
         return bool(nvme.number(nvme.query(host, ["id-ctrl", node]), "vwc", 0xFF) & 1)
     except nvme.NvmeError:

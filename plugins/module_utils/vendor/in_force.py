@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of a vendor's settings are in force on a drive, and whether they are those that the inventory wants. It only reads.
+"""Which of a vendor's settings are in force on a drive, and whether they are those that the inventory wants. It only
+reads.
 
-A setting of a P320h or P420m counts from the next power cycle on, ioMemory's write delay from the next load of its driver: until then what was
-set is `pending`, and what is measured is the old value.
+A setting of a P320h or P420m counts from the next power cycle on, ioMemory's write delay from the next load of its
+driver: until then what was set is `pending`, and what is measured is the old value.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ IOMEMORY = "iomemory"
 
 
 def read(host: Host, identity: Mapping[str, Any], state_dir: str) -> dict[str, Any] | None:
-    """{tool, settings: {name: value; None: it does not show it}, pending: {name: value}, error}; None for a drive without such a tool."""
+    """{tool, settings: {name: value; None: it does not show it}, pending: {name: value}, error}; None for a drive
+    without such a tool.
+    """
     name, serial = str(identity.get("kernel_name") or ""), str(identity.get("serial") or "")
     if vendor.is_micron(name):
         return _told(rssdm.TOOL, lambda: _micron(host, serial, state_dir))
@@ -51,7 +54,9 @@ def _iomemory(host: Host, serial: str) -> dict[str, Any]:
 
 
 def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """What is in force and is not what the inventory wants, as sentences. wanted: the drive's part of the plan (vendor_rssdm, vendor_iomemory_dma_delay)."""
+    """What is in force and is not what the inventory wants, as sentences. wanted: the drive's part of the plan
+    (vendor_rssdm, vendor_iomemory_dma_delay).
+    """
     try:
         asked = _asked(seen["tool"], wanted)
     except (rssdm.RssdmError, iomemory.IomemoryError) as error:
@@ -68,7 +73,9 @@ def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
 
 
 def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """What can't be known of a vendor's settings, as sentences: the tool's failure, or what the inventory wants and the tool does not show."""
+    """What can't be known of a vendor's settings, as sentences: the tool's failure, or what the inventory wants and the
+    tool does not show.
+    """
     if seen["error"]:
         return ["the vendor's settings are unknown: {0}".format(seen["error"])]
     try:
@@ -84,7 +91,10 @@ def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
 
 def waiting(seen: Mapping[str, Any]) -> list[str]:
     """What was set and is not in force, as sentences."""
-    text = "its {0} was set to {1}, and {2} was measured: it waits for a power cycle, of ioMemory for its driver to be loaded anew"
+    text = (
+        "its {0} was set to {1}, and {2} was measured: it waits for a power cycle, of ioMemory for its driver to "
+        "be loaded anew"
+    )
     return [
         text.format(name.replace("_", " "), value, seen["settings"].get(name))
         for name, value in sorted(seen["pending"].items())

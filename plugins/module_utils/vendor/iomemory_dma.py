@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`iodrive_dma_delay`, a parameter of ioMemory's driver: kept by a modprobe options file of our own, in effect after the driver is loaded anew.
+"""`iodrive_dma_delay`, a parameter of ioMemory's driver: kept by a modprobe options file of our own, in effect after
+the driver is loaded anew.
 
-Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for Writes": 0 to 31, 16 is the default (5 µs), 31 adds 10 µs, 0 none.
+Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for Writes": 0 to 31, 16 is the default (5 µs), 31 adds
+  10 µs, 0 none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _HEAD = "# Written by ssdlab.fleet.iomemory; its dma_delay: default removes this
 
 
 class DmaDelay(NamedTuple):
-    """configured: by our file, None without it. effective: of the loaded driver, None where none is loaded. wanted: None: not asked."""
+    """configured: by our file, None without it. effective: of the loaded driver, None where none is loaded. wanted:
+    None: not asked.
+    """
 
     changed: bool
     before: int | None
@@ -47,7 +51,9 @@ def wanted_value(text: object) -> int | str | None:
 
 
 def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
-    """Write or remove the options file, and tell whether the driver has to be loaded anew. Raises IomemoryError, OSError."""
+    """Write or remove the options file, and tell whether the driver has to be loaded anew. Raises IomemoryError,
+    OSError.
+    """
     wanted = wanted_value(text)
     driver = next((name for name in _DRIVERS if host.exists("/sys/module/" + name)), None)
     before = _configured(host)

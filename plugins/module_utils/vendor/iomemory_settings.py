@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format goes through the guard, like every other purge."""
+"""Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format goes through the guard, like
+every other purge.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Outcome(NamedTuple):
 
 
 def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check: bool) -> Outcome:
-    """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger). Raises IomemoryError."""
+    """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger).
+    Raises IomemoryError.
+    """
     card = iomemory.find(iomemory.cards(host), serial)
     if card.state == UNKNOWN:
         raise IomemoryError(
@@ -76,11 +80,14 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
     commands = [iomemory.detach_arguments(card.control), formatting, iomemory.attach_arguments(card.control)]
     if card.state != ATTACHED:
         raise IomemoryError(
-            f"{card.serial} ({card.control}) is not attached: the guard can't look at what is on it. Attach it first (state: attached)"
+            f"{card.serial} ({card.control}) is not attached: the guard can't look at what is on it. Attach it "
+            "first "
+            "(state: attached)"
         )
     if card.size_pct is None and options.get("size_pct"):
         raise IomemoryError(
-            f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % is not known; purge it by playbooks/purge.yml"
+            f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % "
+            "is not known; purge it by playbooks/purge.yml"
         )
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return Outcome(False, card, card, [], "")
@@ -131,7 +138,9 @@ def _erase(
 
 
 def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> bool:
-    """Light the card's LEDs or put them out; whether that is a change by our own record, since the card does not tell. Raises IomemoryError."""
+    """Light the card's LEDs or put them out; whether that is a change by our own record, since the card does not tell.
+    Raises IomemoryError.
+    """
     card = iomemory.find(iomemory.cards(host), serial)
     record = Record(state_dir, "iomemory", serial.strip())
     boot = host.get(BOOT_ID) or ""

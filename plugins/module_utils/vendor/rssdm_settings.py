@@ -1,10 +1,12 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring the settings of a P320h or P420m to what is wanted. They take effect at a power cycle, which no software can tell from a reboot.
+"""Bring the settings of a P320h or P420m to what is wanted. They take effect at a power cycle, which no software can
+tell from a reboot.
 
-So what was set is recorded with the boot id: a value is pending until another boot shows it, and a second run sends nothing again.
-What a drive had before the first change is recorded too, until `restore` has put it back and a power cycle has brought it.
+So what was set is recorded with the boot id: a value is pending until another boot shows it, and a second run sends
+nothing again. What a drive had before the first change is recorded too, until `restore` has put it back and a power
+cycle has brought it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class Outcome(NamedTuple):
 
 
 def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What the module's arguments ask for: {setting: value}; a setting that is left alone is not in it. Raises RssdmError."""
+    """What the module's arguments ask for: {setting: value}; a setting that is left alone is not in it. Raises
+    RssdmError.
+    """
     asked: dict[str, Any] = {}
     if parameters.get("power_limiting") is not None:
         asked[POWER_LIMITING] = bool(parameters["power_limiting"])
@@ -57,7 +61,8 @@ def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
         flag = parameters.get("write_cache_flag") or ""
         if not _CACHE_FLAG.fullmatch(flag) or flag in _OTHER_FLAGS:
             raise RssdmError(
-                f"write_cache needs write_cache_flag, one lower-case option such as -w, and not {flag!r}: TN-FD-15 says that rssdm sets the P320h's "
+                f"write_cache needs write_cache_flag, one lower-case option such as -w, and not {flag!r}: TN-FD-15 "
+                "says that rssdm sets the P320h's "
                 "write cache, but prints no option for it; take it from the help of the rssdm that is installed"
             )
         asked[WRITE_CACHE] = bool(parameters["write_cache"])
@@ -65,7 +70,9 @@ def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Restored(NamedTuple):
-    """What came of one recorded drive. outcome: its Outcome; problem: why it could not be put back, and what to do; one of them is empty."""
+    """What came of one recorded drive. outcome: its Outcome; problem: why it could not be put back, and what to do; one
+    of them is empty.
+    """
 
     serial: str
     outcome: Outcome | None
@@ -75,7 +82,9 @@ class Restored(NamedTuple):
 def apply(
     host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False
 ) -> Outcome:
-    """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing. Raises RssdmError."""
+    """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing.
+    Raises RssdmError.
+    """
     drive, seen = rssdm.read(host, serial)
     _refuse(drive, asked)
     record = Record(state_dir, rssdm.TOOL, serial.strip())
@@ -127,7 +136,9 @@ def apply(
 
 
 def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
-    """Put back, on every drive that is recorded, what it had before our first change. A drive that fails does not keep the others from it."""
+    """Put back, on every drive that is recorded, what it had before our first change. A drive that fails does not keep
+    the others from it.
+    """
     done = []
     for recorded in records(state_dir, rssdm.TOOL):
         originals, serial = _originals(recorded), str(recorded.get("serial") or "")
@@ -143,7 +154,10 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
             )
         except RssdmError as error:
             kept = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(originals.items()))
-            advice = f"Put it right and restore again; for a drive that is gone for good, remove {Record(state_dir, rssdm.TOOL, serial).path}"
+            advice = (
+                "Put it right and restore again; for a drive that is gone for good, remove "
+                f"{Record(state_dir, rssdm.TOOL, serial).path}"
+            )
             done.append(Restored(serial, None, f"drive {serial} did not get back {kept}: {error}. {advice}"))
     return done
 
@@ -191,9 +205,11 @@ def _commands(
     for setting, value in asked.items():
         if seen.get(setting) is None:
             raise RssdmError(
-                "drive {}: rssdm -L -d does not show its {}, so it could not be verified; it shows: {}. Install the latest support pack".format(
-                    drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing"
-                )
+                (
+                    "drive {}: rssdm -L -d does not show its {}, so it could not be verified; it shows: {}. Install "
+                    "the "
+                    "latest support pack"
+                ).format(drive.serial, setting.replace("_", " "), ", ".join(sorted(drive.fields)) or "nothing")
             )
         if kept.get(setting, seen[setting]) != value:
             commands[setting] = rssdm.set_arguments(setting, value, drive.drive_id, flag)
@@ -201,7 +217,9 @@ def _commands(
 
 
 def _send(host: Host, drive: Drive, commands: Mapping[str, list[str]], sent: list[str]) -> tuple[Drive, dict[str, Any]]:
-    """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that were set."""
+    """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that
+    were set.
+    """
     try:
         with drive_lock({"serial": drive.serial}, {"tool": rssdm.TOOL}):
             for setting, argv in commands.items():
@@ -225,7 +243,9 @@ def _same_id(now: Drive, then: Drive) -> None:
 
 
 def _remember(record: Record, fields: Mapping[str, Any]) -> None:
-    """Keep the record while something is pending or has yet to be put back; the boot is that in which the pending values were set."""
+    """Keep the record while something is pending or has yet to be put back; the boot is that in which the pending
+    values were set.
+    """
     if not fields["pending"] and not fields["originals"]:
         record.remove()
         return

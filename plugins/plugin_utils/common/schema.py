@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check data against a JSON Schema with messages for the person who wrote the YAML, and fill in the schema's defaults."""
+"""Check data against a JSON Schema with messages for the person who wrote the YAML, and fill in the
+schema's defaults.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def problems(data: t.Any, schema: Schema, partial: bool = False) -> list[str]:
 
 
 def validator(schema: Schema) -> t.Any:
-    """A validator for many values. A `$` at the end of a pattern means the end, as in JSON Schema, and not also before a newline, as in Python."""
+    """A validator for many values. A `$` at the end of a pattern means the end, as in JSON Schema, and not also before
+    a newline, as in Python.
+    """
     strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
     return strict(schema)
 
@@ -75,7 +79,9 @@ def kinds(schema: Schema) -> list[str]:
 
 
 def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.Any:
-    """A copy of valid `data` with the schema's defaults; where an object may be a boolean, true is {} and false None."""
+    """A copy of valid `data` with the schema's defaults; where an object may be a boolean, true is {}
+    and false None.
+    """
     root = root or schema
     schema = _resolved(schema, root)
     if isinstance(data, bool) and "object" in _types(schema):
@@ -95,7 +101,9 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
 
 
 def role_default(variable: str) -> t.Any:
-    """A variable's default in the role that its prefix names, for code that runs outside of that role. Raises KeyError."""
+    """A variable's default in the role that its prefix names, for code that runs outside of that role.
+    Raises KeyError.
+    """
     return _role_defaults(variable.split("_", 1)[0])[variable]
 
 

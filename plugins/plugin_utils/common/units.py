@@ -44,7 +44,9 @@ def show(metric: str, value: float, digits: int = 4) -> str:
 
 
 def apart(metric: str, value: float, limit: float) -> tuple[str, str]:
-    """Both figures with their unit (IOPS go without: the metric's name says it), in the digits it takes to tell different ones apart."""
+    """Both figures with their unit (IOPS go without: the metric's name says it), in the digits it takes to tell
+    different ones apart.
+    """
     name, divisor = unit(metric)
     mark = "" if name in ("", "IOPS") else " " + name
     texts = ("", "")

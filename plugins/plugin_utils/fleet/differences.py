@@ -11,7 +11,9 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def told(mine: t.Mapping[str, str], rest: t.Sequence[t.Mapping[str, str]]) -> list[str]:
-    """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". All of them as `flat` makes them."""
+    """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". All of them
+    as `flat` makes them.
+    """
     found = []
     for key in sorted({key for each in (mine, *rest) for key in each}) if mine and rest else ():
         counts: dict[str | None, int] = {}
@@ -24,7 +26,9 @@ def told(mine: t.Mapping[str, str], rest: t.Sequence[t.Mapping[str, str]]) -> li
 
 
 def flat(snapshot: Mapping) -> dict[str, str]:
-    """A snapshot (run/summary.py brief) as texts by name; of the kernel's command line each argument that is not of this machine alone."""
+    """A snapshot (run/summary.py brief) as texts by name; of the kernel's command line each argument that is not of
+    this machine alone.
+    """
     flat = {}
     for key, value in snapshot.items():
         if key == "tools" and isinstance(value, t.Mapping):

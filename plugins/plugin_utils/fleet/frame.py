@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The long table that a fleet is judged from: one row for each figure of each drive. Pure; pandas.
 
-Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, link, engine, test, round, cell, metric,
-unit, value. A figure of the whole window has no round, or round 0 as in the store. The store's long table (without drive, lba_bytes, engine; no cell
-for a test's own figures) passes too: see `complete`.
+Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, link, engine,
+  test, round, cell, metric,
+unit, value. A figure of the whole window has no round, or round 0 as in the store. The store's long table (without
+drive, lba_bytes, engine; no cell for a test's own figures) passes too: see `complete`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def of_run(
 ) -> pandas.DataFrame:
     """The figures of a run's valid tests.
 
-    run: run.json. records: the newest of each key of results.jsonl. valid: (host, drive, test) whose figures count (judge.valid_tests).
+    run: run.json. records: the newest of each key of results.jsonl. valid: (host, drive, test) whose figures count
+      (judge.valid_tests).
     cells: the figures of every cell (of `cells` in a test's record), instead of those of its tracked one.
     """
     given = list(records)
@@ -56,7 +58,9 @@ def of_run(
 
 
 def of_summary(summary: Mapping) -> pandas.DataFrame:
-    """The figures of a report/summary.json: of an earlier run, to compare with by serial. It does not tell capacity, link and engine."""
+    """The figures of a report/summary.json: of an earlier run, to compare with by serial. It does not tell capacity,
+    link and engine.
+    """
     run_id = summary["run"]["id"]
     rows: list[Row] = []
     for drive in summary.get("drives") or []:
@@ -79,7 +83,9 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
 
 
 def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """A long table with every column, and those that say what a drive is without gaps, so that pandas groups by them; whole windows only."""
+    """A long table with every column, and those that say what a drive is without gaps, so that pandas groups by them;
+    whole windows only.
+    """
     whole = frame[pandas.to_numeric(frame["round"]).fillna(0) == 0] if "round" in frame else frame
     lacking = {name: whole["serial"] if name == "drive" else "" for name in COLUMNS if name not in whole}
     known = whole.assign(**lacking)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host or drive: drives are nested in hosts, so only several drives of a host can speak for it. Pure, over what outliers.held made."""
+"""Host or drive: drives are nested in hosts, so only several drives of a host can speak for it. Pure, over what
+outliers.held made.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ Mapping = t.Mapping[str, t.Any]
 def effects(judged: pandas.DataFrame) -> pandas.DataFrame:
     """Hosts whose drives are worse than the other hosts' of their group: FIGURE, host, serials, by (a share), z, p.
 
-    A host is low where most of its drives are worse by more than robust.PRACTICAL and their median stands out of the spread of the others, drives
-    and, where there are enough, hosts; at the false discovery rate over all hosts and figures.
+    A host is low where most of its drives are worse by more than robust.PRACTICAL and their median stands out of the
+    spread of the others, drives and, where there are enough, hosts; at the false discovery rate over all hosts and
+    figures.
     """
     columns = [*FIGURE, "host", "serials", "by", "z", "p"]
     enough = judged[judged["p"].notna()]
@@ -94,13 +97,17 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
 
 
 def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterable[str]) -> list[str]:
-    """What a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of 8 others have 2.6"."""
+    """What a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of 8
+    others have 2.6".
+    """
     rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
     return told(flat(snapshots.get(host) or {}), rest)
 
 
 def swapped(sightings: t.Iterable[Mapping]) -> dict[str, list[str]]:
-    """{serial: hosts} of drives that were outliers on more than one host: it is the drive, not the host. sightings: {serial, host} of any runs."""
+    """{serial: hosts} of drives that were outliers on more than one host: it is the drive, not the host. sightings:
+    {serial, host} of any runs.
+    """
     seen: dict[str, dict[str, None]] = {}
     for sighting in sightings:
         if sighting.get("serial"):

@@ -45,7 +45,9 @@ class Judged(t.NamedTuple):
 
 
 def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], against: Against = Against()) -> Judged:
-    """results_dir: where the runs before and the baselines are. records: the newest of each key; with `cells`, where criteria need them."""
+    """results_dir: where the runs before and the baselines are. records: the newest of each key; with `cells`, where
+    criteria need them.
+    """
     judgement = judge.judge(run, records, references(results_dir, run, records))
     lacking = packages.problem()
     if lacking:

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""numpy, pandas and scipy for the rest of this package; None where they are not installed (packages.py says what to do, judging.py asks first)."""
+"""numpy, pandas and scipy for the rest of this package; None where they are not installed (packages.py says what to do,
+judging.py asks first).
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ HELD = ("median", "mad", "by", "z", "p")
 def held(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Every figure against those of the other drives of its group.
 
-    Adds n (the group's drives), median and mad (of the others), by (how much worse, a share), z, p, outlier. In groups of fewer than
-    robust.FEWEST_PEERS drives these stay empty and nothing is an outlier. A drive with more than one figure in a group (runs) is an error.
+    Adds n (the group's drives), median and mad (of the others), by (how much worse, a share), z, p, outlier. In groups
+    of fewer than robust.FEWEST_PEERS drives these stay empty and nothing is an outlier. A drive with more than one
+    figure in a group (runs) is an error.
     """
     known = complete(frame)
     # A tail of 0 is none that was measured.
@@ -47,7 +48,9 @@ def _outliers(result: pandas.DataFrame) -> np.ndarray:
 
 
 def groups(judged: pandas.DataFrame) -> pandas.DataFrame:
-    """One row for each figure of each group of `held`: FIGURE, n, median, spread (of half of the drives around it, a share), least, most."""
+    """One row for each figure of each group of `held`: FIGURE, n, median, spread (of half of the drives around it, a
+    share), least, most.
+    """
     if judged.empty:
         return pandas.DataFrame(columns=[*FIGURE, "n", "median", "spread", "least", "most"])
     by = judged.groupby(list(FIGURE), sort=False)

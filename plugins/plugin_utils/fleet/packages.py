@@ -16,4 +16,7 @@ def problem() -> str:
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:
         return ""
-    return f"the fleet is not judged: the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} -m pip install {' '.join(missing)}"
+    return (
+        f"the fleet is not judged: the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} "
+        f"-m pip install {' '.join(missing)}"
+    )

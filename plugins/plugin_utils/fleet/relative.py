@@ -23,7 +23,9 @@ def references(
     valid: t.Container[tuple[str, str, str]],
     baselines: t.Callable[[str], Mapping | None],
 ) -> References:
-    """For judge.judge. valid: judge.valid_tests. baselines: the report/summary.json of a run by its id, None where there is none."""
+    """For judge.judge. valid: judge.valid_tests. baselines: the report/summary.json of a run by its id, None where
+    there is none.
+    """
     medians: dict[bool, Found] = {}
     of_baseline: dict[str, Found | None] = {}
 

@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which drives `ssd_retest` measures again before anything of them fails. Pure; nothing here touches a host.
 
-The seam: a play that is to measure again calls `wanted` on the fleet section of summary.json once all hosts are collected, and starts the host job
-of the named hosts again with those tests as a further attempt (records carry `attempt`; the newest of a test wins, so the judge needs no change).
+The seam: a play that is to measure again calls `wanted` on the fleet section of summary.json once all hosts are
+collected, and starts the host job
+of the named hosts again with those tests as a further attempt (records carry `attempt`; the newest of a test wins, so
+the judge needs no change).
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ class Again(t.NamedTuple):
 def wanted(section: Mapping, attempts: t.Mapping[tuple[str, str, str], int], drives: int, retest: int) -> list[Again]:
     """The outliers that were measured again fewer than `retest` times.
 
-    section: the fleet of summary.json. attempts: how often (host, drive, test) was measured, 1 where it is not named. drives: how many the run has.
-    A drive of a low host is not measured again, as the host would be the same; nor is any where most of the fleet would be.
+    section: the fleet of summary.json. attempts: how often (host, drive, test) was measured, 1 where it is not named.
+      drives: how many the run has.
+    A drive of a low host is not measured again, as the host would be the same; nor is any where most of the fleet would
+    be.
     """
     tests: dict[tuple[str, str], list[str]] = {}
     for outlier in section.get("outliers") or []:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Robust statistics of one group of peers, each drive held against the others. Pure, over numpy arrays.
 
-The rule is that of docs/fleet.md: modified z with a floor (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993), its chance among
-good drives, and the false discovery rate (Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995).
+The rule is that of docs/fleet.md: modified z with a floor (Iglewicz and Hoaglin, How to Detect and Handle Outliers,
+1993), its chance among good drives, and the false discovery rate (Benjamini and Hochberg, J. R. Stat. Soc. B 57, 1995).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ Z_LIMIT = 3.5
 SPREAD_FLOOR = 0.005
 # How much worse than the median a drive has to be for anybody to mind.
 PRACTICAL = 0.05
-# How many times as far off as the second of its peers on the good side. Noise whose tails are as heavy as those of Student's t with 5 degrees of
-# freedom goes so far on one side alone in 1 of 20 groups: for such tails the chance is about 2 / 2.1^5.
+# How many times as far off as the second of its peers on the good side. Noise whose tails are as heavy as those of
+# Student's t with 5 degrees of freedom goes so far on one side alone in 1 of 20 groups: for such tails the chance is
+# about 2 / 2.1^5.
 BEYOND_GOOD = 2.1
 # Of the findings, how many may be false; in a fleet of good drives the chance of any.
 FALSE_DISCOVERY_RATE = 0.05
@@ -34,7 +35,8 @@ Array = t.Any
 
 
 class Held(t.NamedTuple):
-    """Each drive of a group against the others. by: how much worse than the median, as a share (negative: better). z: modified, above 0 is worse.
+    """Each drive of a group against the others. by: how much worse than the median, as a share (negative: better). z:
+    modified, above 0 is worse.
     p: the chance that a good drive is as bad. median, mad: of the others (mad on the metric's scale)."""
 
     median: Array
@@ -59,7 +61,9 @@ def without_each(values: Array) -> Array:
 
 
 def spread_without_each(values: Array, medians: Array) -> Array:
-    """For each value the median absolute deviation of the others from their median (`without_each`: at most three different ones)."""
+    """For each value the median absolute deviation of the others from their median (`without_each`: at most three
+    different ones).
+    """
     result = np.empty(len(values))
     for median in np.unique(medians):
         mine = medians == median
@@ -70,18 +74,20 @@ def spread_without_each(values: Array, medians: Array) -> Array:
 def chance(z: Array, others: int) -> Array:
     """How likely a good drive's modified z against so many others is as large, where the noise is normal.
 
-    The ratio to a median absolute deviation of few values has long tails: Student's t, with the degrees of freedom and the scale fitted to
-    simulated drives for 7 to 399 others (tests/bench/fleet_statistics.py shows how well).
+    The ratio to a median absolute deviation of few values has long tails: Student's t, with the degrees of freedom and
+    the scale fitted to simulated drives for 7 to 399 others (tests/bench/fleet_statistics.py shows how well).
     """
     freedom = 0.4 * others + (0.5 if others % 2 == 0 else 0.0)
     return stats.t.sf(np.asarray(z) / (1 + 1 / others + 5 / others**2), freedom)
 
 
 def good_reach(z: Array, groups: Array, drives: Array) -> Array:
-    """How far the second drive of each group goes on the good side, in any of its figures: for each value that of its group, 0 where there is none.
+    """How far the second drive of each group goes on the good side, in any of its figures: for each value that of its
+    group, 0 where there is none.
 
-    What is noise goes as far on the one side as on the other, and no bad drive is on the good one. The second, so that one odd drive hides no other.
-    z, groups and drives (numbers from 0) have one entry a figure; a drive is in one group.
+    What is noise goes as far on the one side as on the other, and no bad drive is on the good one. The second, so that
+    one odd drive hides no other. z, groups and drives (numbers from 0) have one entry a figure; a drive is in one
+    group.
     """
     best = np.zeros(int(drives.max()) + 1 if len(drives) else 0)
     np.maximum.at(best, drives, -z)
@@ -96,7 +102,9 @@ def good_reach(z: Array, groups: Array, drives: Array) -> Array:
 
 
 def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
-    """Which figures stand out of chance, of all of a fleet: at the false discovery rate, and beyond what noise does on the good side (good_reach)."""
+    """Which figures stand out of chance, of all of a fleet: at the false discovery rate, and beyond what noise does on
+    the good side (good_reach).
+    """
     return discoveries(p) & (z > Z_LIMIT) & (z > BEYOND_GOOD * good_reach(z, groups, drives))
 
 
@@ -147,7 +155,9 @@ def against(metric: str, values: Array, others: Array) -> Held:
 
 
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:
-    """Which of many comparisons stand, at a false discovery rate. `of`: how many there were, where those that can't stand are left out."""
+    """Which of many comparisons stand, at a false discovery rate. `of`: how many there were, where those that can't
+    stand are left out.
+    """
     chances = np.asarray(chances, dtype=float)
     total = of or len(chances)
     order = np.sort(chances)

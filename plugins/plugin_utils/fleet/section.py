@@ -23,7 +23,8 @@ def make(
     earlier: t.Sequence[Mapping] = (),
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
-    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before this one, newest first.
+    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before
+    this one, newest first.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
@@ -85,7 +86,10 @@ def _outliers(
         elif mates < hosts.FEWEST_DRIVES:
             cause, why = (
                 "can't tell",
-                f"{row['host']} has {mates} drive{'s' if mates > 1 else ''} like it; {hosts.FEWEST_DRIVES} tell a host from a drive",
+                (
+                    f"{row['host']} has {mates} drive{'s' if mates > 1 else ''} like it; {hosts.FEWEST_DRIVES} tell a "
+                    "host from a drive"
+                ),
             )
         about = {name: row[name] for name in ("host", "drive", "serial", "model", "firmware", "test", "cell", "metric")}
         numbers = {
@@ -139,7 +143,9 @@ def _low_hosts(
 
 
 def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
-    """What changed since the run before: verdicts, and each model's figures, drive by drive. None where there was none."""
+    """What changed since the run before: verdicts, and each model's figures, drive by drive. None where
+    there was none.
+    """
     if not earlier:
         return None
     before = {(drive["host"], drive["drive"]): drive["verdict"] for drive in earlier[0]["drives"]}
@@ -160,7 +166,9 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
 def _nights(
     judged: pandas.DataFrame, earlier: t.Sequence[Mapping], nights: t.Sequence[pandas.DataFrame]
 ) -> dict[str, t.Any] | None:
-    """Against all the runs before, each drive's median; None where there is but the last one, which `since` tells of."""
+    """Against all the runs before, each drive's median; None where there is but the last one, which
+    `since` tells of.
+    """
     if len(earlier) < 2:
         return None
     return {

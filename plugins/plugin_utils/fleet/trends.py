@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What changed: against a baseline or earlier nights, from one firmware to another, and how well a measurement repeats. Pure.
+"""What changed: against a baseline or earlier nights, from one firmware to another, and how well a measurement repeats.
+Pure.
 
 "No difference" is shown by an equivalence test, never by a large p. Where n is too small nothing is said but that.
 """
@@ -27,7 +28,9 @@ _FIGURE = ("test", "cell", "metric")
 
 
 class Change(t.NamedTuple):
-    """verdict: one of the four. by: how much worse, as a share (negative: better). p: of a difference. n, before: values on each side. by_test: its name."""
+    """verdict: one of the four. by: how much worse, as a share (negative: better). p: of a difference. n, before:
+    values on each side. by_test: its name.
+    """
 
     verdict: str
     by: float
@@ -38,7 +41,9 @@ class Change(t.NamedTuple):
 
 
 def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
-    """The same drives now and before: Wilcoxon's signed rank test over the logarithms of their ratios. Values above 0."""
+    """The same drives now and before: Wilcoxon's signed rank test over the logarithms of their ratios.
+    Values above 0.
+    """
     ratios = _worse(metric, np.log(np.asarray(now, dtype=float) / np.asarray(before, dtype=float)))
     n = len(ratios)
     by = float(np.expm1(_centre(ratios))) if n else 0.0
@@ -52,7 +57,9 @@ def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Ch
 
 
 def apart(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
-    """Different drives, or nights of one: the test of Mann and Whitney over logarithms; the effect is Hodges and Lehmann's. Values above 0."""
+    """Different drives, or nights of one: the test of Mann and Whitney over logarithms; the effect is Hodges and
+    Lehmann's. Values above 0.
+    """
     mine, theirs = (_worse(metric, np.log(np.asarray(values, dtype=float))) for values in (now, before))
     by = _shift(mine, theirs) if len(mine) and len(theirs) else 0.0
     if min(len(mine), len(theirs)) < FEWEST_A_SIDE:
@@ -65,11 +72,15 @@ def apart(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Cha
 
 
 def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cells: bool = False) -> pandas.DataFrame:
-    """Each model's figures against a baseline (one long table) or the last nights (several, or one long table of them all), drive by drive.
+    """Each model's figures against a baseline (one long table) or the last nights (several, or one long table of them
+    all), drive by drive.
 
-    A drive's own median of the nights is its before; drives go by their serial. Nights of each firmware are compared apart: `against` another one than
-    `firmware` is what the firmware did to the same drives. cells: the figures of every cell too, else those of a test alone, whatever cell it tracks.
-    Returns SERIES, cell, firmware, against, the fields of Change and nights, worst first; p is held to the false discovery rate over all of them.
+    A drive's own median of the nights is its before; drives go by their serial. Nights of each firmware are compared
+    apart: `against` another one than
+    `firmware` is what the firmware did to the same drives. cells: the figures of every cell too, else those of a test
+    alone, whatever cell it tracks.
+    Returns SERIES, cell, firmware, against, the fields of Change and nights, worst first; p is held to the false
+    discovery rate over all of them.
     """
     columns = [*SERIES, "cell", "firmware", "against", *Change._fields, "nights"]
     given = [frame for frame in before if len(frame)]
@@ -92,9 +103,11 @@ def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cel
 
 
 def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ()) -> pandas.DataFrame:
-    """One row for each figure of each drive under each firmware: serial, firmware, _FIGURE, `about`, median, mean, var, nights. Values above 0.
+    """One row for each figure of each drive under each firmware: serial, firmware, _FIGURE, `about`, median, mean, var,
+    nights. Values above 0.
 
-    Texts may be categories, as in the store's long table: of 18 million rows they are grouped by their codes and become texts in the result alone.
+    Texts may be categories, as in the store's long table: of 18 million rows they are grouped by their codes and become
+    texts in the result alone.
     """
     whole = frame["value"].to_numpy() > 0
     if "round" in frame:
@@ -105,7 +118,8 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
     wanted = (*about, "serial", "firmware", *_FIGURE)
     # A figure of the tracked cell is the test's own, whatever the cell's name is in one of the tables.
     by = {name: chosen[name].astype("category").cat for name in wanted if name in chosen and (cells or name != "cell")}
-    # One number a row says all of it: grouped by each column, pandas would hold eight bytes a row for every one of them.
+    # One number a row says all of it: grouped by each column, pandas would hold eight bytes a row for every one of
+    # them.
     key = np.zeros(len(chosen), dtype=np.int64)
     for column in by.values():
         key *= len(column.categories) + 1
@@ -125,7 +139,9 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
 
 
 def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The firmwares of a model against each other in one run: SERIES, cell, firmware (the later by name), against, and the fields of Change."""
+    """The firmwares of a model against each other in one run: SERIES, cell, firmware (the later by name), against, and
+    the fields of Change.
+    """
     known = complete(frame)
     known = known[known["value"] > 0]
     rows = []
@@ -138,9 +154,11 @@ def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def repeatability(frame: pandas.DataFrame, cells: bool = False) -> pandas.DataFrame:
-    """How well figures repeat from run to run of one drive: SERIES, cell, drives, runs (most of one drive), cv, cv_at_most.
+    """How well figures repeat from run to run of one drive: SERIES, cell, drives, runs (most of one drive), cv,
+    cv_at_most.
 
-    cv: the standard deviation within a drive of one firmware as a share of its mean, pooled over drives. cv_at_most: the upper end of its one-sided
+    cv: the standard deviation within a drive of one firmware as a share of its mean, pooled over drives. cv_at_most:
+      the upper end of its one-sided
     95 % interval, which says how little a few runs prove. cells: as of `regressions`.
     """
     each = _by_drive(frame, cells, about=("model",))

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a module's answer becomes before anybody sees it: what its schema names, and nothing that Ansible would act upon. Pure."""
+"""What a module's answer becomes before anybody sees it: what its schema names, and nothing that Ansible would act
+upon. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from . import shape, text
 SCHEMA = "answers"
 # Of a failure that Ansible made up from a broken answer.
 _TOLD = ("msg", "module_stderr", "module_stdout", "rc")
-# The only fact that may stay: where ansible-core found Python, lest it looks again for each task. It stays below `ansible_facts`.
+# The only fact that may stay: where ansible-core found Python, lest it looks again for each task. It stays below
+# `ansible_facts`.
 _INTERPRETER = "discovered_interpreter_python"
 _INTERPRETER_PATH = re.compile(r"/[A-Za-z0-9._/+-]{1,200}")
 
@@ -26,7 +29,9 @@ Result = t.Dict[str, t.Any]
 
 
 def passed(module: str, result: t.Any) -> Result:
-    """The result of a task, made from what a host answered to a module of ours (without ssdlab.fleet). What does not pass fails, for this host alone."""
+    """The result of a task, made from what a host answered to a module of ours (without ssdlab.fleet). What does not
+    pass fails, for this host alone.
+    """
     try:
         return {**_passed(module, result), **_interpreter(result)}
     except shape.Refused as refused:
@@ -58,10 +63,11 @@ def _passed(module: str, result: t.Any) -> Result:
 
 
 def screened(module: str, stdout: str) -> str:
-    """A module's output without what ansible-core would act upon or print while it reads it, before any action sees the answer.
+    """A module's output without what ansible-core would act upon or print while it reads it, before any action sees the
+    answer.
 
-    Found as ansible-core finds it: from the first line that begins with {. What stands before and after the answer is left out, as core prints
-    it; output without an answer is made printable.
+    Found as ansible-core finds it: from the first line that begins with {. What stands before and after the answer is
+    left out, as core prints it; output without an answer is made printable.
     """
     lines = stdout.splitlines()
     start = next((number for number, line in enumerate(lines) if line.strip().startswith("{")), len(lines))

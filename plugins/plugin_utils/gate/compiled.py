@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A JSON schema as one function that says yes or no: jsonschema takes a millisecond for a record, and a fleet's journals have millions. Pure.
+"""A JSON schema as one function that says yes or no: jsonschema takes a millisecond for a record, and a fleet's
+journals have millions. Pure.
 
-It knows the keywords that our schemas use, and refuses to compile any other. A unit test holds it to jsonschema's own verdict.
+It knows the keywords that our schemas use, and refuses to compile any other. A unit test holds it to jsonschema's own
+verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _SAYS_NOTHING = {"$schema", "$id", "$defs", "title", "description", "default", "
 
 
 def check(schema: t.Any) -> Check:
-    """Whether a value fits the schema, which has no references left. Raises NotImplementedError for a keyword that it does not know."""
+    """Whether a value fits the schema, which has no references left. Raises NotImplementedError for a keyword that it
+    does not know.
+    """
     if isinstance(schema, bool):
         return lambda _value, said=schema: said
     checks = []

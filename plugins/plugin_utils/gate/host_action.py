@@ -37,7 +37,9 @@ class HostAction(ActionBase):
         return result
 
     def ask(self, module: str, arguments: Result, task_vars: Result) -> Result:
-        """Run a module (named without ssdlab.fleet) on the host; what passed of its answer, `failed` where it does not."""
+        """Run a module (named without ssdlab.fleet) on the host; what passed of its answer, `failed`
+        where it does not.
+        """
         self._asked = module
         answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
         result = answers.passed(module, answer)
@@ -53,7 +55,9 @@ class HostAction(ActionBase):
         )
 
     def fetch(self, remote: str, local: str, most_bytes: int) -> None:
-        """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a larger file."""
+        """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a
+        larger file.
+        """
         with files_up_to(most_bytes):
             self._connection.fetch_file(remote, local)
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host's records of a run, and the lines of results.jsonl: one that does not pass is an error of its drive or test. Pure."""
+"""A host's records of a run, and the lines of results.jsonl: one that does not pass is an error of its drive or test.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Record = t.Dict[str, t.Any]
 
 
 class Checked(t.NamedTuple):
-    """`records`: those that passed, and errors in place of the others; `problems`: of what cannot even be said of which drive it is."""
+    """`records`: those that passed, and errors in place of the others; `problems`: of what cannot even be said of which
+    drive it is.
+    """
 
     records: list[Record]
     problems: list[str]
@@ -43,9 +47,11 @@ def asked_of(run: t.Mapping[str, t.Any], host: str) -> set[tuple[str, str]]:
 def collected(
     given: t.Iterable[t.Any], run_id: str, host: str, time: str, asked: t.Collection[tuple[str, str]] | None = None
 ) -> Checked:
-    """The drive and test records that a host has for a run. Whose they are and of which run the controller knows, whatever they say.
+    """The drive and test records that a host has for a run. Whose they are and of which run the controller knows,
+    whatever they say.
 
-    asked: see `asked_of`; None where nobody knows. Of other drives and tests only the first MOST_UNASKED are taken: each takes its place in the fleet's report.
+    asked: see `asked_of`; None where nobody knows. Of other drives and tests only the first MOST_UNASKED are taken:
+      each takes its place in the fleet's report.
     """
     records, problems, dropped, unasked = [], [], 0, 0
     for number, record in enumerate(given):
@@ -68,13 +74,16 @@ def collected(
         dropped += left_out
     if unasked > MOST_UNASKED:
         problems.append(
-            f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are left out"
+            f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are "
+            "left out"
         )
     return Checked(records, problems, dropped)
 
 
 def stored(record: t.Any) -> Record | None:
-    """A line of results.jsonl, or in its place an error of the drive, test or host that it is about; None where it does not tell which."""
+    """A line of results.jsonl, or in its place an error of the drive, test or host that it is about; None where it does
+    not tell which.
+    """
     if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS:
         return None
     try:
@@ -91,7 +100,10 @@ def _passed(record: t.Mapping[str, t.Any]) -> shape.Passed:
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise shape.Refused(
             [
-                f"schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}: use the version that made the run"
+                (
+                    f"schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}: use the version that "
+                    "made the run"
+                )
             ]
         )
     return _of_kind(str(record["kind"])).passed(record)

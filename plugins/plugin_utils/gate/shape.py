@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a value from outside has to look like to pass: a JSON schema, and rules that hold for all of them. Pure.
 
-Beside the schema: texts are printable (what is not is shown as an escape) and cut to their `maxLength`; one with `"format": "name"` has to be
-printable as it stands; numbers are finite and at most 2^64; keys that the schema does not know are dropped and counted; an object without
+Beside the schema: texts are printable (what is not is shown as an escape) and cut to their `maxLength`; one with
+`"format": "name"` has to be printable as it stands; numbers are finite and at most 2^64; keys that the schema does not
+know are dropped and counted; an object without
 `properties` may have any.
 """
 
@@ -76,7 +77,9 @@ def of(name: str, part: str = "") -> Shape:
 
 
 def decoded(content: str | bytes) -> t.Any:
-    """JSON from outside. Raises Refused: also for what is nested too deep for the parser, of too many values, and for texts in no encoding."""
+    """JSON from outside. Raises Refused: also for what is nested too deep for the parser, of too many values, and for
+    texts in no encoding.
+    """
     # Before it is parsed: each empty object of two letters takes 64 bytes of memory. Texts may have a comma too.
     marks: t.Any = b",[{" if isinstance(content, bytes) else ",[{"
     if len(content) > MOST_MARKS and sum(content.count(marks[place : place + 1]) for place in range(3)) > MOST_MARKS:

@@ -14,7 +14,9 @@ def is_printable(text: str) -> bool:
 
 
 def line(value: object, most: int = MOST) -> str:
-    """A text as one printable line: what is not printable is shown as an escape such as \\x1b or \\u202e; what is longer ends in …"""
+    """A text as one printable line: what is not printable is shown as an escape such as \\x1b or \\u202e; what is
+    longer ends in …
+    """
     text = value if isinstance(value, str) else str(value)
     if len(text) > most:
         text = text[: most - 1] + "…"

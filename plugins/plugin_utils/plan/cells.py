@@ -35,7 +35,8 @@ def size_bytes(text: str | int) -> int:
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
     """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65.
 
-    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, what loads.id_parts tells, lead. A point has the name of what it takes: most.
+    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, what loads.id_parts tells, lead. A point has the
+    name of what it takes: most.
     """
     size = cell["block_size_bytes"]
     parts = [
@@ -56,7 +57,9 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
 
 
 def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
-    """The cells of a test that fits the schema and has its defaults, as the plan has them: first the one that leads every round."""
+    """The cells of a test that fits the schema and has its defaults, as the plan has them: first the one that leads
+    every round.
+    """
     lead = [rendered({**test["lead"], "lead": True})] if test.get("lead") else []
     return [*lead, *(rendered(source) for source in sources(test))]
 
@@ -92,12 +95,14 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
     for cell in cells:
         if cell["block_size_bytes"] % 512:
             found.append(
-                f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the smallest logical block"
+                f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the "
+                "smallest logical block"
             )
         if cell["threads"] * cell["queue_depth"] > MAX_OUTSTANDING:
             outstanding = cell["threads"] * cell["queue_depth"]
             found.append(
-                f"cell {cell['id']}: threads x queue_depth = {outstanding} I/Os outstanding; at most {MAX_OUTSTANDING} are possible"
+                f"cell {cell['id']}: threads x queue_depth = {outstanding} I/Os outstanding; at most "
+                f"{MAX_OUTSTANDING} are possible"
             )
         if cell.get("batch", 0) > cell["queue_depth"]:
             found.append(
@@ -106,15 +111,18 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
         if cell.get("ramp_s", 0) >= cell["runtime_s"]:
             # fio then gives figures of a moment.
             found.append(
-                f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of {cell['runtime_s']}"
+                f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of "
+                f"{cell['runtime_s']}"
             )
         if cell.get("ioengine") == "sync" and cell["queue_depth"] > 1:
             found.append(
-                f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of {cell['queue_depth']}; use more threads"
+                f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of "
+                f"{cell['queue_depth']}; use more threads"
             )
         if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):
             found.append(
-                f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and direction"
+                f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and "
+                "direction"
             )
         found += [f"cell {cell['id']}: {problem}" for problem in loads.problems(cell)]
     names = [cell["id"] for cell in cells]
@@ -133,7 +141,9 @@ def rate_shares(cell: t.Mapping[str, t.Any]) -> int:
 def track(
     tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]
 ) -> tuple[list[dict[str, str]], list[str]]:
-    """The tracked cells by their names: ([{cell, metric}], problems). A cell is found by what it is, not by its position."""
+    """The tracked cells by their names: ([{cell, metric}], problems). A cell is found by what it is, not by its
+    position.
+    """
     found, wrong = [], []
     for index, item in enumerate(tracked):
         where = f"steady_state.tracked[{index}]"
@@ -170,7 +180,9 @@ def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.A
 
 
 def fill_passes(passes: int, active_range_pct: int) -> int:
-    """How often the ActiveRange is written in whole, for at least so many times the *user* capacity: of 2 x, 3 times a range of 75 %, 4 times one of 50 %."""
+    """How often the ActiveRange is written in whole, for at least so many times the *user* capacity: of 2 x, 3 times a
+    range of 75 %, 4 times one of 50 %.
+    """
     return -(-passes * 100 // active_range_pct)
 
 

@@ -45,7 +45,9 @@ TAGS = ("ansible_run_tags", "ansible_skip_tags")
 
 
 def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str, t.Any]:
-    """The plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held open then."""
+    """The plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held open
+    then.
+    """
     run_tags, skip_tags = (variables.get(name) or () for name in TAGS)
     values = tuning_values.normal(variables)
     return tuning.build(values, tuning.wanted(values, run_tags, skip_tags), keep)
@@ -55,7 +57,8 @@ Drives = t.Sequence[t.Mapping[str, t.Any]]
 
 
 def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[str, t.Any]]:
-    """The tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises PlanError.
+    """The tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises
+    PlanError.
 
     drives: as drive_facts returns them; with ssd_time_budget only the tests that fit (times.within) on all of them.
     """
@@ -65,14 +68,19 @@ def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[st
         kept, left_out = _within(asked, variables, drives)
         if left_out and not kept:
             name, longest_s = min(left_out.items(), key=lambda item: item[1])
-            problem = f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, {name}, may take {longest_s / 3600:.1f} h"
+            problem = (
+                f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, "
+                f"{name}, may take {longest_s / 3600:.1f} h"
+            )
             raise planning.PlanError([f"{problem}; give more time or a shorter plan"])
         return kept
     return [] if step == "tune" else planning.step_plan(step, variables)
 
 
 def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
-    """What a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step. Raises PlanError."""
+    """What a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step.
+    Raises PlanError.
+    """
     return limits.merged(variables) if variables["ssd_step"] == "qualify" else []
 
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Criteria as files, one for a model (a datasheet's limits, with their source), and ssd_criteria on top of them. Reads files, changes nothing."""
+"""Criteria as files, one for a model (a datasheet's limits, with their source), and ssd_criteria on top of them. Reads
+files, changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Criterion = t.Dict[str, t.Any]
 
 
 def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:
-    """The criteria of every file criteria/*.yml of the site's folders (ssd_tests_dirs), each with its file's model and source. Raises PlanError."""
+    """The criteria of every file criteria/*.yml of the site's folders (ssd_tests_dirs), each with its file's model and
+    source. Raises PlanError.
+    """
     library = Library(dirs)
     schema = schemas.load(KIND)
     found, problems = [], []
@@ -36,7 +40,9 @@ def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:
 
 
 def merged(variables: t.Mapping[str, t.Any]) -> t.Any:
-    """ssd_criteria on top of those of files: one for the same model, test, cell and metric replaces the file's. Raises PlanError."""
+    """ssd_criteria on top of those of files: one for the same model, test, cell and metric replaces the file's. Raises
+    PlanError.
+    """
     own = schemas.plain(variables.get("ssd_criteria")) or []
     if not isinstance(own, list):
         return own  # preflight tells of it

@@ -32,7 +32,8 @@ def split(test: Test) -> list[Test]:
 
 
 def link(tests: t.Sequence[Test]) -> list[str]:
-    """Give each point of a test's phases its sweep, and the most that it may ask for; what is wrong, as "<test>: message".
+    """Give each point of a test's phases its sweep, and the most that it may ask for; what is wrong, as "<test>:
+    message".
 
     tests: of one entry, in their internal form. Changes them.
     """

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host's plan: tests fitted to each of its drives, with fio jobs whose placeholders the host fills in. Pure but for the template."""
+"""A host's plan: tests fitted to each of its drives, with fio jobs whose placeholders the host fills in. Pure but for
+the template.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def render(
     """plan.json of one host (docs/internals.md).
 
     tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity).
-    variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count here.
+    variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count
+      here.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {
@@ -127,7 +130,9 @@ def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], wh
 
 
 def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm, vendor_iomemory_dma_delay)."""
+    """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
+    vendor_iomemory_dma_delay).
+    """
     lines = schemas.plain(settings.get("vendor_rssdm")) or []
     own = [
         line
@@ -207,7 +212,8 @@ def _fit_test(
 
 
 def _fill(name: str, passes: int, block_size_bytes: int, engine: str, data: str = "random") -> dict[str, t.Any]:
-    """Sequential writes over everything: one job in whole blocks, one for the remainder, which is a single block of its own size.
+    """Sequential writes over everything: one job in whole blocks, one for the remainder, which is a single block of its
+    own size.
 
     The remainder starts where the whole blocks end, so its offset is the first job's size. data: random or zeros.
     """

@@ -51,7 +51,9 @@ class Library:
             raise PlanError(missing)
 
     def find(self, kind: str, name: str, skip: t.Collection[Path] = ()) -> Source | None:
-        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. Raises PlanError."""
+        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. Raises
+        PlanError.
+        """
         for path in self._paths(kind):
             if path.stem == name and path.resolve() not in skip:
                 return Source(str(path), SHIPPED_DIR in path.parents, _read(path), path.resolve())
@@ -93,9 +95,12 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     """The checked tests of a plan, in order.
 
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
-    A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it) or None, purge
-    {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds, steady_state or None,
-    after_steady_rounds, latency_targets_us (docs/internals.md, "A rendered test", without job texts). Raises PlanError with every problem at once.
+    A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it)
+    or None, purge
+    {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
+    steady_state or None,
+    after_steady_rounds, latency_targets_us (docs/internals.md, "A rendered test", without job texts). Raises PlanError
+    with every problem at once.
     """
     library = Library(dirs)
     sources = _plan_sources(schemas.plain(ssd_plan), library)
@@ -129,7 +134,10 @@ def _plan_sources(ssd_plan: t.Any, library: Library) -> list[Source]:
         what = "has to be a list of tests (names or mappings), or the name of a plan file"
         raise PlanError(
             [
-                f"{origin}: {what}; known tests: {', '.join(library.names('tests'))}; known plans: {', '.join(library.names('plans'))}"
+                (
+                    f"{origin}: {what}; known tests: {', '.join(library.names('tests'))}; known plans: "
+                    f"{', '.join(library.names('plans'))}"
+                )
             ]
         )
     return [Source(f"{origin}[{index}]", shipped, entry) for index, entry in enumerate(entries)]
@@ -219,7 +227,9 @@ def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) 
 
 
 def _flatten(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
-    """A test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages name its file."""
+    """A test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages name
+    its file.
+    """
     if not isinstance(source.data, dict):
         raise PlanError([f"{source.origin}: has to be a test name or a mapping of a test's keys"])
     layer = dict(schemas.plain(source.data))
@@ -305,7 +315,10 @@ def _limit_problems(test: Test) -> list[str]:
     least = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) if steady else 0
     if rounds["max"] and rounds["max"] < least:
         return [
-            f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every {steady['sample_every']}); at least {least}"
+            (
+                f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every "
+                f"{steady['sample_every']}); at least {least}"
+            )
         ]
     return []
 

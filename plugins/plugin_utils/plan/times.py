@@ -41,7 +41,9 @@ def purge_share(method: str) -> float:
 
 
 def span_s(test: Mapping, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
-    """Shortest and longest time of a test on a drive, purge and fill included. share: purge_share of the method, where it is known better."""
+    """Shortest and longest time of a test on a drive, purge and fill included. share: purge_share of the method, where
+    it is known better.
+    """
     active = celling.active_range_bytes(test, identity)
     purge_s = identity["size_bytes"] / bytes_per_s * (purge_share(test["purge"]["method"]) if share is None else share)
     fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
@@ -76,10 +78,12 @@ def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
 def within(
     tests: t.Sequence[Mapping], identities: t.Sequence[Mapping], most_s: float, bytes_per_s: float
 ) -> tuple[list[Mapping], dict[str, float]]:
-    """The tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its longest time}).
+    """The tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its longest
+    time}).
 
-    The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it fits into what those before
-    it leave. One that neither purges nor fills goes on from the state that the test before it left: it is left out with that.
+    The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it
+    fits into what those before it leave. One that neither purges nor fills goes on from the state that the test before
+    it left: it is left out with that.
     """
     kept: list[Mapping] = []
     left_out: dict[str, float] = {}

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the variables of the role `tune` to the plan's `tune` (docs/internals.md): one concern, one function, one switch, one tag. Pure."""
+"""From the variables of the role `tune` to the plan's `tune` (docs/internals.md): one concern, one function, one
+switch, one tag. Pure.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def file(name: str, path: str, value: t.Any) -> dict[str, str]:
 
 
 def _cpu(given: Variables) -> Spec:
-    """Turbo first, as it decides what the highest frequency is; the governor before the preference, as each brings its own."""
+    """Turbo first, as it decides what the highest frequency is; the governor before the preference, as each brings its
+    own.
+    """
     files = []
     if given["tune_turbo"] in ("on", "off"):
         on = given["tune_turbo"] == "on"
@@ -48,7 +52,9 @@ def _cpu(given: Variables) -> Spec:
 
 
 def _cstates(given: Variables) -> Spec:
-    """Held open by the host job; for settings that stay nothing can be held, so the idle states themselves are switched off."""
+    """Held open by the host job; for settings that stay nothing can be held, so the idle states themselves are switched
+    off.
+    """
     held, limit = given["tune_cpu_dma_latency_us"], given["tune_idle_states_above_us"]
     if given["keep"]:
         return {"idle_states_above_us": held if limit is None else limit}
@@ -141,7 +147,9 @@ VARIABLES = (
 
 
 def wanted(variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()) -> list[str]:
-    """The concerns to work on: those whose switch is on, and that --tags and --skip-tags leave. Tags of no concern leave all."""
+    """The concerns to work on: those whose switch is on, and that --tags and --skip-tags leave. Tags of no concern
+    leave all.
+    """
     named = [name for name in (*CONCERNS, BOOT) if name in run_tags]
     return [
         name
@@ -151,7 +159,9 @@ def wanted(variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.
 
 
 def build(variables: Variables, concerns: t.Collection[str], keep: bool = False) -> Spec:
-    """The plan's `tune` for these concerns. `keep`: leave the settings until restore.yml; nothing can be held open then."""
+    """The plan's `tune` for these concerns. `keep`: leave the settings until restore.yml; nothing can be held open
+    then.
+    """
     spec: Spec = {
         "keep": keep,
         "cpu_dma_latency_us": None,

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the variables of the role `tune` may be, and their plain form; and what a host's snapshot says against them. Pure."""
+"""What the variables of the role `tune` may be, and their plain form; and what a host's snapshot says against them.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +180,8 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     if governor == "performance" and preference not in ("", "performance", "0"):
         advice = "leave it at performance, or take the governor powersave"
         found.append(
-            f"tune_energy_performance_preference: {shown(preference)} cannot be had with the governor performance; {advice}"
+            f"tune_energy_performance_preference: {shown(preference)} cannot be had with the governor performance; "
+            f"{advice}"
         )
     return found + _queue_problems(given.get("tune_queue")) + _vm_problems(given.get("tune_vm"))
 
@@ -194,11 +197,13 @@ def _queue_problems(given: t.Any) -> list[str]:
     for key, value in given.items():
         if not isinstance(key, str) or not ATTRIBUTE.fullmatch(key):
             found.append(
-                f"tune_queue: {shown(key)} is not the name of an attribute below /sys/block/<name>/queue: only a-z and _"
+                f"tune_queue: {shown(key)} is not the name of an attribute below /sys/block/<name>/queue: only a-z "
+                "and _"
             )
         elif isinstance(value, bool) or not isinstance(value, (str, int)) or not VALUE.fullmatch(str(value)):
             found.append(
-                f"tune_queue.{key}: {shown(value)} must be a word or a whole number (in quotes where YAML reads another thing)"
+                f"tune_queue.{key}: {shown(value)} must be a word or a whole number (in quotes where YAML reads "
+                "another thing)"
             )
     return found
 
@@ -225,7 +230,9 @@ def _vm_problems(given: t.Any) -> list[str]:
 def host_problems(
     asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, drives: t.Any
 ) -> list[tuple[str, str]]:
-    """What a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; drives: its ssd_drives."""
+    """What a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; drives: its
+    ssd_drives.
+    """
     if not snapshot:
         return []
     entries = [entry for entry in drives or [] if selector_problem(entry) is None] if isinstance(drives, list) else []
@@ -241,7 +248,10 @@ def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.A
     if not governor or not known or governor in known or not switch(asked.get("tune_cpu_enabled", True)):
         return []
     return [
-        f"tune_governor: this host has no governor {shown(governor)} (it has: {', '.join(known)}){suggestion(str(governor), known)}"
+        (
+            f"tune_governor: this host has no governor {shown(governor)} (it has: "
+            f"{', '.join(known)}){suggestion(str(governor), known)}"
+        )
     ]
 
 
@@ -277,7 +287,10 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t
         shared = sorted({(seen[cpu], cpu) for cpu in own if cpu in seen})
         if shared:
             listed, other = cpus.text(cpu for _other, cpu in shared), shared[0][0]
-            message = f"cpus: CPU {listed} is also given to drive {other}, and both may run at the same time (ssd_parallel_drives)"
+            message = (
+                f"cpus: CPU {listed} is also given to drive {other}, and both may run at the same time "
+                "(ssd_parallel_drives)"
+            )
             found.append((label(entry), message))
         seen.update({cpu: label(entry) for cpu in own})
     return found

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads of blocks that nobody wrote: after a purge a drive answers them from its table, without touching its flash, so they measure nothing. Pure."""
+"""Reads of blocks that nobody wrote: after a purge a drive answers them from its table, without touching its flash, so
+they measure nothing. Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,12 @@ _WRITES_ALL = ("overwrite",)
 
 
 def problems(tests: t.Sequence[Test]) -> list[str]:
-    """Tests of a plan, in order, that would read from a purged drive before anything was written, as "<origin>: message".
+    """Tests of a plan, in order, that would read from a purged drive before anything was written, as "<origin>:
+    message".
 
-    A fill covers its ActiveRange. A test that only writes leaves an unknown part unwritten, which is no proof. A test's own writes don't count for
-    its reads, as the order of its cells within a round is not looked at: such a test needs a precondition.
+    A fill covers its ActiveRange. A test that only writes leaves an unknown part unwritten, which is no proof. A test's
+    own writes don't count for its reads, as the order of its cells within a round is not looked at: such a test needs a
+    precondition.
     """
     found, blank_from_pct, purged_by = [], 100, ""
     for test in tests:
@@ -39,6 +43,7 @@ def _problem(test: Test, reads: t.Sequence[str], purged_by: str, filled_pct: int
     since = "its purge" if purged_by == test["name"] else f"the purge of test {purged_by}"
     what = f"beyond the first {filled_pct} % what" if filled_pct else "blocks"
     return (
-        f"{test['origin']}: cells: {named} would read {what} that nobody wrote since {since}, and a drive answers that without touching its flash; "
+        f"{test['origin']}: cells: {named} would read {what} that nobody wrote since {since}, and a drive answers "
+        "that without touching its flash; "
         "give the test a precondition, or purge: false where an earlier test filled the drive"
     )

@@ -22,7 +22,10 @@ def missing_packages(packages: t.Iterable[tuple[str, str]] = PACKAGES) -> list[s
     if not missing:
         return []
     return [
-        f"the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} -m pip install {' '.join(missing)}"
+        (
+            f"the controller's Python lacks {' and '.join(missing)}; run: {sys.executable} -m pip install "
+            f"{' '.join(missing)}"
+        )
     ]
 
 
@@ -39,12 +42,17 @@ def callback_findings(enabled: t.Sequence[str] | None, config_file: str | None) 
         else ""
     )
     return [
-        f"the callback {CALLBACK} is not enabled, so no result would be kept. In {place}{overruled} set:\n    [defaults]\n    callbacks_enabled = {wanted}"
+        (
+            f"the callback {CALLBACK} is not enabled, so no result would be kept. In {place}{overruled} set:\n    "
+            f"[defaults]\n    callbacks_enabled = {wanted}"
+        )
     ]
 
 
 def folder_problem(path: str, keep: bool) -> str:
-    """Why files can't be written below a folder; "" if they can. Really writes one. `keep`: leave a folder made for it."""
+    """Why files can't be written below a folder; "" if they can. Really writes one. `keep`: leave a
+    folder made for it.
+    """
     made: list[str] = []
     try:
         _make(path, made)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether criteria can decide anything in a run, told before hours are spent. Pure; the verdicts themselves are judge's."""
+"""Whether criteria can decide anything in a run, told before hours are spent. Pure; the verdicts themselves are
+judge's.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from ..fleet import packages
 from ..results import held_to
 from .findings import Finding, View, host_list
 
-# What fio.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own (latency_targets_us).
+# What fio.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own
+# (latency_targets_us).
 PERCENTILES = tuple("p" + percent.replace(".", "_") for percent in histogram.PERCENTILES)
 WITHIN = re.compile(r"(?:(?:read|write)_)?(within_[1-9][0-9]{0,7}(?:us|ms)_pct)")
 OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
@@ -29,7 +32,8 @@ TRACKABLE = tuple(
 METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
 SHOWN_METRICS = (
     "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us, ios; "
-    f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}; of a test's latency_targets_us read_within_1ms_pct and alike"
+    f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}; of a test's latency_targets_us "
+    "read_within_1ms_pct and alike"
 )
 Criterion = t.Mapping[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
@@ -43,7 +47,8 @@ def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
 def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Mapping) -> list[Finding]:
     """Criteria that no figure of the run can be held against.
 
-    tests: names of each host's tests, as far as they are right: {host: [name]}. plans: plan.json of each host, with its drives seen.
+    tests: names of each host's tests, as far as they are right: {host: [name]}. plans: plan.json of each host, with its
+      drives seen.
     """
     found = _lacking(criteria)
     for criterion in usable(criteria):
@@ -82,7 +87,8 @@ def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
 
 
 def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[View]) -> list[Finding]:
-    """A model that fits no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of the fleet left out by --limit.
+    """A model that fits no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of the
+    fleet left out by --limit.
 
     Told only where something is known of every host: the model may be that of a drive that was not seen.
     """
@@ -104,7 +110,9 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
 
 
 def _on_host(criterion: Criterion, host: str, drives: t.Sequence[Mapping]) -> list[Finding]:
-    """What judge would call an error once everything was measured, by drive; once for the host where it is the same for all."""
+    """What judge would call an error once everything was measured, by drive; once for the host where it is the same for
+    all.
+    """
     problems = {drive["drive"]: _problem(criterion, drive) for drive in drives}
     texts = list(dict.fromkeys(filter(None, problems.values())))
     if len(texts) == 1 and all(problems.values()):
@@ -130,7 +138,9 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
 
 
 def _yields(test: Mapping, criterion: Criterion) -> bool:
-    """Whether the test has the figure: of the cell named, else of the first tracked one, else of the first (job/campaign.py)."""
+    """Whether the test has the figure: of the cell named, else of the first tracked one, else of the first
+    (job/campaign.py).
+    """
     tracked = [item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])]
     name = (
         criterion.get("cell")

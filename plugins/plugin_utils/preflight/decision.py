@@ -31,7 +31,9 @@ MOST_OF_HOST = 200
 
 
 class Decision(t.NamedTuple):
-    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them. warnings: lines. plans: by host."""
+    """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them.
+    warnings: lines. plans: by host.
+    """
 
     findings: list[str]
     run: Run | None
@@ -119,7 +121,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:
-    """The findings in their order; one that several hosts share is told once, with the hosts. One host's push nobody else's away."""
+    """The findings in their order; one that several hosts share is told once, with the hosts. One host's push nobody
+    else's away.
+    """
     hosts: dict[tuple[str, str], list[str]] = {}
     for finding in found:
         hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
@@ -160,7 +164,9 @@ def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str
 
 
 def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
-    """What run.json tells about the tests of each host: {host: {name: …}}; without hosts whose tests are wrong (_plans says how)."""
+    """What run.json tells about the tests of each host: {host: {name: …}}; without hosts whose tests are wrong (_plans
+    says how).
+    """
     tests = {}
     for view in views:
         if view.asked is not None:
@@ -201,7 +207,9 @@ def _plan_finding(problem: str, host: str) -> Finding:
 
 
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for wrong ones (findings)."""
+    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for
+    wrong ones (findings).
+    """
     wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
     given = {
         name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name]
@@ -255,7 +263,9 @@ def _left_out(view: View) -> list[str]:
 
 
 def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purges.Chosen) -> list[Finding]:
-    """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that began."""
+    """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that
+    began.
+    """
     if plan is None or view.asked is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
         return []
     return wear.findings(view.name, plan, schemas.plain(view.asked), assumed_rate(view.asked), chosen)

@@ -72,7 +72,8 @@ def changed(
 ) -> list[Finding]:
     """Tests that a host was asked for in this run already, and that are now defined in another way.
 
-    before: run.json or {}. plans: plan.json of each host as it would be now; compared with what run_info tells of the host's own.
+    before: run.json or {}. plans: plan.json of each host as it would be now; compared with what run_info tells of the
+      host's own.
     """
     found = {}
     for view in views:
@@ -81,7 +82,10 @@ def changed(
             **_in_record(view.name, tests.get(view.name, {}), before),
         }.items():
             found[view.name, name] = Finding(
-                f"run {run.id} was started with another definition of test {name} (differs in: {', '.join(keys)}); use another ssd_run_id",
+                (
+                    f"run {run.id} was started with another definition of test {name} (differs in: {', '.join(keys)}); "
+                    "use another ssd_run_id"
+                ),
                 view.name,
             )
     return list(found.values())

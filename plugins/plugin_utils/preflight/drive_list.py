@@ -64,7 +64,9 @@ def _has_name(drive: t.Mapping[str, t.Any]) -> bool:
 
 
 def _is_template(drive: t.Mapping[str, t.Any]) -> bool:
-    """Ansible would run what a drive's name says, at the next play with this inventory. No real drive has such a name."""
+    """Ansible would run what a drive's name says, at the next play with this inventory. No real drive
+    has such a name.
+    """
     return any(mark in str(entry.selector_item(drive["selector"])[1]) for mark in _TEMPLATE)
 
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What preflight decides over the whole fleet: the run, and everything that is wrong. Pure; each check returns all it finds."""
+"""What preflight decides over the whole fleet: the run, and everything that is wrong. Pure; each check returns all it
+finds.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from . import values
 MODES = ("plan", "destructive")
 # On these hosts the drives are the run's own: it holds them exclusively, or is done with them.
 DRIVES_SETTLED = (*LIVE_STATES, "finished")
-# What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our password of a security erase.
+# What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
+# password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
 FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria", "ssd_unknown_causes")
@@ -46,7 +49,8 @@ class Finding(t.NamedTuple):
 class View(t.NamedTuple):
     """One host as preflight sees it; None: no such answer.
 
-    asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not answer.
+    asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not
+      answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
     misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
     """
@@ -85,13 +89,17 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
         found.append(
             Finding(
-                f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
+                f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a "
+                "letter or "
+                "a digit"
             )
         )
     if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
         found.append(
             Finding(
-                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
+                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
+                "letter or "
+                "a digit"
             )
         )
     criteria = shared_value(views, "ssd_criteria") or []
@@ -171,7 +179,11 @@ def named_drives(view: View) -> list[Finding]:
         hint = f" ({view.similar[0]} is set; did you mean ssd_drives?)" if view.similar else ""
         return [
             Finding(
-                f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out of the group",
+                (
+                    f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out "
+                    "of "
+                    "the group"
+                ),
                 view.name,
             )
         ]
@@ -199,7 +211,11 @@ def tools(view: View) -> list[Finding]:
     elif fio and version_key(str(fio["version"])) < version_key(least):
         found.append(
             Finding(
-                f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a newer one",
+                (
+                    f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a "
+                    "newer "
+                    "one"
+                ),
                 view.name,
             )
         )
@@ -207,7 +223,9 @@ def tools(view: View) -> list[Finding]:
 
 
 def answers(view: View, unreachable_counts: bool) -> list[Finding]:
-    """Modules that failed on the host; and with `unreachable_counts` (plan mode), that nothing is known of its drives."""
+    """Modules that failed on the host; and with `unreachable_counts` (plan mode), that nothing is known
+    of its drives.
+    """
     if view.unreachable:
         message = f"is unreachable, so its drives could not be checked: {view.unreachable}"
         return [Finding(message, view.name)] if unreachable_counts else []
@@ -228,18 +246,23 @@ def refused(view: View, run: Run | None) -> list[Finding]:
 
 
 def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
-    """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known which run it is."""
+    """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known
+    which run it is.
+    """
     known = entry.get("own_data") or {}
     ours = rules.ours(known or None, run.id if run else None)
     codes = {refusal["code"] for refusal in entry["refusals"]}
     if run and (known.get("run_id"), known.get("state")) == (run.id, WRITING) and codes & set(HOST_SETTLES):
-        # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then the guard looks there.
+        # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then
+        # the guard looks there.
         ours += (*HOST_SETTLES, "probe_failed")
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
 
 
 def tuning(view: View, run: Run | None) -> list[Finding]:
-    """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not asked again."""
+    """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not
+    asked again.
+    """
     if view.asked is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
         return []
     return [
@@ -263,9 +286,11 @@ def other_live_runs(view: View, run: Run | None) -> list[Finding]:
 def choose_run(
     views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()
 ) -> tuple[Run | None, list[Finding]]:
-    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has passed.
+    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has
+    passed.
 
-    own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be named.
+    own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be
+      named.
     """
     name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
     known = [(view.name, entry) for view in views for entry in view.runs or ()]
@@ -283,7 +308,8 @@ def choose_run(
 
 def _claimed(claim: runs.Claim) -> str:
     return (
-        f"ssd_run_id: it calls run {claim.run_id} unfinished, {claim.why}; go on with it by -e ssd_run_id={claim.run_id},"
+        f"ssd_run_id: it calls run {claim.run_id} unfinished, {claim.why}; go on with it by -e "
+        f"ssd_run_id={claim.run_id},"
         f" or end it (stop.yml -e ssd_run_id={claim.run_id})"
     )
 
@@ -293,7 +319,10 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
         f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids
     ]
     listed = ", ".join(where)
-    return f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end those you do not want (stop.yml)"
+    return (
+        f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end "
+        "those you do not want (stop.yml)"
+    )
 
 
 def host_list(names: t.Sequence[str]) -> str:

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks that no host can make alone: what differs between hosts changes results (Micron's brief on best practices). Pure."""
+"""Checks that no host can make alone: what differs between hosts changes results (Micron's brief on best practices).
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ OWN_WORDS = (
 )
 MEMORY_STEP = 1 << 30
 REMEDIES = {
-    FLEET_FIRMWARE: "bring the drives to one firmware (preflight_firmware holds them to it), or compare only within one",
+    FLEET_FIRMWARE: (
+        "bring the drives to one firmware (preflight_firmware holds them to it), or compare only within one"
+    ),
     FLEET_HOSTS: "bring the hosts to one state, or compare only within one",
 }
 

@@ -48,12 +48,16 @@ def blocking(view: View, run: Run | None) -> list[Finding]:
 
 
 def warnings(views: t.Sequence[View], run: Run | None) -> list[Warned]:
-    """What run.json keeps: every finding that does not stop the run, with its host; also those that the inventory lets pass (ok)."""
+    """What run.json keeps: every finding that does not stop the run, with its host; also those that the inventory lets
+    pass (ok).
+    """
     return [{"host": view.name, **item} for view in views for item in _found(view, run) if item["level"] != BLOCKS]
 
 
 def lines(warned: t.Sequence[Warned]) -> list[str]:
-    """The warnings as text: one that several drives or hosts share is told once, and so is one that several checks share."""
+    """The warnings as text: one that several drives or hosts share is told once, and so is one that several checks
+    share.
+    """
     checks: dict[tuple[str, str, str], list[Warned]] = {}
     for item in warned:
         if item["level"] == WARNING:
@@ -103,7 +107,8 @@ def _is_whole(value: t.Any) -> bool:
     return found is not None and found.is_integer()
 
 
-# The role's other variables: (variable, what it must be, whether a value is that). As its spec has it, which a run does not check host by host.
+# The role's other variables: (variable, what it must be, whether a value is that). As its spec has it, which a run does
+# not check host by host.
 TYPED: tuple[tuple[str, str, t.Callable[[t.Any], bool]], ...] = (
     ("preflight_tools", "a list of the names of commands", _are_names),
     *((f"preflight_{name}", "a whole number", _is_whole) for name in LIMITS),
@@ -146,7 +151,10 @@ def _tool_problems(given: t.Any) -> list[str]:
     """A tool of another name would never be compared."""
     wrong = [name for name in given if name not in VERSIONED] if isinstance(given, dict) else []
     return [
-        f"preflight_versions: the version of {name!r} is not looked at{suggestion(name, VERSIONED)} (known: {', '.join(VERSIONED)})"
+        (
+            f"preflight_versions: the version of {name!r} is not looked at{suggestion(name, VERSIONED)} (known: "
+            f"{', '.join(VERSIONED)})"
+        )
         for name in wrong
     ]
 
@@ -165,7 +173,8 @@ def _link_problems(given: t.Any) -> list[str]:
     for model, link in given.items():
         if not isinstance(link, dict) or not link or set(link) - set(LINK_KEYS):
             found.append(
-                f"preflight_link.{model}: {link!r} must be a mapping with {' and '.join(LINK_KEYS)}, such as speed_gts: 16, width: 4"
+                f"preflight_link.{model}: {link!r} must be a mapping with {' and '.join(LINK_KEYS)}, such as "
+                "speed_gts: 16, width: 4"
             )
         else:
             numbers = [(key, values.number(value), value) for key, value in link.items()]

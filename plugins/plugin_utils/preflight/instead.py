@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What to run instead of a saturation test that a drive can't finish: the same after preconditioning, which shows no saturation and is not called so."""
+"""What to run instead of a saturation test that a drive can't finish: the same after preconditioning, which shows no
+saturation and is not called so.
+"""
 
 from __future__ import annotations
 

@@ -23,8 +23,10 @@ def estimate(
 ) -> list[dict[str, t.Any]]:
     """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
-    write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s: every
-    limit is reached; a limit in bytes alone is turned into time by the assumed rate. chosen: the purges, where they are known.
+    write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s:
+      every
+    limit is reached; a limit in bytes alone is turned into time by the assumed rate. chosen: the purges, where they are
+    known.
     """
     estimates = []
     for drive in plan["drives"]:
@@ -52,7 +54,9 @@ def window_s(test: t.Mapping[str, t.Any]) -> float:
 
 
 def time_for_writing_s(test: t.Mapping[str, t.Any]) -> float | None:
-    """What a test's own limits leave for writing before its windows begin (below 0: not even these fit); None where nothing has to be written first."""
+    """What a test's own limits leave for writing before its windows begin (below 0: not even these fit); None where
+    nothing has to be written first.
+    """
     steady, rounds = test["steady_state"] or {}, test["rounds"]
     round_s = sum(cell_s(cell) for cell in test["cells"])
     limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
@@ -65,7 +69,9 @@ def time_for_writing_s(test: t.Mapping[str, t.Any]) -> float | None:
 
 
 def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
-    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where nothing has to be written first."""
+    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where
+    nothing has to be written first.
+    """
     steady, left_s = test["steady_state"] or {}, time_for_writing_s(test)
     if left_s is None:
         return None
@@ -83,7 +89,8 @@ def describe(
 ) -> list[str]:
     """The lines that plan mode prints for one host.
 
-    paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as it is known.
+    paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
+      it is known.
     looks: what was looked at of each drive. wear: what wear.text says of each drive.
     """
     parallel = plan["parallel_drives"]
@@ -108,13 +115,16 @@ def describe(
         if (wear or {}).get(drive["drive"]):
             lines.append(f"    {(wear or {})[drive['drive']]}, if it writes {write_mib_s:g} MiB/s at most")
         lines.append(
-            f"    in all {span(took_all['min_s'], took_all['max_s'])}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s)"
+            f"    in all {span(took_all['min_s'], took_all['max_s'])}, if it writes {write_mib_s:g} MiB/s "
+            "(ssd_assumed_write_mib_s)"
         )
     return lines
 
 
 def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]:
-    """What a saturation test asks of the drive before its window may begin, and which drives its own limits leave out."""
+    """What a saturation test asks of the drive before its window may begin, and which drives its own
+    limits leave out.
+    """
     rate = slowest_write(test, size_bytes)
     if rate is None:
         return []
@@ -122,12 +132,18 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     asked = f"no window begins before {multiple:g} x {capacity(size_bytes)} is written"
     if rate == float("inf"):
         return [
-            f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or {instead.advice(test)}"
+            (
+                f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or "
+                f"{instead.advice(test)}"
+            )
         ]
     blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0}
     iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
     return [
-        f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for which its limits are too short",
+        (
+            f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for "
+            "which its limits are too short"
+        ),
         f"for such a drive, {instead.advice(test)}",
     ]
 
@@ -192,7 +208,10 @@ def _until(test: t.Mapping[str, t.Any]) -> str:
     every = f", one round in {steady['sample_every']}" if steady["sample_every"] > 1 else ""
     confirmed = ", confirmed by the one before" if steady["confirm_windows"] else ""
     tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
-    return f"until steady ({tracked}; window of {steady['window']}{every}, {duration(window_s(test))}{confirmed}), at most {ends}"
+    return (
+        f"until steady ({tracked}; window of {steady['window']}{every}, {duration(window_s(test))}{confirmed}), "
+        f"at most {ends}"
+    )
 
 
 def span(min_s: float, max_s: float) -> str:

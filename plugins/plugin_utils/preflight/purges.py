@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which purge each test of a plan gets on each drive, and what it would run; what a drive can't do is a finding. Pure."""
+"""Which purge each test of a plan gets on each drive, and what it would run; what a drive can't do is a
+finding. Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Chosen = t.Dict[t.Tuple[str, str], Offer]
 
 
 def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
-    """What each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with were asked then."""
+    """What each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with were
+    asked then.
+    """
     chosen: Chosen = {}
     found: dict[Finding, None] = {}
     if plan is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a drive can write in time what a saturation test asks for, by what earlier runs measured of its model: proof refuses, doubt does not. Pure."""
+"""Whether a drive can write in time what a saturation test asks for, by what earlier runs measured of its model: proof
+refuses, doubt does not. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from .findings import Finding
 VIRTUAL = ("loop", "virtio", "nbd")
 # Drives of a model name differ by a few blocks, never by a hundredth.
 SAME_SIZE = 0.01
-# After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more is still proof.
+# After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more
+# is still proof.
 FASTER = 1.2
 # One drive may be a bad one of its model.
 LEAST_DRIVES = 2
@@ -43,7 +46,9 @@ def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
 
 
 def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[Finding]:
-    """Tests that no drive of the model could finish, by LEAST_DRIVES or more of them. plans: plan.json by host; known: of results.history."""
+    """Tests that no drive of the model could finish, by LEAST_DRIVES or more of them. plans: plan.json by host; known:
+    of results.history.
+    """
     slow = _slow(plans, known)
     return [
         Finding(f"test {test['name']}: {proof}; {_advice(test)}", host, drive)
@@ -100,7 +105,9 @@ def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> l
 
 
 def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> str:
-    """Why the test cannot get as far as its first window on such a drive; "" where that is not proved: the fastest that was measured counts."""
+    """Why the test cannot get as far as its first window on such a drive; "" where that is not proved: the fastest that
+    was measured counts.
+    """
     size, alike = identity["size_bytes"], _alike(test, identity, known)
     asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, plan_text.time_for_writing_s(test)
     if not alike or left_s is None:
@@ -110,14 +117,19 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
     if least_s <= left_s:
         return ""
     return (
-        f"its limits leave {plan_text.duration(max(0.0, left_s))} for writing {test['steady_state']['min_capacity_multiple']:g} x {plan_text.capacity(size)}; "
-        f"this model takes at least {plan_text.duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, {fastest.drive}: "
-        f"{plan_text.capacity(fastest.written_bytes)} in {plan_text.duration(fastest.elapsed_s)}, then {fastest.then_bytes_per_s / (1 << 20):,.1f} MiB/s)"
+        f"its limits leave {plan_text.duration(max(0.0, left_s))} for writing "
+        f"{test['steady_state']['min_capacity_multiple']:g} x {plan_text.capacity(size)}; "
+        f"this model takes at least {plan_text.duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
+        f"{fastest.drive}: "
+        f"{plan_text.capacity(fastest.written_bytes)} in {plan_text.duration(fastest.elapsed_s)}, then "
+        f"{fastest.then_bytes_per_s / (1 << 20):,.1f} MiB/s)"
     )
 
 
 def needed_s(item: Saturation, asked_bytes: float) -> float:
-    """How long a drive like this takes at least to write so much from fresh on. 0 where it was seen to have written as much."""
+    """How long a drive like this takes at least to write so much from fresh on. 0 where it was seen to have written as
+    much.
+    """
     if asked_bytes <= item.written_bytes:
         return 0.0
     return item.elapsed_s + (asked_bytes - item.written_bytes) / (item.then_bytes_per_s * FASTER)

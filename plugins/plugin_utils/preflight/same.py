@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is named more than once: drives, machines, and namespaces of one drive. Pure; each check returns all it finds."""
+"""What is named more than once: drives, machines, and namespaces of one drive. Pure; each check returns
+all it finds.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
                 seen.setdefault(key, []).append((view.name, str(entry["drive"])))
     return [
         Finding(
-            f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; keep it under one host",
+            (
+                f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; "
+                "keep it under one host"
+            ),
             *first,
         )
         for first, *rest in seen.values()
@@ -30,7 +35,9 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
 
 
 def side_by_side(view: View, run: Run | None) -> list[Finding]:
-    """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's lock."""
+    """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's
+    lock.
+    """
     asked = view.asked or {}
     one_by_one = (values.whole(asked.get("ssd_parallel_drives", 1)) or 1) < 2
     if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in DRIVES_SETTLED):
@@ -62,7 +69,10 @@ def same_machines(views: t.Sequence[View]) -> list[Finding]:
             seen.setdefault((facts["boot_id"], facts.get("machine_id"), facts["hostname"]), []).append(view.name)
     return [
         Finding(
-            f"same_machine: is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives under one of them",
+            (
+                f"same_machine: is the same machine as {', '.join(others)} (host name {key[2]}); name all its drives "
+                "under one of them"
+            ),
             first,
         )
         for key, (first, *others) in seen.items()

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single values of a host may be: its name, numbers, tuning. Pure; each function returns what is wrong, as "key: message"."""
+"""What single values of a host may be: its name, numbers, tuning. Pure; each function returns what is wrong, as "key:
+message".
+"""
 
 from __future__ import annotations
 
@@ -133,5 +135,8 @@ def name_problems(name: str) -> list[str]:
         return []
     limits = f"a name without / and control characters, not . or .., of at most {LONGEST_NAME_BYTES} bytes"
     return [
-        f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address into ansible_host"
+        (
+            f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address "
+            "into ansible_host"
+        )
     ]

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How much a plan writes to a drive, at least and at most, against its rated life and the site's budget. Pure.
 
-Bytes are those of the host: what the drive writes besides (write amplification) is not in them, and ratings (TBW) count host bytes too.
+Bytes are those of the host: what the drive writes besides (write amplification) is not in them, and ratings (TBW) count
+host bytes too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def of_drive(drive: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> tuple[float, float]:
-    """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in plan_text.estimate."""
+    """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in
+    plan_text.estimate.
+    """
     offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
     parts = [
         _of_test(test, drive["expected"], write_mib_s * plan_text.MIB, offer)
@@ -34,8 +37,9 @@ def of_drive(drive: Mapping, write_mib_s: float, chosen: purges.Chosen | None = 
 
 
 def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges.Offer | None) -> tuple[float, float]:
-    """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside it every round that the limits
-    allow, each cell that writes doing so at the assumed rate all the time."""
+    """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
+    it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
+    """
     size = identity["size_bytes"]
     # Other purges write, if at all, within the drive.
     fill = size * ((offer["method"] if offer else test["purge"]["method"]) == "overwrite")
@@ -63,7 +67,9 @@ def _rate(cell: Mapping, bytes_per_s: float) -> float:
 
 
 def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
-    """The rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry that fits; None: not known."""
+    """The rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry that fits;
+    None: not known.
+    """
     for entry in ratings if isinstance(ratings, list) else []:
         if values.rating_problem(entry) == "" and fnmatch.fnmatchcase((model or "").strip(), str(entry["model"])):
             return float(numbers.number(entry["tbw"]) or 0) * TB
@@ -88,7 +94,9 @@ def text(least: float, most: float, rated: float | None) -> str:
 def findings(
     host: str, plan: Mapping, asked: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None
 ) -> list[Finding]:
-    """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their rated life is not known."""
+    """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their
+    rated life is not known.
+    """
     budget = values.wear_budget(asked.get("ssd_wear_budget"))
     if budget is None:
         return []
@@ -99,12 +107,18 @@ def findings(
         _least, most = of_drive(drive, write_mib_s, chosen)
         if share is not None and rated is None and most:
             model = drive["expected"].get("model") or "(none told)"
-            message = f"ssd_wear_budget: {share:g} % of a rated life that is not known: give model {model!r} in ssd_rated_tbw, or the budget in TB"
+            message = (
+                f"ssd_wear_budget: {share:g} % of a rated life that is not known: give model {model!r} in "
+                "ssd_rated_tbw, or the budget in TB"
+            )
             found.append(Finding(message, host, drive["drive"]))
             continue
         allowed = amount if share is None else share / 100 * (rated or 0)
         if most > t.cast(float, allowed):
             limit = plan_text.capacity(int(t.cast(float, allowed)))
-            message = f"ssd_wear_budget: the plan may write {plan_text.capacity(int(most))}, more than the {limit} of the budget; {ADVICE}"
+            message = (
+                f"ssd_wear_budget: the plan may write {plan_text.capacity(int(most))}, more than the {limit} "
+                f"of the budget; {ADVICE}"
+            )
             found.append(Finding(message, host, drive["drive"]))
     return found

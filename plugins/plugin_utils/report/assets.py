@@ -31,8 +31,8 @@ def version() -> str:
 def put(results_dir: str, folder: str, write: bool = True) -> bool:
     """Bring <folder>/plotly.min.js about, and return whether something was (or would be) written. Raises OSError.
 
-    It is a hard link to <results_dir>/assets/plotly-<version>.min.js: it takes its room once for all runs, and a run's folder that is copied alone has
-    it all the same. Where the file system has no hard links it is a copy.
+    It is a hard link to <results_dir>/assets/plotly-<version>.min.js: it takes its room once for all runs, and a run's
+    folder that is copied alone has it all the same. Where the file system has no hard links it is a copy.
     """
     shared = os.path.join(results_dir, SHARED, f"plotly-{version()}.min.js")
     own = os.path.join(folder, NAME)
@@ -48,7 +48,9 @@ def put(results_dir: str, folder: str, write: bool = True) -> bool:
 
 
 def _is_whole(own: str, shared: str) -> bool:
-    """Whether the run has the script; one file with the shared one, or, where links are not to be had, a file of the same size."""
+    """Whether the run has the script; one file with the shared one, or, where links are not to be had, a file of the
+    same size.
+    """
     try:
         mine, theirs = os.stat(own), os.stat(shared)
     except OSError:

@@ -29,7 +29,8 @@ class ReportError(Exception):
 class Asked(t.NamedTuple):
     """What a report has beyond what it always has.
 
-    drives: shell patterns of the drives of a large fleet that get a page. supplier_model: shell pattern of the models of a supplier's page, ""
+    drives: shell patterns of the drives of a large fleet that get a page. supplier_model: shell pattern of the models
+      of a supplier's page, ""
     for none. history: what drives did in earlier runs.
     """
 
@@ -146,7 +147,9 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
 
 
 def outcome(made: Report) -> Mapping:
-    """What the task returns: {report, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed, failures: [lines]}."""
+    """What the task returns: {report, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed, failures:
+    [lines]}.
+    """
     judged = made.judgement["drives"]
     drives = [
         {

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The conditions of a measurement for the report: what preflight warned of, and what the samples of a test show. Pure."""
+"""The conditions of a measurement for the report: what preflight warned of, and what the samples of a
+test show. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Mapping = t.Dict[str, t.Any]
 
 
 def warnings(run: Mapping, host: str, drive: str | None) -> list[Mapping]:
-    """The warnings of a drive, or with drive None of the host as a whole: [{checks, message, remedy}]; several checks may share one message."""
+    """The warnings of a drive, or with drive None of the host as a whole: [{checks, message, remedy}]; several checks
+    may share one message.
+    """
     found: dict[str, Mapping] = {}
     for item in run.get("warnings") or []:
         if item.get("host") == host and item.get("drive") == drive and item.get("level") == "warning":
@@ -29,7 +33,9 @@ def warnings(run: Mapping, host: str, drive: str | None) -> list[Mapping]:
 
 
 def samples(taken: t.Sequence[Mapping]) -> Mapping | None:
-    """What a test's samples show: {count, temperature: "34 to 52 °C", polyline, link, throttled, errors, unread}; None without samples."""
+    """What a test's samples show: {count, temperature: "34 to 52 °C", polyline, link, throttled, errors, unread}; None
+    without samples.
+    """
     if not taken:
         return None
     warm = [sample.get("temperature_c") for sample in taken]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Curves for the report: phases of a write-saturation curve, thinning, medians, sparklines. Pure, for display only: no verdict."""
+"""Curves for the report: phases of a write-saturation curve, thinning, medians, sparklines. Pure, for display only: no
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,13 @@ def thin(xs: Values, ys: Values, most: int) -> tuple[list[float | None], list[fl
 
 
 def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
-    """Where a curve from a fresh drive leaves its fresh level, reaches the steady one, and has its steady window: indexes into `values`.
+    """Where a curve from a fresh drive leaves its fresh level, reaches the steady one, and has its steady window:
+    indexes into `values`.
 
-    `window`: indexes of the steady window. Returns {fresh_end, level_start, window_start, window_end}. fresh_end is 0 when
-    the curve shows no fresh level that is clearly (20 %) above the steady one; from level_start on, up to the window, every
-    value lies within 10 % of the window's average. None when the window is unknown.
+    `window`: indexes of the steady window. Returns {fresh_end, level_start, window_start, window_end}. fresh_end is 0
+      when
+    the curve shows no fresh level that is clearly (20 %) above the steady one; from level_start on, up to the window,
+    every value lies within 10 % of the window's average. None when the window is unknown.
     """
     known = [value for value in values if value is not None]
     if not window or not known or window[-1] >= len(values):
@@ -68,7 +72,8 @@ def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
 def medians_without(
     curves: t.Sequence[tuple[Values, Values, Values]], most: int
 ) -> list[tuple[list[int], list[list[float | None]]]]:
-    """For each of several curves the median of the others, as long as at least half of all go on, at most about `most` points.
+    """For each of several curves the median of the others, as long as at least half of all go on, at most about `most`
+    points.
 
     A curve: three series of one length. Returns for each (indexes, [the median of each of the three series there]).
     """
@@ -86,7 +91,9 @@ def medians_without(
 
 
 def median_without(ordered: t.Sequence[float], value: float | None) -> float | None:
-    """The median of sorted numbers, one of them left out: `value`, or none where it is None. None where nothing is left."""
+    """The median of sorted numbers, one of them left out: `value`, or none where it is None. None where nothing is
+    left.
+    """
     count = len(ordered) - (value is not None)
     if count < 1:
         return None
@@ -96,7 +103,9 @@ def median_without(ordered: t.Sequence[float], value: float | None) -> float | N
 
 
 def sparkline(xs: Values, ys: Values, x_most: float, y_most: float, width: int = 120, height: int = 28) -> str:
-    """The path data of an SVG polyline of at most 60 points, from 0 to the given maxima; "" when there is nothing to draw."""
+    """The path data of an SVG polyline of at most 60 points, from 0 to the given maxima; "" when there is nothing to
+    draw.
+    """
     xs, ys = thin(xs, ys, 60)
     points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
     if len(points) < 2 or x_most <= 0 or y_most <= 0:

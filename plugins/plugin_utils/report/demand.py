@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Demand intensity: sweeps over the depth at several thread counts as one curve of IOPS and response time over the I/Os in flight. Pure."""
+"""Demand intensity: sweeps over the depth at several thread counts as one curve of IOPS and response time over the I/Os
+in flight. Pure.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def lines(found: Mapping) -> Mapping:
         for point in found["points"]
     ]
     return {
-        "title": f"Demand intensity: {found['access']} {block_size(found['block_size_bytes'])}, R/W {mix}, over threads x depth",
+        "title": (
+            f"Demand intensity: {found['access']} {block_size(found['block_size_bytes'])}, R/W {mix}, over "
+            "threads x depth"
+        ),
         "spot": f"{_load(spot)}: {rate} at {latency}, {100 * spot['share']:.1f} % of the most IOPS",
         "rows": rows,
     }

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What follows from the figures of several cells or tests: sweet spots, demand curves, the change of a repeated stimulus. Pure."""
+"""What follows from the figures of several cells or tests: sweet spots, demand curves, the change of a repeated
+stimulus. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from ..common import units
 from . import demand
 from .series import block_size
 
-# Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the most IOPS of the sweep.
+# Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
+# most IOPS of the sweep.
 SWEET_SHARE = 0.95
 FEWEST_DEPTHS = 3
 # A figure that cannot be trusted leads to none.
@@ -35,8 +38,10 @@ Mapping = t.Mapping[str, t.Any]
 def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[dict[str, t.Any]]:
     """Sweeps over the queue depth: cells alike but for it, at least three depths, all with figures.
 
-    cells: of a rendered test. averages: [{cell, metrics}] over its window. Returns [{access, block_size_bytes, read_pct, threads, points:
-    [{cell, queue_depth, asked_outstanding, observed_outstanding, iops, mean_latency_us}] by depth, sweet_spot: one of the points and its
+    cells: of a rendered test. averages: [{cell, metrics}] over its window. Returns [{access, block_size_bytes,
+      read_pct, threads, points:
+    [{cell, queue_depth, asked_outstanding, observed_outstanding, iops, mean_latency_us}] by depth, sweet_spot: one of
+    the points and its
     share of the most IOPS}]. observed_outstanding is IOPS x mean latency (Little's law).
     """
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
@@ -76,7 +81,9 @@ def _point(cell: Mapping, metrics: Mapping) -> dict[str, t.Any] | None:
 
 
 def sweet_spot(points: t.Sequence[Mapping]) -> dict[str, t.Any]:
-    """The point of the lowest depth that reaches SWEET_SHARE of the most IOPS, with `share`, its part of them. points: by depth, not empty."""
+    """The point of the lowest depth that reaches SWEET_SHARE of the most IOPS, with `share`, its part of them. points:
+    by depth, not empty.
+    """
     most = max(point["iops"] for point in points)
     spot = next(point for point in points if point["iops"] >= SWEET_SHARE * most)
     return {**spot, "share": spot["iops"] / most}
@@ -85,15 +92,22 @@ def sweet_spot(points: t.Sequence[Mapping]) -> dict[str, t.Any]:
 def sweep_text(sweep: Mapping) -> str:
     """The sweet spot in a line: depth 8: 80,433 IOPS at 49 µs, 100 % of the most; at depth 256 it is …"""
     spot, last = sweep["sweet_spot"], sweep["points"][-1]
-    text = f"depth {spot['queue_depth']}: {units.show('iops', spot['iops'])} at {units.show('mean_latency_us', spot['mean_latency_us'])}"
+    text = (
+        f"depth {spot['queue_depth']}: {units.show('iops', spot['iops'])} at "
+        f"{units.show('mean_latency_us', spot['mean_latency_us'])}"
+    )
     text += f", {100 * spot['share']:.1f} % of the most IOPS of the sweep"
     if last["queue_depth"] == spot["queue_depth"]:
         return f"{text}; no greater depth was measured, so it may lie beyond"
-    return f"{text}; at depth {last['queue_depth']} {units.show('iops', last['iops'])} at {units.show('mean_latency_us', last['mean_latency_us'])}"
+    return (
+        f"{text}; at depth {last['queue_depth']} {units.show('iops', last['iops'])} at "
+        f"{units.show('mean_latency_us', last['mean_latency_us'])}"
+    )
 
 
 def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str, t.Any] | None:
-    """How a repeated stimulus differs from its first time: {first_test, metric, first, value, change_pct}; None without trusted figures of both.
+    """How a repeated stimulus differs from its first time: {first_test, metric, first, value, change_pct}; None without
+    trusted figures of both.
 
     name: of the first test. first, test: {verdict, metric, value}, as `figure` returns them.
     """
@@ -110,7 +124,8 @@ def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str
 
 
 def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[str, t.Any] | None:
-    """The figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its IOPS; None where it isn't trusted.
+    """The figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its IOPS; None
+    where it isn't trusted.
 
     metric: of a test that tracks nothing, this one in place of IOPS, if it has it.
     """
@@ -128,7 +143,10 @@ def repeated_text(found: Mapping) -> str:
     """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS)."""
     change = found["change_pct"]
     how = "the same as" if change == 0 else f"{abs(change):.1f} % {'lower' if change < 0 else 'higher'} than"
-    return f"{how} in {found['first_test']} ({units.show(found['metric'], found['first'])} → {units.show(found['metric'], found['value'])})"
+    return (
+        f"{how} in {found['first_test']} ({units.show(found['metric'], found['first'])} → "
+        f"{units.show(found['metric'], found['value'])})"
+    )
 
 
 def lines(found: Mapping) -> Mapping:
@@ -191,9 +209,11 @@ def _points(
 def of_drive(
     judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]
 ) -> dict[str, dict[str, t.Any]]:
-    """{test: {sweeps: […], demand: …, points: […], repeated: …}} of one drive, each only where there is something; no test without either.
+    """{test: {sweeps: […], demand: …, points: […], repeated: …}} of one drive, each only where there is something; no
+    test without either.
 
-    judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts: run.json's tests, all by name.
+    judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts:
+      run.json's tests, all by name.
     """
     tests = {test["test"]: test for test in judged["tests"]}
     averages = {name: (record or {}).get("cells") or [] for name, record in records.items()}

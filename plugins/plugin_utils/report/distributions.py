@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the drives of a fleet lie: each figure's distribution among its peers, and how far each drive is from their median. Pure; pandas.
+"""Where the drives of a fleet lie: each figure's distribution among its peers, and how far each drive is from their
+median. Pure; pandas.
 
 The groups, medians and outliers are those of the judgement (fleet/section.py); here they get what is drawn.
 """
@@ -39,7 +40,9 @@ def figures(sources: Sources) -> libraries.pandas.DataFrame | None:
 
 
 def groups(fleet: Mapping, frame: libraries.pandas.DataFrame | None) -> list[Mapping]:
-    """[{test, cell, metric, model, firmware, n, median, spread, worst, outliers, strip}]: groups with outliers first, at most MOST_GROUPS."""
+    """[{test, cell, metric, model, firmware, n, median, spread, worst, outliers, strip}]: groups with outliers first,
+    at most MOST_GROUPS.
+    """
     if frame is None or frame.empty:
         return []
     named: dict[tuple[t.Any, ...], list[Mapping]] = {}
@@ -84,7 +87,10 @@ def _strip(group: Mapping, values: t.Any, outliers: list[Mapping]) -> str:
         for found in outliers
     ]
     ends = " to ".join(units.show(group["metric"], float(end)) for end in (values.min(), values.max()))
-    about = f"{group['metric']} of {len(values)} drives, {ends}; {len(outliers) or 'no'} outlier{'' if len(outliers) == 1 else 's'}"
+    about = (
+        f"{group['metric']} of {len(values)} drives, {ends}; {len(outliers) or 'no'} "
+        f"outlier{'' if len(outliers) == 1 else 's'}"
+    )
     return svg.strip(counts.tolist(), place(group["median"]), marks, about)
 
 
@@ -98,8 +104,9 @@ def heat(
     keys: t.Sequence[tuple[str, str]],
     first: t.Sequence[Figure],
 ) -> list[Mapping]:
-    """[{test, cell, metric, levels}], levels a character for each drive of `keys`; rates in which drives stand out lead, then
-    figures with most outliers, then those of `first`."""
+    """[{test, cell, metric, levels}], levels a character for each drive of `keys`; rates in which drives stand out
+    lead, then figures with most outliers, then those of `first`.
+    """
     if frame is None or frame.empty:
         return []
     several = [group for group in fleet.get("groups") or [] if group["n"] > 1]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The view of one drive's page: its tests, figures, reasons, conditions, files. Pure; nothing is escaped here, the templates do that."""
+"""The view of one drive's page: its tests, figures, reasons, conditions, files. Pure; nothing is escaped here, the
+templates do that.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ Mapping = t.Dict[str, t.Any]
 
 
 def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
-    """A row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path, size_bytes, identity, warnings, tests."""
+    """A row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path, size_bytes,
+    identity, warnings, tests.
+    """
     key = (judged["host"], judged["drive"])
     record = sources.drives.get(key, {})
     identity = record.get("identity") or {}

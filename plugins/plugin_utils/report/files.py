@@ -24,7 +24,8 @@ MOST_TRACKED = 64
 MOST_METRICS = 1000
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
-    "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method purge_class purge_verified from_fresh"
+    "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method "
+    "purge_class purge_verified from_fresh"
     " active_range_pct precondition_passes precondition_bytes_written precondition_block_size_bytes precondition_data"
     " precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
     " started finished reasons remarks"
@@ -65,11 +66,14 @@ def _with_derived(drive: Mapping, found: Mapping) -> Mapping:
 
 
 def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
-    """results.csv: one row for each drive and test; the window of each tracked variable, then a column for each metric that any test has.
+    """results.csv: one row for each drive and test; the window of each tracked variable, then a column for each metric
+    that any test has.
 
-    A column's name says its unit, or a column beside it does. `records`: each drive's test records by name, by (host, drive).
+    A column's name says its unit, or a column beside it does. `records`: each drive's test records by name, by (host,
+    drive).
     """
-    # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is there already.
+    # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is
+    # there already.
     counts = collections.Counter(
         name
         for drive in judgement["drives"]
@@ -125,7 +129,9 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
 
 
 def spreadsheet_cell(value: t.Any) -> t.Any:
-    """One line, and with a quote before what a spreadsheet would take for a formula: serials and messages come from hosts."""
+    """One line, and with a quote before what a spreadsheet would take for a formula: serials and messages come from
+    hosts.
+    """
     if not isinstance(value, str):
         return value
     # Also the wide forms, which some spreadsheets take for the same.
@@ -137,7 +143,9 @@ def spreadsheet_cell(value: t.Any) -> t.Any:
 
 
 def junit(run: Mapping, judgement: Mapping) -> str:
-    """junit.xml: a testcase for each drive and test, and one named "drive" where no test explains the drive's verdict."""
+    """junit.xml: a testcase for each drive and test, and one named "drive" where no test explains the
+    drive's verdict.
+    """
     cases = [case for drive in judgement["drives"] for case in _cases(drive)]
     counts = {
         element: sum(case.find(element) is not None for case in cases) for element in ("failure", "error", "skipped")

@@ -18,14 +18,16 @@ from .sources import Sources
 
 Mapping = t.Dict[str, t.Any]
 
-# In a larger fleet a drive's outline is thinned, its page has no median of the others, and a host is read again for its pages.
+# In a larger fleet a drive's outline is thinned, its page has no median of the others, and a host is read again for its
+# pages.
 MOST_WHOLE = 500
 THIN_POINTS = 60
 _FEW_HOSTS = 2
 
 
 def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.Against = judging.Against()) -> Sources:
-    """From run.json and the records of results.jsonl (their newest, as `store` loads them), and what the hosts left in raw/.
+    """From run.json and the records of results.jsonl (their newest, as `store` loads them), and what the hosts left in
+    raw/.
 
     against: what the fleet is compared with.
     """

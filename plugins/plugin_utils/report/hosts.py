@@ -19,7 +19,9 @@ Mapping = t.Dict[str, t.Any]
 
 
 class Peers:
-    """The snapshots of all hosts, to tell what one has otherwise than most of the others that have drives of its models."""
+    """The snapshots of all hosts, to tell what one has otherwise than most of the others that have drives of its
+    models.
+    """
 
     def __init__(self, sources: Sources, rows: list[Mapping]) -> None:
         self._models: dict[str, set[str]] = {}
@@ -39,7 +41,9 @@ class Peers:
 
 
 def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t.Container[str]) -> Mapping:
-    """{name, rack, state, message, facts, settings, changed, not_restored, warnings, journal, differs, low, drives: rows of its own}."""
+    """{name, rack, state, message, facts, settings, changed, not_restored, warnings, journal, differs, low, drives:
+    rows of its own}.
+    """
     raw = sources.raw(name) or NO_RAW
     record = sources.hosts.get(name) or {}
     outcomes = [setting.get("outcome") for setting in raw.settings]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of the report's pages, made on the controller: what a host or drive is called never becomes a path as it is. Pure."""
+"""Names of the report's pages, made on the controller: what a host or drive is called never becomes a path as it is.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def supplier_page(pattern: str) -> str:
 
 
 def _file(*parts: str) -> str:
-    # The digest tells apart what becomes alike: a/b and a_b, and, where a file system does not see the difference, A and a.
+    # The digest tells apart what becomes alike: a/b and a_b, and, where a file system does not see the difference, A
+    # and a.
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     readable = "_".join(slug(part.strip("/"))[-_LONGEST:].lstrip(".") for part in parts)
     return f"{readable}-{digest}.html"

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The view of the fleet's page: what is wrong first, then where all drives lie. Pure; nothing is escaped here, the templates do that."""
+"""The view of the fleet's page: what is wrong first, then where all drives lie. Pure; nothing is escaped here, the
+templates do that.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ LONGEST_TEXT = 240
 
 
 def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier: t.Container[str] = ()) -> Mapping:
-    """What index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose reports lie beside this one."""
+    """What index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose reports lie
+    beside this one.
+    """
     fleet = sources.fleet
     frame = distributions.figures(sources) if len(rows) > 1 else None
     attention = [row for row in rows if row["verdict"] != "pass" or row["outliers"]]
@@ -158,7 +162,10 @@ def _overlay(title: str, drawn: list[tuple[Mapping, Mapping]], of: int, made: t.
             )
     x_title = "Written, multiples of the capacity" if by_capacity else "Round"
     y_title = metric.replace("_", " ").replace("iops", "IOPS") + (f" ({unit})" if unit not in ("", "IOPS") else "")
-    about_it = f"{metric} of {len(lines)} drives over {'the capacity written' if by_capacity else 'the rounds'}; the figures are in the table of drives"
+    about_it = (
+        f"{metric} of {len(lines)} drives over {'the capacity written' if by_capacity else 'the rounds'}; the "
+        "figures are in the table of drives"
+    )
     # What must be seen is drawn last, on top.
     chart = svg.lines(lines[::-1], x_title, y_title, _limits(drawn, metric), about_it)
     return {"test": first["test"], "title": title, "metric": metric, "svg": chart, "drawn": len(lines), "of": of}
@@ -177,7 +184,9 @@ def _limits(drawn: list[tuple[Mapping, Mapping]], metric: str) -> list[tuple[flo
 
 
 def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: t.Any) -> Mapping:
-    """What the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2 names the fields)."""
+    """What the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2 names
+    the fields).
+    """
     of_host = racks(sources.run)
     hosts = list(dict.fromkeys(row["host"] for row in rows))
     lists = {name: sorted({row[name] or "" for row in rows}) for name in ("model", "firmware", "rack")}

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pages of drives and hosts a report has, and their texts, host by host, so that a large fleet is never in memory as a whole."""
+"""Which pages of drives and hosts a report has, and their texts, host by host, so that a large fleet is never in memory
+as a whole.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,17 @@ Figures = t.Dict[t.Tuple[str, str, str], Points]
 # What drives with these serial numbers did in the runs before this one (run.json): store/drive_history.py.
 History = t.Callable[[Mapping, t.Collection[str]], Figures]
 
-# Up to so many drives every one has a page; beyond, only so many of those that need attention, and those that are asked for.
+# Up to so many drives every one has a page; beyond, only so many of those that need attention, and those that are asked
+# for.
 MOST_PAGES = 200
 # Raw files named on a drive's page; a campaign may leave tens of thousands.
 MOST_FILES = 400
 
 
 def chosen(rows: list[Mapping], asked: t.Sequence[str], folder: str) -> list[Mapping]:
-    """The rows whose pages are made. asked: shell patterns over host, drive and serial number. Pages that the folder has from before are kept up to date."""
+    """The rows whose pages are made. asked: shell patterns over host, drive and serial number. Pages that the folder
+    has from before are kept up to date.
+    """
     if len(rows) <= MOST_PAGES:
         return rows
     before = _listed(os.path.join(folder, "drives"))
@@ -67,7 +72,9 @@ def of(rows: list[Mapping]) -> set[str]:
 def texts(
     sources: Sources, rows: list[Mapping], shown: list[Mapping], run_dir: str, history: History | None
 ) -> t.Iterator[tuple[str, str]]:
-    """(name from the report's folder, text) of each page. rows: all drives, in the order of the fleet's page; shown: those with pages."""
+    """(name from the report's folder, text) of each page. rows: all drives, in the order of the fleet's page; shown:
+    those with pages.
+    """
     made = of(shown)
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
     serials = {row["serial"] or row["drive"] for row in shown}
@@ -93,7 +100,9 @@ def drive(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: F
 
 
 def _raw_files(run_dir: str, row: Mapping) -> Mapping:
-    """{href of the folder, files: [{name, href}], more}: what the host left of the drive, as it lies on this controller; links are from the page's folder."""
+    """{href of the folder, files: [{name, href}], more}: what the host left of the drive, as it lies on this
+    controller; links are from the page's folder.
+    """
     host = raw.folder_of(run_dir, row["host"])
     folder = os.path.join(host, "raw", slug(row["drive"])) if host else ""
     listed = sorted(_listed(folder)) if folder else []
@@ -103,7 +112,9 @@ def _raw_files(run_dir: str, row: Mapping) -> Mapping:
 
 
 def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: Figures) -> list[Mapping]:
-    """[{test, metric, rows: [{run, started, value, change, href}], svg}] of what tests track, this run's figure last."""
+    """[{test, metric, rows: [{run, started, value, change, href}], svg}] of what tests track, this run's
+    figure last.
+    """
     found = []
     for test in judged["tests"]:
         for window in test["windows"][:1]:

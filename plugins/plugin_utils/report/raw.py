@@ -25,8 +25,9 @@ class Measurement:
     """One attempt at one test of one drive: series over rounds, and the averages of the window.
 
     `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
-    figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause between
-    two cells. `samples`: the sample records, in order. `histograms`: {cell: {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record.
+    figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause
+    between two cells. `samples`: the sample records, in order. `histograms`: {cell: {read, write: {ns: I/Os}}} over the
+    window. `fill`: the fill_curve record.
     `proof`: what the journal proves of it.
     """
 
@@ -72,8 +73,9 @@ class Measurement:
 
 
 class HostRaw(t.NamedTuple):
-    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective, outcome, restored}]; `problem`:
-    what was left out."""
+    """`tests`: {drive: {test: rendered test of plan.json}}; `settings`: [{name, path, before, wanted, effective,
+    outcome, restored}]; `problem`: what was left out.
+    """
 
     facts: Mapping
     settings: list[Mapping]

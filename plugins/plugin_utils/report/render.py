@@ -56,9 +56,12 @@ def _environment() -> jinja2.Environment:
 
 
 def script_data(content: t.Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element, start markup or, as a line break that JSON does not know, a line."""
+    """JSON that may stand inside a script element: nothing in it can end the element, start markup or, as a line break
+    that JSON does not know, a line.
+    """
     text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    # A lone surrogate is no character that a file could hold. Escaped above, for a script element rather than for HTML text.
+    # A lone surrogate is no character that a file could hold. Escaped above, for a script element rather than for HTML
+    # text.
     return Markup(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every drive in a line, worst first: what the fleet's page lists and other pages lead to. Pure; nothing is escaped here, the templates do that."""
+"""Every drive in a line, worst first: what the fleet's page lists and other pages lead to. Pure; nothing is escaped
+here, the templates do that.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ TRUSTED = ("pass", "fail")
 
 
 def rows(sources: Sources) -> list[Mapping]:
-    """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, own_reasons, figure, outliers, low, page, outlines}].
+    """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, own_reasons, figure, outliers, low, page,
+    outlines}].
 
-    outliers: those of fleet.outliers that are its own. low: the entry of fleet.low_hosts that it is part of, or None. page: its page, from the
+    outliers: those of fleet.outliers that are its own. low: the entry of fleet.low_hosts that it is part of, or None.
+      page: its page, from the
     report's folder. Order: by verdict, then outliers, then drives of low hosts, then how far below the others.
     """
     of_host = racks(sources.run)
@@ -69,7 +73,9 @@ def own_reasons(judged: Mapping) -> list[str]:
 
 
 def figure(judged: Mapping) -> Mapping | None:
-    """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was tracked."""
+    """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was
+    tracked.
+    """
     checks = [
         (check["met"], test, check)
         for test in judged["tests"]
@@ -117,7 +123,9 @@ def _shorten(drives: list[Mapping]) -> None:
 
 
 def _bars(drives: list[Mapping]) -> None:
-    """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the median of the others."""
+    """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the
+    median of the others.
+    """
     with_figure = [drive for drive in drives if drive["figure"]]
     most: dict[tuple[str, str], float] = {}
     peers: dict[tuple[str, str, str], list[float]] = {}

@@ -34,9 +34,10 @@ def outline(
 ) -> Mapping:
     """What every drive of a fleet keeps of a test: the tracked curves.
 
-    `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json; `size_bytes`: of the
-    ActiveRange. Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model, by `medians`), rounds,
-    elapsed_s, multiples, curves}.
+    `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json;
+      `size_bytes`: of the
+    ActiveRange. Returns {test, from_fresh, saturating (nothing was filled before), median (of the others of its model,
+    by `medians`), rounds, elapsed_s, multiples, curves}.
     """
     tracked = _tracked(record, measured)
     rounds = measured.rounds if measured else []
@@ -67,7 +68,9 @@ def _tracked(record: Mapping, measured: Measurement | None) -> list[tuple[str, s
 def test_series(
     record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None
 ) -> Mapping:
-    """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows, percentiles, histogram, fill, convergence."""
+    """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows,
+    percentiles, histogram, fill, convergence.
+    """
     drawn = outline(record, spec, about, measured, size_bytes)
     tracked, numbers = _tracked(record, measured), drawn["rounds"]
     windows = record.get("steady_state") or []
@@ -178,7 +181,9 @@ def percentiles(metrics: Mapping) -> list[Mapping]:
 
 
 def _histogram(of_cells: Mapping, tracked: list[tuple[str, str]]) -> list[Mapping]:
-    """[{direction, from_us, to_us, share_pct}] of the first tracked cell, or the only one: the share of I/O in each bar, without empty bars."""
+    """[{direction, from_us, to_us, share_pct}] of the first tracked cell, or the only one: the share of I/O in each
+    bar, without empty bars.
+    """
     cell = tracked[0][0] if tracked else next(iter(of_cells), "") if len(of_cells) == 1 else ""
     drawn = []
     for direction, bins in sorted(of_cells.get(cell, {}).items()):
@@ -242,7 +247,8 @@ def block_size(size_bytes: int) -> str:
 
 
 def medians(entries: list[Mapping]) -> None:
-    """Give each drive's series, of three drives of a model at least, the median curve of the others: {count, elapsed_s, multiples, rounds, values}.
+    """Give each drive's series, of three drives of a model at least, the median curve of the others: {count, elapsed_s,
+    multiples, rounds, values}.
 
     A drive that counted in its own median would hide in it what sets it apart.
     """

@@ -17,7 +17,8 @@ NO_RAW = HostRaw({}, [], {}, {})
 class Sources(t.NamedTuple):
     """All that the pages are made from; a Key is (host, drive).
 
-    `tests`: a drive's test records by name, with `cells`. `drives`, `hosts`: their records. `raw`: reads what a host left (raw.read), as often as it is
+    `tests`: a drive's test records by name, with `cells`. `drives`, `hosts`: their records. `raw`: reads what a host
+      left (raw.read), as often as it is
     asked. `outlines`: {test: series.outline} of each drive. `derived`: derived.of_drive of each drive.
     """
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page for the supplier of one model, to print or to send as it is: verdicts, conditions and plots of its drives, nothing about any other model."""
+"""A page for the supplier of one model, to print or to send as it is: verdicts, conditions and plots of its drives,
+nothing about any other model.
+"""
 
 from __future__ import annotations
 

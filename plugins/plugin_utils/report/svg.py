@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small charts as SVG, for pages that do without a script: lines with axes, a distribution in a strip. Pure; every text is escaped here."""
+"""Small charts as SVG, for pages that do without a script: lines with axes, a distribution in a strip. Pure; every text
+is escaped here.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Line(t.NamedTuple):
 def lines(
     drawn: t.Sequence[Line], x_title: str, y_title: str, limits: t.Sequence[tuple[float, str]] = (), about: str = ""
 ) -> Markup:
-    """Curves over one pair of axes, from 0; "" where there is nothing to draw. limits: (y, text) of horizontal lines. about: for who cannot see it."""
+    """Curves over one pair of axes, from 0; "" where there is nothing to draw. limits: (y, text) of horizontal lines.
+    about: for who cannot see it.
+    """
     given = [line for line in drawn if line.points]
     if not given:
         return Markup("")
@@ -109,7 +113,9 @@ def _axes(
 
 
 def strip(counts: t.Sequence[int], middle: float | None, marks: t.Sequence[tuple[float, str]], about: str) -> Markup:
-    """How many drives lie where: counts of equal bins, the median's place and marks (place, text), places from 0 to 1 along the strip."""
+    """How many drives lie where: counts of equal bins, the median's place and marks (place, text), places from 0 to 1
+    along the strip.
+    """
     most = max(counts, default=0) or 1
     floor, wide = _STRIP_HEIGHT - 8, _STRIP_WIDTH / max(len(counts), 1)
     # Roots: one drive apart from ten thousand is still seen.

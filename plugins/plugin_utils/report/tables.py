@@ -19,7 +19,8 @@ CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 
 
 def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -> Mapping | None:
-    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, averaged over the window; None when it is no matrix.
+    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, averaged over the window; None when it is no
+    matrix.
 
     Returns {metric, unit, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}]}.
     """
@@ -71,7 +72,9 @@ def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
 
 
 def _own_steadiness(entry: Mapping) -> str:
-    """Whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where the test has no rule."""
+    """Whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where the test
+    has no rule.
+    """
     found = entry.get("steady") or {}
     if not found or found.get("steady"):
         return "steady" if found else "–"

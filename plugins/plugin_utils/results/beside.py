@@ -16,9 +16,11 @@ FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 
 def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
-    """{windows, from_fresh, precondition, remarks} of a test record; about: the test in run.json. Empty and null without a record.
+    """{windows, from_fresh, precondition, remarks} of a test record; about: the test in run.json. Empty and null
+    without a record.
 
-    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null where nothing was filled.
+    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null
+      where nothing was filled.
     """
     if record is None:
         return {"windows": [], "from_fresh": None, "precondition": None, "remarks": []}

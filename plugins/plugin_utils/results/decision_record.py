@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What preflight decided to erase, kept on the controller for the tasks of the same play, where no variable can take its place."""
+"""What preflight decided to erase, kept on the controller for the tasks of the same play, where no variable can take
+its place.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def write(run_folder: str, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> None
 
 
 def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The decision for a host's plan, as this play's preflight made it. Raises ValueError, saying why, when there is none."""
+    """The decision for a host's plan, as this play's preflight made it. Raises ValueError, saying why, when there is
+    none.
+    """
     try:
         record = read_json(os.path.join(run_folder, FILE))
     except (OSError, ValueError) as error:

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a test began on a fresh drive, and what may be called write saturation: that begins fresh out of the box (SNIA PTS, WSAT). Pure."""
+"""Whether a test began on a fresh drive, and what may be called write saturation: that begins fresh out of the box
+(SNIA PTS, WSAT). Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _SATURATION = re.compile(r"write saturation", re.IGNORECASE)
 
 
 def why_not(record: Mapping) -> str:
-    """Why a test did not begin from fresh, as a sentence's end; "" where it did. record: of the test in results.jsonl."""
+    """Why a test did not begin from fresh, as a sentence's end; "" where it did. record: of the test in
+    results.jsonl.
+    """
     purge = record.get("purge") or {}
     if record.get("precondition"):
         return "it was preconditioned"
@@ -25,6 +29,8 @@ def why_not(record: Mapping) -> str:
 
 
 def title(text: str, record: Mapping | None) -> str:
-    """A test's title; one that claims write saturation says so where the drive was not fresh. record: None of a test that was not measured."""
+    """A test's title; one that claims write saturation says so where the drive was not fresh. record: None of a test
+    that was not measured.
+    """
     why = why_not(record) if record else ""
     return _SATURATION.sub(f"Writes, not from fresh ({why})", text) if why else text

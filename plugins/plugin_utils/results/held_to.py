@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What drives are held to: a criterion's form and words, and a figure against its limits. Pure; shapes in docs/internals.md."""
+"""What drives are held to: a criterion's form and words, and a figure against its limits. Pure; shapes in
+docs/internals.md.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Mapping = t.Dict[str, t.Any]
 
 
 class Reference(t.NamedTuple):
-    """What a relative limit is a share of. value: None where there is none, and `of` says why; else `of` says what it is."""
+    """What a relative limit is a share of. value: None where there is none, and `of` says why; else `of` says what it
+    is.
+    """
 
     value: float | None
     of: str
@@ -138,7 +142,9 @@ def check(references: References, criterion: Mapping, host: str, drive: str, rec
 
 
 def null_figure(criterion: Mapping, record: Mapping) -> list[str]:
-    """Why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure for it."""
+    """Why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure for
+    it.
+    """
     found = metrics_of(criterion, record)
     if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
         return []
@@ -150,7 +156,10 @@ def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.A
     if identity.get("model") or (identity and identity.get("transport") in VIRTUAL):
         return []
     bound = [describe(criterion) for criterion in criteria if (criterion.get("model") or "*") != "*"]
-    text = "its record tells no model, so nobody knows whether it is held to {0}; collect it again, or see why its identity is not there"
+    text = (
+        "its record tells no model, so nobody knows whether it is held to {0}; collect it again, or see why its "
+        "identity is not there"
+    )
     return [text.format("; ".join(bound))] if bound else []
 
 
@@ -159,7 +168,9 @@ def _of(share: float | None, reference: float | None) -> float | None:
 
 
 def comparison(check: Mapping) -> str:
-    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min 500)"."""
+    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min
+    500)".
+    """
     value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
     if check["met"] is None:
         return f"{check['reference']} ({check['criterion']})"
@@ -173,7 +184,9 @@ def comparison(check: Mapping) -> str:
 
 
 def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
-    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about another drive's plan is not."""
+    """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about
+    another drive's plan is not.
+    """
     wanted = [test for test in tests if is_for(criterion, test["test"])]
     name = describe(criterion)
     if not wanted and any(is_for(criterion, test) for test in of_run):

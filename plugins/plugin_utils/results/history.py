@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What earlier runs measured of a model on its way from fresh into saturation: read from the results folder, through the gate."""
+"""What earlier runs measured of a model on its way from fresh into saturation: read from the results folder, through
+the gate.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,15 @@ from . import freshness, run_record, runs
 # Newest first; older ones are of older firmware. A folder may hold thousands of runs, and preflight is waited for.
 MOST_RUNS = 100
 MOST_LINES = 20_000
-# A line without these is neither a drive's nor of a test that told how much it wrote; most lines are of neither, and cost no parsing.
+# A line without these is neither a drive's nor of a test that told how much it wrote; most lines are of neither, and
+# cost no parsing.
 _DRIVE, _SATURATION = b'"kind": "drive"', b'"written_before_bytes"'
 
 
 class Saturation(t.NamedTuple):
-    """Of one test of one drive: written_bytes in elapsed_s of rounds since its purge, and its write rate over the window after that."""
+    """Of one test of one drive: written_bytes in elapsed_s of rounds since its purge, and its write rate over the
+    window after that.
+    """
 
     model: str
     size_bytes: int

@@ -30,10 +30,12 @@ def judge(
     """Judge every drive that was asked for, and every other one that has records.
 
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
-    ([{cell, metrics}]), which criteria with a `cell` need. `references`: of relative criteria. Returns `verdicts` ({verdict: number of drives}),
+    ([{cell, metrics}]), which criteria with a `cell` need. `references`: of relative criteria. Returns `verdicts`
+    ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
-    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh, precondition, remarks}]}. Each of a
-    test's `criteria` is {criterion, metric, cell, value, min, max, met, reference}; met: None where the reference is lacking; the last four of a
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh,
+    precondition, remarks}]}. Each of a test's `criteria` is {criterion, metric, cell, value, min, max, met, reference};
+    met: None where the reference is lacking; the last four of a
     test: beside.fields.
     """
     facts = _Facts(run, list(records), references)
@@ -193,7 +195,10 @@ def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str
     state = host_record.get("state")
     said = _colon(host_record.get("message") or message)
     if state == "unfinished":
-        return f"{host} had not finished when its results were collected{said}; run the playbooks watch and collect with this ssd_run_id"
+        return (
+            f"{host} had not finished when its results were collected{said}; run the playbooks watch and collect "
+            "with this ssd_run_id"
+        )
     if state in ("unreachable", "failed"):
         return f"{host} {'was unreachable' if state == 'unreachable' else 'failed'}{said}"
     return f"{host} reported no result for {drive}" + _colon(message)
@@ -280,8 +285,9 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
 
 
 def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
-    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window holds a spoilt round, or whose
-    figures are not those of its journal: the host's word is not enough."""
+    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window
+    holds a spoilt round, or whose figures are not those of its journal: the host's word is not enough.
+    """
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
     said = (

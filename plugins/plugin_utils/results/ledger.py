@@ -39,7 +39,9 @@ class Ledger:
         return os.path.join(self.folder, "results.jsonl") if self.folder else ""
 
     def open(self, results_dir: str, run_id: str) -> None:
-        """Say which run the records belong to; another run than before starts afresh. Raises ValueError for what is no run id."""
+        """Say which run the records belong to; another run than before starts afresh. Raises ValueError for what is no
+        run id.
+        """
         if not RUN_ID_PATTERN.fullmatch(run_id):
             raise ValueError(f"{run_id!r} is not a run id")
         folder = os.path.join(os.path.abspath(results_dir), run_id)
@@ -47,7 +49,9 @@ class Ledger:
             self.folder, self._run_id, self._newest = folder, run_id, None
 
     def add(self, records: t.Iterable[Record]) -> None:
-        """Append those that say something new. Raises OSError or ValueError when that fails; they are kept for the next time."""
+        """Append those that say something new. Raises OSError or ValueError when that fails; they are kept for the next
+        time.
+        """
         self._waiting += records
         self.flush()
 

@@ -10,7 +10,9 @@ import os
 
 
 def lines(folder: str) -> list[str]:
-    """`<SHA-256>  <path below the folder>` of every file, sorted by path; not of those at its top that begin with a dot, which are ours."""
+    """`<SHA-256>  <path below the folder>` of every file, sorted by path; not of those at its top that begin with a
+    dot, which are ours.
+    """
     found = []
     for base, _folders, names in os.walk(folder):
         for name in names:

@@ -198,7 +198,9 @@ class Proof:
 
 
 def begin(run: Mapping, host: str, drive: str, test: str, spec: Mapping) -> Proof:
-    """For one attempt at a test of a run (run.json). spec: the test as the host had it; what it is held to is the controller's own."""
+    """For one attempt at a test of a run (run.json). spec: the test as the host had it; what it is held to is the
+    controller's own.
+    """
     asked = next((entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)), {})
     limits = asked.get("validity_limits")
     cells = {cell["id"]: cell for cell in spec.get("cells") or []}
@@ -209,7 +211,9 @@ def begin(run: Mapping, host: str, drive: str, test: str, spec: Mapping) -> Proo
 
 
 def of(record: Mapping, seen: Proof | None) -> dict[str, list[str]]:
-    """A record's `proof`, {wrong, unproved}: sentences. seen: of its attempt's journal; None where none was collected."""
+    """A record's `proof`, {wrong, unproved}: sentences. seen: of its attempt's journal; None where none
+    was collected.
+    """
     wrong = list(seen.wrong) if seen else []
     if seen is None or seen.told is None:
         return {"wrong": wrong, "unproved": [NOT_AGAIN.format("its journal was not collected")]}

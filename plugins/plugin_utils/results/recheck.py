@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a record that says "steady" is so by its own window values: the rule of run.json is applied to them again. Pure."""
+"""Whether a record that says "steady" is so by its own window values: the rule of run.json is applied to them again.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ Mapping = t.Mapping[str, t.Any]
 def problem(record: Mapping, rule: Mapping | None) -> str:
     """Why a steady record contradicts itself or the rule; an empty string when it does not.
 
-    record: of the test. rule: the test's steady_state as run.json keeps it; without its window and limits nothing is checked.
+    record: of the test. rule: the test's steady_state as run.json keeps it; without its window and limits nothing is
+      checked.
     """
     if (
         record.get("outcome") != "steady"

@@ -26,7 +26,9 @@ def read_run(folder: str) -> dict[str, t.Any] | None:
 
 
 def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
-    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed. Raises OSError."""
+    """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed.
+    Raises OSError.
+    """
     path = os.path.join(folder, "run.json")
     merged = merge_run(read_json(path), record)
     text = json.dumps(merged, indent=1, sort_keys=True) + "\n"
@@ -38,7 +40,9 @@ def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
 
 
 def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not asked now stay."""
+    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not
+    asked now stay.
+    """
     if not before:
         return dict(now)
     hosts = {entry["host"] for entry in now["asked"]}

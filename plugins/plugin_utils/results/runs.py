@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure but for its reading of
-the results folder."""
+"""Which run a play is about. What hosts say of runs counts only for runs that the controller itself asked of them. Pure
+but for its reading of the results folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ class RunError(Exception):
 
 
 class Own(t.NamedTuple):
-    """A run of this controller, by its run.json. started: the controller's time. hosts: those that it asked. folder: of its results."""
+    """A run of this controller, by its run.json. started: the controller's time. hosts: those that it asked. folder: of
+    its results.
+    """
 
     id: str
     name: str
@@ -87,7 +89,9 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
 
 
 def _has_whole_host(folder: str) -> bool:
-    """Whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what would tell so."""
+    """Whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what
+    would tell so.
+    """
     states: dict[t.Any, t.Any] = {}
     try:
         with open(os.path.join(folder, "results.jsonl"), "rb") as source:
@@ -110,11 +114,15 @@ def _decoded(line: bytes) -> t.Mapping[str, t.Any]:
 
 
 def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[str, str]:
-    """Id and name of the run given by its id, else of the one unfinished run of that name, else of the newest by the controller's time. Raises RunError."""
+    """Id and name of the run given by its id, else of the one unfinished run of that name, else of the newest by the
+    controller's time. Raises RunError.
+    """
     if run_id:
         if not RUN_ID_PATTERN.fullmatch(run_id):
             raise RunError(
-                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
+                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
+                "letter or "
+                "a digit"
             )
         return run_id, name_of(run_id, answers, own) or name
     open_ids, claims = unfinished(name, answers, own)

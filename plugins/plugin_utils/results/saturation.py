@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a steady window began only after the drive can have left its fresh state, checked again from the records. Pure."""
+"""Whether a steady window began only after the drive can have left its fresh state, checked again from the records.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ Mapping = t.Mapping[str, t.Any]
 def problem(record: Mapping, rule: Mapping | None, size_bytes: int | None) -> str:
     """Why a steady record can't count yet; an empty string when it may.
 
-    record: of the test, with `saturation` (docs/internals.md). rule: the test's steady_state as run.json keeps it. size_bytes: the drive's
-    user capacity by its own record. What the host says of its own rule is not asked: only what it wrote, and what the controller wanted.
+    record: of the test, with `saturation` (docs/internals.md). rule: the test's steady_state as run.json keeps it.
+      size_bytes: the drive's
+    user capacity by its own record. What the host says of its own rule is not asked: only what it wrote, and what the
+    controller wanted.
     """
     multiple, confirm, settle_s = (
         (rule or {}).get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s")
@@ -38,7 +42,10 @@ def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:
     if not multiple or (capacity and written >= multiple * capacity):
         return ""
     said = f"{written / capacity:.2f} x" if capacity else f"{written} bytes of an unknown"
-    return f"its steady window began after {said} the user capacity was written, {multiple:g} x is asked: a fresh drive is faster than a full one"
+    return (
+        f"its steady window began after {said} the user capacity was written, {multiple:g} x is asked: a fresh "
+        "drive is faster than a full one"
+    )
 
 
 def _settled(shown: Mapping, settle_s: float) -> str:

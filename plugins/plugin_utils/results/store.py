@@ -21,7 +21,9 @@ Record = t.Dict[str, t.Any]
 
 
 class Loaded(t.NamedTuple):
-    """`records`: the newest of each key, in the order in which the keys first came; `damaged_lines`: numbers of lines that tell of no drive, test or host."""
+    """`records`: the newest of each key, in the order in which the keys first came; `damaged_lines`: numbers of lines
+    that tell of no drive, test or host.
+    """
 
     records: list[Record]
     damaged_lines: list[int]
@@ -54,7 +56,9 @@ def append(path: str, added: t.Iterable[Record]) -> None:
 
 
 def begin_anew(path: str, run_id: str, host: str) -> None:
-    """Note that a host measures anew from now on, where its drives have results of before, which would stand for those that never come. Raises OSError."""
+    """Note that a host measures anew from now on, where its drives have results of before, which would stand for those
+    that never come. Raises OSError.
+    """
     if any(record["host"] == host and record["kind"] != "host" for record in load(path)):
         common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": run_id}
         append(path, [dict(common, host=host, state=STARTED, message=ANEW)])
@@ -66,7 +70,8 @@ def load(path: str) -> list[Record]:
 
 
 def load_all(path: str) -> Loaded:
-    """Read results.jsonl; no file means no records. A torn line is left out and its number given, and so is what `begin_anew` made void.
+    """Read results.jsonl; no file means no records. A torn line is left out and its number given, and so is what
+    `begin_anew` made void.
 
     A record that does not pass, of a newer schema for instance, is an error of its drive, test or host. Raises OSError.
     """

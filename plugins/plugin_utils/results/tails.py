@@ -14,13 +14,16 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def too_few(criterion: Mapping, record: Mapping, described: str) -> list[str]:
-    """Why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any other criterion."""
+    """Why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any other
+    criterion.
+    """
     short = histogram.too_few(criterion["metric"], metrics_of(criterion, record))
     if short is None:
         return []
     there, needed = short
     text = (
-        f"{criterion['metric']} is unknown: {there:,} I/Os in the window are too few, {needed:,} are needed for {histogram.LEAST_BEYOND} beyond it"
+        f"{criterion['metric']} is unknown: {there:,} I/Os in the window are too few, {needed:,} are needed for "
+        f"{histogram.LEAST_BEYOND} beyond it"
         f" ({described}); measure longer, or ask for a lower percentile"
     )
     return [text]

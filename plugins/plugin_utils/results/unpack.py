@@ -27,7 +27,8 @@ _ASIDE = re.compile(r"\.(collect-[0-9a-f]+)\.")
 LOCKS = "ssdlab-fleet-collect.lock"
 # In the temporary folder of a collect: what becomes the folder, and what it was.
 UNPACKED, BEFORE = "unpacked", "before"
-# What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file like ours.
+# What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file
+# like ours.
 _FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"
 _NAME = re.compile(rf"(?:{_FOLDER}){{0,6}}(?!\.{{1,2}}\Z|\.collected\Z)[A-Za-z0-9._-]{{1,255}}")
 # A header asks for as much memory as it is long; a host's longest file name is far below this.
@@ -63,7 +64,9 @@ def limits(given: t.Mapping[str, t.Any]) -> Limits:
 
 @contextlib.contextmanager
 def locked(path: str, folder: str) -> t.Iterator[None]:
-    """No other play of this user unpacks into this folder meanwhile. path: the file of all locks, of which each folder has one byte."""
+    """No other play of this user unpacks into this folder meanwhile. path: the file of all locks, of which each folder
+    has one byte.
+    """
     with open(path, "ab") as file:
         fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(os.path.realpath(folder).encode()))
         yield
@@ -123,7 +126,8 @@ def sweep(folder: str) -> None:
 
 
 def sweep_all(raw: str, hosts: t.Iterable[str], locks: str) -> None:
-    """`sweep` for all hosts of a run: of one that left the inventory no collect comes any more. raw: the run's folder of them; locks: see `locked`.
+    """`sweep` for all hosts of a run: of one that left the inventory no collect comes any more. raw: the run's folder
+    of them; locks: see `locked`.
 
     What belongs to none of them goes where it holds nothing whole. Raises OSError.
     """
@@ -205,7 +209,9 @@ class _Content:
 
 
 def _extract(tar: tarfile.TarFile, target: str, most_files: int) -> None:
-    """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises tarfile.TarError, OSError."""
+    """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises
+    tarfile.TarError, OSError.
+    """
     for number, member in enumerate(tar, 1):
         if number > most_files:
             raise tarfile.TarError(

@@ -16,8 +16,10 @@ Mapping = t.Mapping[str, t.Any]
 def problem(record: Mapping, rule: Mapping | None, strict: bool = False) -> str:
     """Why a steady or complete record can't count; an empty string when it may.
 
-    record: of the test, with `validity` (docs/internals.md). rule: the test's steady_state as run.json keeps it. strict: what is unknown
-    spoils (ssd_unknown_causes). The windows that have to agree with the one that counts must be clean too, and the rounds between samples.
+    record: of the test, with `validity` (docs/internals.md). rule: the test's steady_state as run.json keeps it.
+      strict: what is unknown
+    spoils (ssd_unknown_causes). The windows that have to agree with the one that counts must be clean too, and the
+    rounds between samples.
     """
     levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
     causes = [item for item in record.get("validity") or [] if item.get("level") in levels]

@@ -13,7 +13,9 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def problem(record: Mapping, strict: bool = False) -> str:
-    """Why a steady or complete record can't count; an empty string when it may. strict: what is unknown spoils too (ssd_unknown_causes)."""
+    """Why a steady or complete record can't count; an empty string when it may. strict: what is unknown spoils too
+    (ssd_unknown_causes).
+    """
     levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
     return "; ".join(str(item["message"]) for item in record.get("conditions") or [] if item.get("level") in levels)
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's figures over the runs: from the store where there is one, else from the reports of earlier runs beside this one. Reads only."""
+"""A drive's figures over the runs: from the store where there is one, else from the reports of earlier runs beside this
+one. Reads only.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ _SERIALS_A_QUERY = 500
 
 
 def of_drives(results_dir: str, store_url: str, run: Mapping, serials: t.Collection[str]) -> Figures:
-    """{(serial, test, metric): points} of the runs before this one, of the metrics that tests track. A store that cannot be read tells nothing here:
-    the task that fills it says what is wrong."""
+    """{(serial, test, metric): points} of the runs before this one, of the metrics that tests track. A store that
+    cannot be read tells nothing here: the task that fills it says what is wrong.
+    """
     started = run.get("started") or ""
     tracked = {
         item.get("metric") for about in (run.get("tests") or {}).values() for item in about.get("tracked") or []

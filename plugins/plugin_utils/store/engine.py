@@ -19,7 +19,8 @@ BUSY_S = 120
 CONNECT_S = 10
 # A number that no other program's advisory lock is likely to have.
 _LOCK = 5520813
-# PostgreSQL's classes of errors: data exception, program limit exceeded (a name too long for an index); and a value of another type than its column's.
+# PostgreSQL's classes of errors: data exception, program limit exceeded (a name too long for an index); and a value of
+# another type than its column's.
 _OF_VALUES = ("22", "54", "42804")
 # What users write, and what SQLAlchemy calls it.
 SCHEMES = {
@@ -96,7 +97,9 @@ class Store:
             yield connection
 
     def alone(self, connection: t.Any) -> None:
-        """Let no other make, upgrade or try this store until the transaction ends. A file's writers are alone anyway."""
+        """Let no other make, upgrade or try this store until the transaction ends. A file's writers are
+        alone anyway.
+        """
         if not self.is_file:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
@@ -118,7 +121,9 @@ def _is_of_values(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def opened(url: str, make: bool = False) -> t.Iterator[Store]:
-    """A store of this schema version. `make`: begin one where there is none, bring an older one to this version. Raises StoreError."""
+    """A store of this schema version. `make`: begin one where there is none, bring an older one to this version. Raises
+    StoreError.
+    """
     store = Store(url)
     try:
         if make:
@@ -140,7 +145,9 @@ def _know(store: Store, file: str | None) -> None:
     migrations.refuse_newer(version, store.name)
     if version < migrations.NEWEST:
         raise StoreError(
-            f"the store {store.name} has schema version {version}, not {migrations.NEWEST}: run playbooks/import.yml to bring it there"
+            f"the store {store.name} has schema version {version}, not {migrations.NEWEST}: run "
+            "playbooks/import.yml "
+            "to bring it there"
         )
 
 
@@ -174,7 +181,9 @@ def problem(store_url: str, results_dir: str) -> str:
 def upsert(
     connection: t.Any, table: t.Any, rows: t.Sequence[t.Mapping[str, t.Any]], key: t.Sequence[str], replace: bool = True
 ) -> None:
-    """Insert rows (all of the same columns) of which those that are there by `key` are brought up to date, or left as they are."""
+    """Insert rows (all of the same columns) of which those that are there by `key` are brought up to date, or left as
+    they are.
+    """
     if not rows:
         return
     insert = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[connection.dialect.name](table)
@@ -199,7 +208,8 @@ def _set_up_file(connection: t.Any, _record: t.Any) -> None:
 
 
 def _begin_file(connection: t.Any) -> None:
-    # A writer takes its turn at once: one that found out later that it has to write would have read what is old by then.
+    # A writer takes its turn at once: one that found out later that it has to write would have read what is old by
+    # then.
     writes = connection.get_execution_options().get("ssd_writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

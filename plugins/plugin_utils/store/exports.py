@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run out of the store as files for others: CSV, Parquet, JUnit, OCP ocptv, Prometheus' textfile. What was judged is taken as it was, never judged anew."""
+"""A run out of the store as files for others: CSV, Parquet, JUnit, OCP ocptv, Prometheus' textfile. What was judged is
+taken as it was, never judged anew.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ PREFIX = "ssdlab_fleet_"
 
 
 class Run(t.NamedTuple):
-    """A run in the store. judgement: as judge.judge gives it; hosts: {host: (state, message)}; times: {(host, drive, test): (started, finished)}."""
+    """A run in the store. judgement: as judge.judge gives it; hosts: {host: (state, message)}; times: {(host, drive,
+    test): (started, finished)}.
+    """
 
     run: Record
     judgement: Record
@@ -72,7 +76,9 @@ def load(store: Store, run_id: str) -> Run:
 
 
 def write(url: str, run_id: str, folder: str, formats: t.Sequence[str]) -> list[str]:
-    """Write a run in these formats (of FORMATS) into a folder, each file as a whole; returns their paths. Raises StoreError, OSError."""
+    """Write a run in these formats (of FORMATS) into a folder, each file as a whole; returns their paths. Raises
+    StoreError, OSError.
+    """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown:
         raise StoreError(f"{', '.join(unknown)}: not a format of export; known are {', '.join(FORMATS)}")
@@ -152,7 +158,9 @@ def prometheus(_url: str, run: Run, folder: str) -> list[str]:
 
 
 def prometheus_text(run: Run) -> str:
-    """A run as gauges in base units, one family after the other, without timestamps, which the textfile collector refuses."""
+    """A run as gauges in base units, one family after the other, without timestamps, which the textfile collector
+    refuses.
+    """
     run_id, families = run.run["run"]["id"], {}
 
     def add(name: str, about: str, labels: t.Mapping[str, t.Any], value: float) -> None:

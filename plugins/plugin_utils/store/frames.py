@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The store as pandas tables. `long` and `wide` are how results are read, in a notebook as in the judgement across hosts."""
+"""The store as pandas tables. `long` and `wide` are how results are read, in a notebook as in the judgement across
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ if t.TYPE_CHECKING:
     import numpy
     import pandas
 
-# Of the long table, in this order. "cell" is missing for a test's own figures, "round" 0 for what is averaged over the window.
+# Of the long table, in this order. "cell" is missing for a test's own figures, "round" 0 for what is averaged over the
+# window.
 LONG = (
     "run",
     "host",
@@ -55,11 +58,15 @@ def long(
 ) -> pandas.DataFrame:
     """Every figure of the store, one a row, in the columns LONG.
 
-    url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of drives; None takes all.
-    rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged over the steady window.
-    valid: only of measurements that count (pass, fail). columns: those of LONG to read; of many runs each costs two to eight bytes a row.
-    Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit that `unit` names
-    (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place. Raises StoreError.
+    url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of
+      drives; None takes all.
+    rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged
+      over the steady window.
+    valid: only of measurements that count (pass, fail). columns: those of LONG to read; of many runs each costs two to
+      eight bytes a row.
+    Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit
+    that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place.
+    Raises StoreError.
     """
     lacks = missing(url, tables=True)
     if lacks:
@@ -79,7 +86,8 @@ def started(url: str) -> dict[str, str]:
 
 
 def wide(table: pandas.DataFrame) -> pandas.DataFrame:
-    """A long table with one measurement a row and its own figures as columns (`write_iops`), those of its cells as `<cell> <metric>`.
+    """A long table with one measurement a row and its own figures as columns (`write_iops`), those of its cells as
+    `<cell> <metric>`.
 
     Rounds are left out. The columns before the figures are MEASUREMENT.
     """

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run of the store against its peers and against the nights before, every cell included: for notebooks, and fleets of any size."""
+"""A run of the store against its peers and against the nights before, every cell included: for notebooks, and fleets of
+any size.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ BEFORE = ("serial", "model", "firmware", "test", "cell", "metric", "value")
 
 
 class Told(t.NamedTuple):
-    """What docs/fleet.md describes, as tables. figures: each figure of each drive with n, median, by, z, p and outlier. low_hosts: hosts.effects.
-    changes: each model's figures against the nights before or the baseline. against: the runs that it was compared with."""
+    """What docs/fleet.md describes, as tables. figures: each figure of each drive with n, median, by, z, p and outlier.
+    low_hosts: hosts.effects.
+    changes: each model's figures against the nights before or the baseline. against: the runs that it was compared
+      with.
+    """
 
     figures: pandas.DataFrame
     groups: pandas.DataFrame
@@ -36,9 +41,10 @@ class Told(t.NamedTuple):
 def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> Told:
     """Hold a run of the store against its peers and against earlier runs. Raises StoreError.
 
-    url: as of frames.long. run_id: "" is the newest run. nights: with how many runs of its name before it the run is compared, at most; with a
-    baseline, which is the id of a run, with that alone. Only measurements that count are there. The store tells peers by model, firmware,
-    capacity, link and test, not by LBA format and I/O engine.
+    url: as of frames.long. run_id: "" is the newest run. nights: with how many runs of its name before it the run is
+      compared, at most; with a
+    baseline, which is the id of a run, with that alone. Only measurements that count are there. The store tells peers
+    by model, firmware, capacity, link and test, not by LBA format and I/O engine.
     """
     from ..fleet import packages
 

@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fills the store from the folders of runs. Each host's part of a run is one transaction: killed at any moment, the store has it as a whole or not at
-all, and importing again does the rest. What is there already changes nothing."""
+"""Fills the store from the folders of runs. Each host's part of a run is one transaction: killed at any moment, the
+store has it as a whole or not at all, and importing again does the rest. What is there already changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ class Imported(t.NamedTuple):
 
 
 def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
-    """Bring one run's folder into the store. raw: with its raw files. Raises StoreError; what was written before that stays, and is right."""
+    """Bring one run's folder into the store. raw: with its raw files. Raises StoreError; what was written before that
+    stays, and is right.
+    """
     return _import(store, records.read(run_dir), raw)
 
 
@@ -52,7 +55,9 @@ def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
 
 
 def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Imported]:
-    """Every run of a results folder; one that cannot be read is told in its problems. Raises StoreError where the store cannot be written."""
+    """Every run of a results folder; one that cannot be read is told in its problems. Raises StoreError where the store
+    cannot be written.
+    """
     done = []
     for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
@@ -65,7 +70,9 @@ def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Import
 
 
 class _Known:
-    """Names that many parts share, with their keys. They are written in transactions of their own, in order, so that no two writers wait for each other."""
+    """Names that many parts share, with their keys. They are written in transactions of their own, in order, so that no
+    two writers wait for each other.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -213,7 +220,9 @@ class _Part:
         self._connection, self._known, self._part = connection, known, part_key
 
     def write(self, all_records: t.Sequence[Record], judged: t.Sequence[Record]) -> None:
-        """Bring records, campaigns, judgements and measurements up to date; nothing is taken away, as nothing that was asked ever is."""
+        """Bring records, campaigns, judgements and measurements up to date; nothing is taken away, as nothing that was
+        asked ever is.
+        """
         by_key = {records.key(record): record for record in all_records}
         rows = [
             {

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From one version of the schema to the next, forward only, each in the transaction that notes the new version.
 
-A list of our own rather than alembic: the history has one line and one direction, a step must commit together with its version on SQLite too,
-and alembic wants a folder of scripts that it finds by path, which an installed collection cannot promise.
+A list of our own rather than alembic: the history has one line and one direction, a step must commit together with its
+version on SQLite too, and alembic wants a folder of scripts that it finds by path, which an installed collection cannot
+promise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def _raw_files(connection: t.Any) -> None:
     tables().raw_file.create(connection)
 
 
-# {version: what makes it of the one before}. A step writes out what it adds, unless that is a whole table that no later step changes.
+# {version: what makes it of the one before}. A step writes out what it adds, unless that is a whole table that no later
+# step changes.
 STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files}
 
 
@@ -37,12 +39,15 @@ def refuse_newer(found: int, name: str) -> None:
     """Raises StoreError for a version that is not known here."""
     if found > NEWEST:
         raise StoreError(
-            f"the store {name} has schema version {found}, but this ssdlab.fleet knows {NEWEST}: update the collection on this controller"
+            f"the store {name} has schema version {found}, but this ssdlab.fleet knows {NEWEST}: update the "
+            "collection on this controller"
         )
 
 
 def upgrade(connection: t.Any, name: str) -> bool:
-    """Make the tables, or bring them to the newest version; whether that was needed. Within a transaction that no other upgrade overlaps."""
+    """Make the tables, or bring them to the newest version; whether that was needed. Within a transaction that no other
+    upgrade overlaps.
+    """
     before = version(connection)
     refuse_newer(before, name)
     if before == NEWEST:
@@ -58,7 +63,9 @@ def upgrade(connection: t.Any, name: str) -> bool:
 
 
 def try_to_write(connection: t.Any) -> None:
-    """Write what changes nothing, where there is a store; else a table that is gone at once: raises what SQLAlchemy raises without the right."""
+    """Write what changes nothing, where there is a store; else a table that is gone at once: raises what SQLAlchemy
+    raises without the right.
+    """
     if version(connection):
         connection.execute(sa.update(tables().store).values(version=tables().store.c.version))
     else:

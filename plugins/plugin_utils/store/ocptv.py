@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's part of a run as OCP Test & Validation output, version 2.0 of its specification (opencomputeproject/ocp-diag-core, json_spec). Pure.
+"""A drive's part of a run as OCP Test & Validation output, version 2.0 of its specification
+(opencomputeproject/ocp-diag-core, json_spec). Pure.
 
-One test run for each drive: the host is the device under test, the drive its hardware, a test a step. Only a missed criterion is a FAIL.
+One test run for each drive: the host is the device under test, the drive its hardware, a test a step. Only a missed
+criterion is a FAIL.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ Times = t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]
 
 
 def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], times: Times) -> str:
-    """JSON Lines (common/schemas/ocptv.schema.json). run: run.json; drive: as judged; host: its (state, message); times: {test: (started, finished)}."""
+    """JSON Lines (common/schemas/ocptv.schema.json). run: run.json; drive: as judged; host: its (state, message);
+    times: {test: (started, finished)}.
+    """
     began = run.get("started") or NO_TIME
     ended = max([finished or started or began for started, finished in times.values()] or [began])
     told: list[tuple[str, Mapping]] = [

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The packages that the store takes beyond ansible-core. Without them this package still imports, and `missing` says what to install."""
+"""The packages that the store takes beyond ansible-core. Without them this package still imports, and `missing` says
+what to install.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class ValuesRefused(StoreError):
 
 
 def missing(url: str = "", tables: bool = False) -> list[str]:
-    """What this Python lacks for a store (of this URL; `tables`: to read it as tables), with the command that installs it."""
+    """What this Python lacks for a store (of this URL; `tables`: to read it as tables), with the command that installs
+    it.
+    """
     wanted = STORE + (TABLES if tables else ()) + (POSTGRESQL if url.startswith("postgres") else ())
     names = [name for module, name in wanted if importlib.util.find_spec(module) is None]
     if not names:

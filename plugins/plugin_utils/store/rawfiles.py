@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A host's raw files in the store, for where files do not survive (an execution environment): compressed, and given back as they were."""
+"""A host's raw files in the store, for where files do not survive (an execution environment): compressed, and given
+back as they were.
+"""
 
 from __future__ import annotations
 

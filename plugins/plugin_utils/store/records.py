@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run's folder has for the store: its run.json, and each host's records with what the journal adds to them. It reads by the report's readers."""
+"""What a run's folder has for the store: its run.json, and each host's records with what the journal adds to them. It
+reads by the report's readers.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ Figure = t.Tuple[int, str, str]
 
 
 class Folder(t.NamedTuple):
-    """A run's folder. hosts: {host: its newest records}; hosts that were asked and have none are there too. problems: what was left out."""
+    """A run's folder. hosts: {host: its newest records}; hosts that were asked and have none are there too. problems:
+    what was left out.
+    """
 
     path: str
     run: Record
@@ -72,7 +76,9 @@ def read(run_dir: str) -> Folder:
 
 
 def source(folder: Folder, host: str, raw: bool) -> str:
-    """A checksum of all that a host's part of the store is made from; the same again means that there is nothing to do."""
+    """A checksum of all that a host's part of the store is made from; the same again means that there is
+    nothing to do.
+    """
     run = folder.run
     about = {name: run.get(name) for name in ("criteria", "tests", "unknown_causes")}
     asked = [entry for entry in run["asked"] if entry["host"] == host]
@@ -89,7 +95,9 @@ def source(folder: Folder, host: str, raw: bool) -> str:
 
 
 def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
-    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]), `link` and `proof` of its journal; what was left out."""
+    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]), `link` and `proof` of
+    its journal; what was left out.
+    """
     place = folder_of(folder.path, host)
     problems = journal.Problems()
     found: dict[tuple[str, str, int], Record] = {}

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of a store, as of migrations.NEWEST; docs/store.md explains them.
 
-A measurement's figures are one vector of doubles beside a layout, which says what each of them is and which most measurements share: 18 million
-values as rows of their own would take SQLite about 90 s to read, as vectors 3 s (docs/store.md).
+A measurement's figures are one vector of doubles beside a layout, which says what each of them is and which most
+measurements share: 18 million values as rows of their own would take SQLite about 90 s to read, as vectors 3 s
+(docs/store.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verdicts that hang on more than one host: of relative criteria, by all of a run that the store has, whatever slices it came in."""
+"""Verdicts that hang on more than one host: of relative criteria, by all of a run that the store has, whatever slices
+it came in.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ Record = records.Record
 
 
 def across_hosts(store: Store, run_key: int, run: Record, results_dir: str) -> set[str]:
-    """Judge a run with relative criteria as the report does; the hosts whose verdicts that changed. Nothing is read of a run without.
+    """Judge a run with relative criteria as the report does; the hosts whose verdicts that changed. Nothing is read of
+    a run without.
 
-    run: run.json of all slices. results_dir: where baselines have their reports. One transaction that is alone: of several controllers that import
+    run: run.json of all slices. results_dir: where baselines have their reports. One transaction that is alone: of
+      several controllers that import
     slices the last one sees the records of all.
     """
     if not any(

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables at the end of a playbook: the fleet by model, and the drives of the run with what their tests gave. Pure."""
+"""The tables at the end of a playbook: the fleet by model, and the drives of the run with what their
+tests gave. Pure.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class _Row(t.NamedTuple):
 
 
 def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> list[str]:
-    """run: run.json or {}. records: the newest of each key. summary: the run's report/summary.json, when it was made just now."""
+    """run: run.json or {}. records: the newest of each key. summary: the run's report/summary.json, when it was made
+    just now.
+    """
     rows = [_row(key, run, records, summary) for key in _drives(run, records, summary)]
     shown = rows if len(rows) <= MOST_DRIVES else [row for row in rows if not row.good]
     names = {
@@ -112,7 +116,9 @@ def _test(record: Record, about: Record) -> str:
 
 
 def _headline(metrics: Record, about: Record) -> str | None:
-    """The figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction, if it has one."""
+    """The figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction, if it
+    has one.
+    """
     # The figures are those of the test's first cell, whose id tells the block size (cells.cell_id).
     block = BLOCK_OF_CELL.match(next(iter(about.get("cells") or []), ""))
     size_bytes = int(block["number"]) * {"b": 1, "k": 1024}[block["unit"]] if block else 0

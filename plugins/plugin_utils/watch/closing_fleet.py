@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fleet at the end of a playbook: each model's figures, outliers, low hosts, and what changed since the last run. Pure."""
+"""The fleet at the end of a playbook: each model's figures, outliers, low hosts, and what changed since the last run.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,8 @@ def _outliers(fleet: Record) -> list[str]:
 
 def _low_hosts(fleet: Record) -> list[str]:
     return [
-        f"low host: {item['host']}: its {len(item['drives'])} drives are {units.rounded(item['by_pct'], 2)} % worse in {item['test']} {item['metric']}"
+        f"low host: {item['host']}: its {len(item['drives'])} drives are {units.rounded(item['by_pct'], 2)} % worse "
+        f"in {item['test']} {item['metric']}"
         f" than the other hosts'; {'; '.join(item['differs']) or 'its snapshot tells no difference'}"
         for item in fleet["low_hosts"]
     ]
@@ -83,7 +86,10 @@ def _chance(fleet: Record) -> list[str]:
     if not fleet["comparisons"]:
         return []
     return [
-        f"{fleet['flagged']} of {fleet['comparisons']} figures stand out; at most about {units.rounded(fleet['expected_false'], 2)} of them by chance"
+        (
+            f"{fleet['flagged']} of {fleet['comparisons']} figures stand out; at most about "
+            f"{units.rounded(fleet['expected_false'], 2)} of them by chance"
+        )
     ]
 
 
@@ -115,7 +121,8 @@ def _longer(fleet: Record) -> list[str]:
 
 def _changes(head: str, changes: t.Iterable[Record]) -> list[str]:
     return [
-        f"{head}: {item['model']}{_firmwares(item)} {item['test']} {item['metric']} is {units.rounded(100 * abs(item['by']), 2)} % {item['verdict']}"
+        f"{head}: {item['model']}{_firmwares(item)} {item['test']} {item['metric']} is "
+        f"{units.rounded(100 * abs(item['by']), 2)} % {item['verdict']}"
         f" (n={item['n']})"
         for item in changes
         if item["verdict"] in CHANGED

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A connection to any host of the inventory from within one action, made as ansible-core's TaskExecutor makes that of a task."""
+"""A connection to any host of the inventory from within one action, made as ansible-core's TaskExecutor makes that of a
+task.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,14 @@ Vars = t.Dict[str, t.Any]
 
 
 class HostConnection:
-    """Runs commands on a host as the connection's own user, without become. Made in the main thread, used in any one."""
+    """Runs commands on a host as the connection's own user, without become. Made in the main thread,
+    used in any one.
+    """
 
     def __init__(self, action: t.Any, task_vars: Vars, name: str) -> None:
-        """action: the running ActionBase; task_vars: its variables. Raises AnsibleError when the host's do not make a connection."""
+        """action: the running ActionBase; task_vars: its variables. Raises AnsibleError when the host's do not make a
+        connection.
+        """
         hostvars = task_vars["hostvars"]
         if name not in hostvars:
             raise AnsibleError(f"host {name} is not in the inventory")
@@ -59,7 +65,9 @@ def _open(action: t.Any, task_vars: Vars, host_vars: t.Mapping[str, t.Any]) -> t
 
 
 def _play_context(action: t.Any, task_vars: Vars, magic: Vars) -> PlayContext:
-    """A fresh one: the action's own carries the address, user and password of the host that the task happens to run on."""
+    """A fresh one: the action's own carries the address, user and password of the host that the task
+    happens to run on.
+    """
     own, task = action._play_context, copy.copy(action._task)
     task.delegate_to = None
     from_host = any(name in task_vars for name in _MAGIC["password"])

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `watch` prints about a fleet, as plain lines: every drive of a small one, of a large one the sum and what needs attention. Pure."""
+"""What `watch` prints about a fleet, as plain lines: every drive of a small one, of a large one the sum and what needs
+attention. Pure.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ _PHASES = {"measure": "measuring"}
 # A name in /dev/disk/by-id is shorter.
 WIDEST = 120
 _HOST_STATES = {
-    "dead": "the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host and goes on",
+    "dead": (
+        "the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host "
+        "and goes on"
+    ),
     "failed": "the host job failed",
     "stopped": "the run was stopped",
     "absent": "no such run on this host: it was not started",
@@ -33,7 +38,9 @@ _HOST_STATES = {
 
 
 class HostView(t.NamedTuple):
-    """A host as last seen. `state`: of its run, "" before its first answer; `silent_s`: None when it answers; `problem`: why it does not."""
+    """A host as last seen. `state`: of its run, "" before its first answer; `silent_s`: None when it answers;
+    `problem`: why it does not.
+    """
 
     host: str
     state: str = ""
@@ -57,7 +64,9 @@ def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:
 
 
 def columns(rows: t.Sequence[t.Sequence[str]], indent: str = "  ") -> list[str]:
-    """Rows of texts as lines with aligned columns; the last column of a row may be of any length. One host's long name pushes nobody's result away."""
+    """Rows of texts as lines with aligned columns; the last column of a row may be of any length. One host's long name
+    pushes nobody's result away.
+    """
     rows = [[_short(cell) for cell in row[:-1]] + list(row[-1:]) for row in rows]
     widths: list[int] = []
     for row in rows:
@@ -105,7 +114,9 @@ def short_name(drive: str, all_drives: t.Iterable[str]) -> str:
 
 
 def metric(name: str, value: float) -> str:
-    """A metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read p99 89.1 µs."""
+    """A metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read p99
+    89.1 µs.
+    """
     for end in ("_bandwidth", "_latency_us", "_iops"):
         if name.endswith(end):
             words = re.sub(r"(p\d+)_(\d+)", r"\1.\2", name[: -len(end)]).replace("_", " ")
@@ -207,8 +218,9 @@ def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _no_news_s(host: HostView, drive: t.Mapping[str, t.Any]) -> float | None:
-    """For how long a drive has said nothing, where that is longer than it should take. By the host's own clock: its job says every half minute
-    that it lives."""
+    """For how long a drive has said nothing, where that is longer than it should take. By the host's own clock: its job
+    says every half minute that it lives.
+    """
     times = [host.status.get("updated"), drive.get("updated")]
     limit_s = drive.get("news_within_s")
     if not limit_s or not all(times):

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One command that shows how a run stands on a host, for a plain user and without Python there; and what its output says. Pure."""
+"""One command that shows how a run stands on a host, for a plain user and without Python there; and what its output
+says. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text as texts
 
 _MARK = "--- ssdlab.fleet "
-# What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is indented or not.
-# The status comes after the process that it names: a job that ends in between has then written its last state.
+# What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is
+# indented or not. The status comes after the process that it names: a job that ends in between has then written its
+# last state.
 _SCRIPT = f"""
 export LC_ALL=C
 echo
@@ -39,7 +42,9 @@ ABSENT = "absent"
 
 
 class Seen(t.NamedTuple):
-    """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`: status.json or {}."""
+    """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`:
+    status.json or {}.
+    """
 
     state: str
     status: dict[str, t.Any]

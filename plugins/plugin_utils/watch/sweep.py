@@ -23,7 +23,9 @@ _KILL_AFTER_S = 5.0
 
 @dataclasses.dataclass
 class Watched:
-    """A host: what it last said, since when it has been silent (None: it answered when last asked), and its error, if it gave one."""
+    """A host: what it last said, since when it has been silent (None: it answered when last asked), and its error, if
+    it gave one.
+    """
 
     name: str
     ask: t.Callable[[], t.Any]
@@ -47,7 +49,8 @@ class _Question:
 class Sweep:
     """Questions to hosts, each in a thread of its own, at most 32 at a time, each with a time limit.
 
-    asks: host name → a function that asks it, may block, and may raise. `has_ended(answer)`: this host needs no more questions.
+    asks: host name → a function that asks it, may block, and may raise. `has_ended(answer)`: this host needs no more
+      questions.
     A thread that outlives its limit gets the processes ended that it started (ssh), and is no longer waited for.
     """
 
@@ -66,7 +69,9 @@ class Sweep:
         self._waiting: list[Watched] = []
 
     def round(self) -> None:
-        """Ask every host that has not ended; return when those that are not silent answered or fell silent, or are too many to wait for."""
+        """Ask every host that has not ended; return when those that are not silent answered or fell silent, or are too
+        many to wait for.
+        """
         until = self._clock() + self._timeout_s + _GRACE_S
         left = [host for host in self.hosts.values() if not host.ended and host.question is None]
         self._waiting = sorted(left, key=lambda host: host.silent_since is not None)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/seeds.md: every section of the sources, every check and concern; names that the code has, and tests that exist and speak of them."""
+"""docs/seeds.md: every section of the sources, every check and concern; names that the code has, and tests that exist
+and speak of them.
+"""
 
 from __future__ import annotations
 

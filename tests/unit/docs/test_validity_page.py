@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/validity.md names tests that there are, and every cause that the code knows, each with a test in which it fires and one in which it is silent."""
+"""docs/validity.md names tests that there are, and every cause that the code knows, each with a test in which it fires
+and one in which it is silent.
+"""
 
 from __future__ import annotations
 

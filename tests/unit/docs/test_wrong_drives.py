@@ -41,7 +41,9 @@ def plain(cell):
 
 
 def functions_of(path):
-    """The test functions of a file: {name: (numbers of its case markers, all texts in it and in the module's tables that it uses)}."""
+    """The test functions of a file: {name: (numbers of its case markers, all texts in it and in the module's tables
+    that it uses)}.
+    """
     tree = ast.parse((REPO / path).read_text(encoding="utf-8"))
     tables = {
         target.id: _texts(node)

@@ -142,7 +142,9 @@ class Connection(ConnectionBase):
 
     @staticmethod
     def _key(cmd: str, payload: bytes | None) -> tuple[str, bool]:
-        """What the answer is recorded under, "" for the shell's own work (the task's folder); and whether preflight asks."""
+        """What the answer is recorded under, "" for the shell's own work (the task's folder); and whether preflight
+        asks.
+        """
         if not payload:
             return ("watched" if "ssdlab-fleet-watch" in cmd else ""), False
         name, arguments = call(payload)

@@ -34,7 +34,8 @@ VENDOR_TOOLS = (
 )
 GIB = 1 << 30
 BOOT_DISK = "254:9"
-# A local NVMe drive with one namespace and nothing special, as nvme-cli 2.3 tells it (nvme-print.c); hosts' tests change single values.
+# A local NVMe drive with one namespace and nothing special, as nvme-cli 2.3 tells it (nvme-print.c); hosts' tests
+# change single values.
 NVME_CTRL = {"sn": "SN1", "cmic": 0, "oacs": 0x6, "oncs": 0x5F, "fna": 0, "sanicap": 0}
 NVME_NS = {"nsze": GIB // 512, "ncap": GIB // 512, "nmic": 0, "nsattr": 0}
 
@@ -137,7 +138,9 @@ class FakeHost(Host):
         return block
 
     def pci(self, *addresses, base="/sys/devices/pci0000:00", bridge=False, aer=None, config=b"", **files):
-        """A PCI function below those before it in `addresses`; `files` are its attributes, `aer` its (correctable, nonfatal, fatal) totals."""
+        """A PCI function below those before it in `addresses`; `files` are its attributes, `aer` its (correctable,
+        nonfatal, fatal) totals.
+        """
         path = "/".join([base, *addresses])
         facts = {
             "vendor": "0x1234",
@@ -197,7 +200,9 @@ class EmulatedHost(FakeHost):
         self.put("/proc/sys/kernel/random/boot_id", boot_id)
 
     def block(self, name, number, address):
-        """A block device without anything of its own in sysfs, but for the PCI device that mtip32xx makes its parent."""
+        """A block device without anything of its own in sysfs, but for the PCI device that mtip32xx
+        makes its parent.
+        """
         parent = "/sys/devices/pci0000:00/0000:" + address if name.startswith("rssd") else "/sys/devices/virtual"
         block = self.disk(name, number, parent)
         if name.startswith("rssd"):
@@ -242,6 +247,8 @@ def files_by_a_child():
 
 @pytest.fixture(autouse=True)
 def files_by_this_process(request, monkeypatch):
-    """What stands for a kernel in these tests works in this process alone, and the real thing reads and writes by a child of its own."""
+    """What stands for a kernel in these tests works in this process alone, and the real thing reads and writes by a
+    child of its own.
+    """
     if "files_by_a_child" not in request.fixturenames:
         monkeypatch.setattr(tuning_settings, "in_time", _in_this_process)

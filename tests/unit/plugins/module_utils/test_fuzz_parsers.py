@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever the tools of a host say: a parser ends with a result or with the error that it documents, and the guard calls no drive eligible.
+"""Whatever the tools of a host say: a parser ends with a result or with the error that it documents, and the guard
+calls no drive eligible.
 
-SSDLAB_FLEET_FUZZ=5000 tries so many inputs each; the count is printed at the end. hdparm's and sg3_utils' own parsers: test_ata.py, test_scsi.py.
+SSDLAB_FLEET_FUZZ=5000 tries so many inputs each; the count is printed at the end. hdparm's and sg3_utils' own parsers:
+test_ata.py, test_scsi.py.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ def counted(name, garbage):
     return garbage
 
 
-# --- garbage --------------------------------------------------------------------------------------------------------------------------
+# --- garbage
+# --------------------------------------------------------------------------------------------------------------------------
 
 # Words that the parsers look for, so that garbage gets past their first line.
 WORDS = st.sampled_from(
@@ -140,7 +143,8 @@ class Says(Host):
         return Result([str(word) for word in argv], *self.answer)
 
 
-# --- parsers --------------------------------------------------------------------------------------------------------------------------
+# --- parsers
+# --------------------------------------------------------------------------------------------------------------------------
 
 OF_COMMANDS = {
     "nvme id-ctrl": (lambda host: nvme.controller(host, "/dev/nvme0"), nvme.NvmeError),
@@ -227,7 +231,8 @@ def test_what_is_not_even_json_is_never_an_answer_of_nvme(name, text):
         OF_COMMANDS[name][0](Says((0, counted(name, text), "")))
 
 
-# --- the guard ------------------------------------------------------------------------------------------------------------------------
+# --- the guard
+# ------------------------------------------------------------------------------------------------------------------------
 
 SELECTOR = {"serial": "SN1"}
 READY = " 00     70 00 00 00 00 00 00 0a  00 00 00 00 00 00 00 00\n 10     00 00\n"
@@ -305,7 +310,9 @@ def no_node(monkeypatch):
 
 
 def inspect(fake, asked="", change=None):
-    """The guard's one result, and the names of the commands that it ran; `change` is the answer to every command of that name."""
+    """The guard's one result, and the names of the commands that it ran; `change` is the answer to every command of
+    that name.
+    """
     names = []
 
     def run(argv, timeout_s=60, stdin=None, started=None):

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The thin modules of tuning: arguments in, results out, as Ansible calls them. What they do is tested below module_utils."""
+"""The thin modules of tuning: arguments in, results out, as Ansible calls them. What they do is tested below
+module_utils.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every check seen firing and seen not firing: a good drive in a good host finds nothing, and each row breaks one thing."""
+"""Every check seen firing and seen not firing: a good drive in a good host finds nothing, and each row breaks one
+thing.
+"""
 
 from __future__ import annotations
 
@@ -412,7 +414,9 @@ def test_a_p420m_without_a_slot_in_sysfs_is_told_what_is_unknown():
 
 @pytest.mark.parametrize("transport", ["virtio", "sas"])
 def test_links_and_errors_of_a_controller_are_not_those_of_a_drive_behind_it(transport):
-    """Its path is that of the controller, which here is behind a narrow link; only errors on the way to a SAS drive count."""
+    """Its path is that of the controller, which here is behind a narrow link; only errors on the way to a SAS drive
+    count.
+    """
     controller = device("0000:01:00.0", speed=8.0, width=8, max_speed=8.0, max_width=8)
     rose = {"0000:01:00.0": {"fatal": 1}}
     one = drive(
@@ -436,7 +440,9 @@ def test_errors_that_a_bridge_counted_before_say_nothing_but_those_of_the_drive_
 
 
 def switch(lanes_down, width_up, count, parallel=1, under_test=None):
-    """Drives of so many lanes behind one switch, all first generation as in the guide's example: (level, message) of each that is under test."""
+    """Drives of so many lanes behind one switch, all first generation as in the guide's example: (level, message) of
+    each that is under test.
+    """
     up, root = (
         port("0000:01:00.0", speed=2.5, width=width_up, max_speed=2.5, max_width=width_up),
         port("0000:00:02.0", speed=2.5, width=width_up),
@@ -459,7 +465,9 @@ def switch(lanes_down, width_up, count, parallel=1, under_test=None):
 
 
 def test_the_guides_balanced_and_oversubscribed_systems():
-    """Appendix D: A has 16 lanes of cards and 16 to the root, B has 12 and 8; its report of such a bus says 3000 MB/s needed, 2000 there."""
+    """Appendix D: A has 16 lanes of cards and 16 to the root, B has 12 and 8; its report of such a bus says 3000 MB/s
+    needed, 2000 there.
+    """
     assert switch(4, 16, 4, parallel=4) == []
     told = switch(4, 8, 3, parallel=3)
     assert [level for level, _message in told] == ["warning"] * 3

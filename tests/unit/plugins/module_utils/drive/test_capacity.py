@@ -15,7 +15,10 @@ TB = 10**12
 # What hdparm 9.65 -N prints.
 OPEN = "\n/dev/sda:\n max sectors   = 976773168/976773168, HPA is disabled\n"
 HIDDEN = "\n/dev/sda:\n max sectors   = 781418534/976773168, HPA is enabled\n"
-ODD = "\n/dev/sda:\n max sectors   = 976773168/14715056(18446744073321613488?), HPA setting seems invalid (buggy kernel device driver?)\n"
+ODD = (
+    "\n/dev/sda:\n max sectors   = 976773168/14715056(18446744073321613488?), HPA setting seems invalid (buggy "
+    "kernel device driver?)\n"
+)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def test_large_numbers_are_texts():
 
 @pytest.mark.parametrize("told", [7, "7", 7.0, "7.000000", "7.0"])
 def test_counters_are_whole_numbers_however_nvme_cli_writes_them(told):
-    """nvme-cli 1.13 to 1.16 makes doubles of its 128-bit counters (json_object_new_double), 2.0 texts by %Lf, later ones integers."""
+    """nvme-cli 1.13 to 1.16 makes doubles of its 128-bit counters (json_object_new_double), 2.0 texts by %Lf, later
+    ones integers.
+    """
     assert health.from_nvme(dict(recorded("nvme-smart-log-1"), media_errors=told))["media_errors"] == 7
 
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a drive itself says that it holds something. GET LBA STATUS answers as sg_get_lba_status 1.21 prints them with --hex."""
+"""Where a drive itself says that it holds something. GET LBA STATUS answers as sg_get_lba_status 1.21 prints them with
+--hex.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ class Image(bytearray):
         self[offset : offset + len(data)] = data
 
     def gpt(self, kind, block=512, header=None, first=64, last=127, entry_bytes=128):
-        """A header after UEFI 2.10, table 5-5, and one entry after table 5-6; the entries' checksum is not looked at."""
+        """A header after UEFI 2.10, table 5-5, and one entry after table 5-6; the entries' checksum is
+        not looked at.
+        """
         header = block if header is None else header
         entries = header + block if header < len(self) // 2 else header - block
         fields = struct.pack(
@@ -124,7 +126,8 @@ def test_no_table_makes_the_parser_fail(pieces, signed):
         assert part.start_bytes >= 0 and part.size_bytes >= 0
 
 
-# --- a drive's content ----------------------------------------------------------------------------------------------------------------
+# --- a drive's content
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def look(fake, image):
@@ -177,7 +180,10 @@ def test_the_tables_own_bytes_are_known(fake, block):
 def test_a_signatures_own_block_is_known(fake):
     fake.answers["wipefs"] = (
         0,
-        '{"signatures": [{"type": "swap", "offset": "0xff6"}, {"type": "dos", "offset": "0x1fe"}, {"type": "x", "offset": "?"}]}',
+        (
+            '{"signatures": [{"type": "swap", "offset": "0xff6"}, {"type": "dos", "offset": "0x1fe"}, {"type": "x", '
+            '"offset": "?"}]}'
+        ),
         "",
     )
     facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})

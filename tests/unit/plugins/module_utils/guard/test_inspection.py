@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard on fixture trees: each case must refuse with its code. Real devices: tests/integration/test_guard_loop.py."""
+"""The guard on fixture trees: each case must refuse with its code. Real devices:
+tests/integration/test_guard_loop.py.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,10 @@ SIGNATURES = '{"signatures": [%s]}'
         (
             put(
                 "/proc/swaps",
-                "Filename Type Size Used Priority\n/dev/nvme0n1\\040(deleted) partition 1 0 -2\n/dev/nvme0n1 partition 1 0 -2\n",
+                (
+                    "Filename Type Size Used Priority\n/dev/nvme0n1\\040(deleted) partition 1 0 -2\n/dev/nvme0n1 "
+                    "partition 1 0 -2\n"
+                ),
             ),
             ["swap"],
         ),

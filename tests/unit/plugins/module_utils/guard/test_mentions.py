@@ -133,21 +133,31 @@ def test_a_file_that_a_debian_package_made_when_it_was_set_up(host):
     assert set(refusals(host)) == {"mentioned"}
 
 
-# What a server with EL 8 or 9 has, of an installer or a cloud's image: the system is on another drive, and this one was in use once.
+# What a server with EL 8 or 9 has, of an installer or a cloud's image: the system is on another drive, and this one was
+# in use once.
 ROOT = "9d5f0a3e-52a1-4a44-8a01-7e0f3a1b2c4d"
 EL = {
-    "/etc/fstab": f"#\n# Accessible filesystems, by reference, are maintained under '/dev/disk/'.\nUUID={ROOT} / xfs defaults 0 0\nUUID=7B77-95E7 /boot/efi vfat "
-    "defaults,uid=0,gid=0,umask=077,shortname=winnt 0 2\n/dev/mapper/rhel-swap none swap defaults 0 0\n/dev/vdb /mnt auto defaults,nofail 0 2\n",
-    "/etc/kdump.conf": f"#raw /dev/nvme0n1p3\n#ext4 UUID={UUID}\nauto_reset_crashkernel yes\npath /var/crash\ncore_collector makedumpfile -l -d 31\n",
+    "/etc/fstab": f"#\n# Accessible filesystems, by reference, are maintained under '/dev/disk/'.\nUUID={ROOT} / xfs "
+    "defaults 0 0\nUUID=7B77-95E7 /boot/efi vfat "
+    "defaults,uid=0,gid=0,umask=077,shortname=winnt 0 2\n/dev/mapper/rhel-swap none swap defaults 0 0\n/dev/vdb /mnt "
+    "auto defaults,nofail 0 2\n",
+    "/etc/kdump.conf": (
+        f"#raw /dev/nvme0n1p3\n#ext4 UUID={UUID}\nauto_reset_crashkernel yes\npath "
+        "/var/crash\ncore_collector makedumpfile -l -d 31\n"
+    ),
     "/etc/sysconfig/kdump": 'KDUMP_COMMANDLINE_REMOVE="hugepages hugepagesz slub_debug quiet"\nKDUMP_IMG="vmlinuz"\n',
     "/etc/lvm/lvm.conf": 'devices {\n\t# filter = [ "a|^/dev/nvme0n1$|", "r|.*|" ]\n\tallow_mixed_block_sizes = 0\n}\n',
     "/etc/lvm/devices/system.devices": "# LVM uses devices listed in this file.\nVERSION=1.1.2\n"
     "IDTYPE=sys_wwid IDNAME=naa.5000c500a1b2c3d4 DEVNAME=/dev/nvme0n1 PVID=x PART=3\n",
-    "/etc/lvm/devices/backup/system.devices-20260101.120000.0001": "IDTYPE=sys_wwid IDNAME=eui.0025385b71b00eb0 DEVNAME=/dev/nvme0n1 PVID=y\n",
+    "/etc/lvm/devices/backup/system.devices-20260101.120000.0001": (
+        "IDTYPE=sys_wwid IDNAME=eui.0025385b71b00eb0 DEVNAME=/dev/nvme0n1 PVID=y\n"
+    ),
     "/etc/multipath.conf": 'blacklist {\n  devnode "^nvme0n1"\n  wwid "eui.0025385b71b00eb0"\n}\n',
     "/etc/smartmontools/smartd.conf": "/dev/nvme0n1 -a -o on\nDEVICESCAN -H\n",
     "/etc/mdadm.conf": "MAILADDR root\nAUTO +imsm +1.x -all\n",
-    "/etc/default/grub": 'GRUB_CMDLINE_LINUX="crashkernel=1G-4G:192M resume=/dev/mapper/rhel-swap rd.lvm.lv=rhel/root"\n',
+    "/etc/default/grub": (
+        'GRUB_CMDLINE_LINUX="crashkernel=1G-4G:192M resume=/dev/mapper/rhel-swap rd.lvm.lv=rhel/root"\n'
+    ),
     "/etc/kernel/cmdline": f"root=UUID={ROOT} ro crashkernel=1G-4G:192M\n",
     "/boot/grub2/grub.cfg": f"search --no-floppy --fs-uuid --set=dev {ROOT}\nset prefix=($dev)/grub2\n",
     "/boot/grub2/device.map": "(hd0) /dev/sda\n(hd1) /dev/nvme0n1\n",
@@ -207,7 +217,9 @@ def test_a_link_counts_that_leads_to_what_is_the_sites_own(host, target, counts)
 
 
 def boot_entry(guid):
-    """EFI_LOAD_OPTION: attributes, length of the path list, "Linux"; a hard drive's node, a file's and the end (UEFI 2.10, 3.1.3 and 10.3.5)."""
+    """EFI_LOAD_OPTION: attributes, length of the path list, "Linux"; a hard drive's node, a file's and the end (UEFI
+    2.10, 3.1.3 and 10.3.5).
+    """
     drive = b"\x04\x01\x2a\x00" + bytes(20) + uuid.UUID(guid).bytes_le + b"\x02\x02"
     path = drive + b"\x04\x04\x0a\x00" + "\\x\0".encode("utf-16-le") + b"\x7f\xff\x04\x00"
     return bytes([7, 0, 0, 0, 1, 0, 0, 0]) + len(path).to_bytes(2, "little") + "Linux\0".encode("utf-16-le") + path

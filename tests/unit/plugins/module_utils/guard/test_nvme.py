@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an NVMe drive says of itself. The answers have the form of nvme-cli 2.3 (nvme-print.c) and, where named, of later versions."""
+"""What an NVMe drive says of itself. The answers have the form of nvme-cli 2.3 (nvme-print.c) and, where named, of
+later versions.
+"""
 
 from __future__ import annotations
 

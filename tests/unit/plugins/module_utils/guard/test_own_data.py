@@ -306,7 +306,9 @@ def test_where_there_is_no_entry_nothing_is_known(left):
 
 
 def test_evidence_outlives_a_firmware_that_calls_the_drive_otherwise(left):
-    """The same serial and name, another model: what was ours is not proved any more, and evidence is not passed over."""
+    """The same serial and name, another model: what was ours is not proved any more, and evidence is not
+    passed over.
+    """
     assert left.seen(dict(IDENTITY, model="N")) is None
     left.run("second", sectors=300, reason="iops: write_iops is 5")
     with pytest.raises(own_data.Untrusted, match="keeps evidence of run second.*model was M, is N"):

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What SATA and SAS drives say of themselves. The answers have the form of hdparm 9.65 and sg3_utils 1.46, from their sources."""
+"""What SATA and SAS drives say of themselves. The answers have the form of hdparm 9.65 and sg3_utils 1.46, from their
+sources.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ READY = " 00     70 00 00 00 00 00 00 0a  00 00 00 00 00 00 00 00\n 10     00 00
 
 
 def words(security=0x21, sanitize=0):
-    """`hdparm --Istdout` of an SSD: IDENTIFY DEVICE after ACS-3, table 45; word 128 is the security status, word 59 sanitize."""
+    """`hdparm --Istdout` of an SSD: IDENTIFY DEVICE after ACS-3, table 45; word 128 is the security status, word 59
+    sanitize.
+    """
     page = [0] * 256
     page[0], page[82], page[83], page[84], page[87] = 0x0040, 0x0002, 0x4000, 0x4000, 0x4000
     for start, text, length in ((10, SERIAL, 20), (23, "FW1", 8), (27, "EXAMPLE SSD", 40)):
@@ -104,7 +108,8 @@ def opal(fake, flags):
     fake.run = answer
 
 
-# --- SATA -----------------------------------------------------------------------------------------------------------------------------
+# --- SATA
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_against_a_sata_drive(sata):
@@ -183,7 +188,8 @@ def test_a_sata_drive_that_is_not_understood(sata, answer):
     assert list(found(sata, probe_ata)) == ["failures"]
 
 
-# --- SAS ------------------------------------------------------------------------------------------------------------------------------
+# --- SAS
+# ------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_against_a_sas_drive(sas):

@@ -48,7 +48,8 @@ def stack(host, below, name, number, **files):
     os.makedirs(host.path(f"{block}/slaves/{below}"))
 
 
-# --- the system -----------------------------------------------------------------------------------------------------------------------
+# --- the system
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", ["/", "/boot", "/boot/efi", "/usr", "/var"])
@@ -121,7 +122,8 @@ def test_a_root_on_a_loop_device_lies_on_the_drive_that_has_its_file(host):
     assert set(refusals(host)) == {"root_disk", "mounted"}
 
 
-# --- processes ------------------------------------------------------------------------------------------------------------------------
+# --- processes
+# ------------------------------------------------------------------------------------------------------------------------
 
 
 def opened(host, pid, target, comm="qemu-kvm", fd=11):
@@ -162,7 +164,11 @@ def test_who_only_looked_does_not_count(host, monkeypatch):
 def test_an_fd_on_a_remote_file_system_is_never_looked_at(host, monkeypatch, mount_id, looks):
     host.put(
         "/proc/self/mountinfo",
-        "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n38 35 0:52 / / rw - ext4 x rw\n",
+        (
+            "36 35 0:50 / /net rw - nfs4 server:/x rw\n37 35 0:51 / /data rw - fuse.sshfs x rw\n38 35 0:52 / / rw - "
+            "ext4 "
+            "x rw\n"
+        ),
     )
     opened(host, 4711, "/net/dead/nvme0n1")
     if mount_id:
@@ -198,7 +204,8 @@ def test_fds_that_cannot_be_read(host, monkeypatch, number, code):
     assert set(refusals(host)) == ({code} if code else set())
 
 
-# --- exports, multipath ---------------------------------------------------------------------------------------------------------------
+# --- exports, multipath
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -235,7 +242,8 @@ def test_a_path_of_a_multipath_device(host, uuid, codes):
     assert set(refusals(host)) == codes
 
 
-# --- what can't be seen from here -----------------------------------------------------------------------------------------------------
+# --- what can't be seen from here
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_a_container_with_the_machines_processes_but_files_of_its_own(host):
@@ -251,7 +259,9 @@ def test_a_container_with_the_machines_processes_but_files_of_its_own(host):
 
 @pytest.mark.parametrize("module, place", [("nvmet", "nvmet"), ("target_core_mod", "target")])
 def test_exports_that_do_not_show(host, module, place):
-    """Without configfs nobody can tell what is exported, and a target need not hold it exclusively (nvmet's buffered_io, LIO's fileio)."""
+    """Without configfs nobody can tell what is exported, and a target need not hold it exclusively (nvmet's
+    buffered_io, LIO's fileio).
+    """
     host.put(f"/sys/module/{module}/refcnt", "1")
     assert module in refusals(host)["unseen_users"]
     os.makedirs(host.path("/sys/kernel/config/" + place))
@@ -261,11 +271,17 @@ def test_exports_that_do_not_show(host, module, place):
 BACKSTORES = [
     (
         "fileio_0/disk",
-        "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1073741824  Mode: O_DSYNC Async: 0\n",
+        (
+            "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1073741824  "
+            "Mode: O_DSYNC Async: 0\n"
+        ),
     ),
     (
         "iblock_1/disk",
-        "Status: ACTIVATED\n        iBlock device: nvme0n1  UDEV PATH: N/A  readonly: 0\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK\n",
+        (
+            "Status: ACTIVATED\n        iBlock device: nvme0n1  UDEV PATH: N/A  readonly: 0\n        Major: 259 Minor: "
+            "{minor}  CLAIMED: IBLOCK\n"
+        ),
     ),
 ]
 

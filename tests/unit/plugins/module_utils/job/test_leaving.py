@@ -16,7 +16,9 @@ STEADY = [{"test": "iops", "outcome": "steady"}]
 
 
 class Work:
-    """What make_blank takes of a Work: each step that touches the drive has to go through `bounded`; `hangs`: the one that does not come back."""
+    """What make_blank takes of a Work: each step that touches the drive has to go through `bounded`; `hangs`: the one
+    that does not come back.
+    """
 
     host, handle, identity, capabilities = None, 7, {"size_bytes": 4096}, {}
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
 
-# A root port's configuration space as far as the slot's capabilities, with the Express capability behind a power management one.
+# A root port's configuration space as far as the slot's capabilities, with the Express capability behind a power
+# management one.
 PM_AT, EXPRESS_AT = 0x40, 0x80
 
 

@@ -109,7 +109,8 @@ def test_what_is_well_is_silent(cell, seen):
             {**kernel(1536, 1600), "process_bytes": {"read": 1536 * MIB, "write": 1536 * MIB}},
             "other_io",
         ),
-        # Half of the asked depth in every row; the queue's own limits; nothing at the drive though fio says so; a clock that lies.
+        # Half of the asked depth in every row; the queue's own limits; nothing at the drive though fio says so; a clock
+        # that lies.
         ({}, {"queued": 16.0}, "queue_not_filled"),
         ({"threads": 1, "queue_depth": 1}, {"queued": 0.6, "fio_cpu": 0.2, "in_flight": 0.5}, "queue_not_filled"),
         ({}, {"limits": {"nr_requests": 4, "hw_queues": 1, "device_depth": None}}, "queue_not_filled"),
@@ -155,7 +156,8 @@ def test_limits_can_be_set():
     assert found(terms=Limits(other_io_share=0.1), **kernel(1100, 1024)) == []
 
 
-# Micron's blog on the P420m, part 2: (outstanding I/Os, IOPS, mean latency in µs) at device depth 31 and 255. IOPS x latency are half of the first column.
+# Micron's blog on the P420m, part 2: (outstanding I/Os, IOPS, mean latency in µs) at device depth 31 and 255. IOPS x
+# latency are half of the first column.
 BLOG = [
     (2, 33279, 29),
     (4, 51586, 38),
@@ -181,7 +183,9 @@ def test_tables_with_half_of_the_asked_depth_are_refused(outstanding, iops, late
 
 
 def test_a_host_that_cannot_make_the_load():
-    """The brief's configurations A and B: the same drive and test, B flat and lower from its first minute on, as its threads never wait for the drive."""
+    """The brief's configurations A and B: the same drive and test, B flat and lower from its first minute on, as its
+    threads never wait for the drive.
+    """
     assert found(fio_cpu=0.6) == []
     assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", SPOILS)]
 

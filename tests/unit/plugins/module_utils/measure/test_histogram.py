@@ -70,7 +70,9 @@ def test_ten_ios_lie_beyond_a_percentile_or_it_is_null(percent, needed):
 
 
 def test_one_bad_round_of_five_is_not_averaged_away():
-    """Four rounds with a p99.9 of 500 µs and one of 8,000: the mean of the five is 2,000, but that of all their I/Os is 8,000."""
+    """Four rounds with a p99.9 of 500 µs and one of 8,000: the mean of the five is 2,000, but that of all their I/Os is
+    8,000.
+    """
     good, bad = counted([100_000] * 9980 + [500_000] * 20), counted([100_000] * 9900 + [8_000_000] * 100)
     own = [histogram.metrics({"write": bins})["write_p99_9_latency_us"] for bins in (good, good, good, good, bad)]
     assert sum(own) / 5 == pytest.approx(2000, rel=0.01)

@@ -212,7 +212,10 @@ def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
             "",
         )
     assert made.reasons == [
-        "its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its counters"
+        (
+            "its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its "
+            "counters"
+        )
     ]
 
 

@@ -230,7 +230,10 @@ def test_the_password_stands_in_the_journal_before_the_drive_has_it_and_is_gone_
         ({"erase": "ignore"}, "its password is still on: the security erase did not take place", True),
         (
             {"erase": "abort", "disable": "abort"},
-            "the security erase failed.*may still have the password 'ssdlab-fleet'.*take it off with: hdparm .*--security-disable",
+            (
+                "the security erase failed.*may still have the password 'ssdlab-fleet'.*take it off with: hdparm "
+                ".*--security-disable"
+            ),
             False,
         ),
         ({"serial_after": "OTHER"}, "another drive.*may still have the password", False),

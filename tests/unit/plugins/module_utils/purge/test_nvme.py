@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Purges of an emulated drive (tests/emulators/nvme) through the whole step: choose, sentinels, command, wait, verify."""
+"""Purges of an emulated drive (tests/emulators/nvme) through the whole step: choose, sentinels, command,
+wait, verify.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def load_emulator():
 
 
 class Bed:
-    """One emulated drive, its namespace 1 as /dev/nvme3n1 behind controller nvme0: numbers that are not the same say nothing."""
+    """One emulated drive, its namespace 1 as /dev/nvme3n1 behind controller nvme0: numbers that are not the same say
+    nothing.
+    """
 
     def __init__(self, fake, folder, **facts):
         self.folder = folder

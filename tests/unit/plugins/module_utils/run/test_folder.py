@@ -84,7 +84,9 @@ def test_the_commands_of_a_job_are_kept_and_a_full_disk_does_not_stop_it(tmp_pat
 
 
 def test_no_two_drives_of_a_plan_share_a_folder_for_their_results(tmp_path):
-    """Two backing files, or serials, may be the same but for letters that no file name has: one drive's fio jobs would be run for the other."""
+    """Two backing files, or serials, may be the same but for letters that no file name has: one drive's fio jobs would
+    be run for the other.
+    """
     run = folder.RunDir(str(tmp_path), "r")
     os.makedirs(run.path)
     names = ["/srv/a/b.img", "/srv/a_b.img", "A1", "/" + "x/" * 1500]

@@ -177,7 +177,10 @@ def status(stdout, rc=0, stderr=""):
         (ISSUING + "Sanitize status:\n    State:    SD0 Sanitize Idle\n", 0, "", Progress(IDLE)),
         (
             ISSUING
-            + "Sanitize status:\n    State:    SD1 Sanitize Frozen\n    Last Sanitize Operation Completed Without Error\n",
+            + (
+                "Sanitize status:\n    State:    SD1 Sanitize Frozen\n    Last Sanitize Operation Completed Without "
+                "Error\n"
+            ),
             0,
             "",
             Progress(hdparm.FROZEN),
@@ -198,7 +201,10 @@ def status(stdout, rc=0, stderr=""):
         (
             ISSUING,
             5,
-            "SANITIZE failed: Input/output error\nSANITIZE device error reason: Last Sanitize Command completed unsuccessfully\n",
+            (
+                "SANITIZE failed: Input/output error\nSANITIZE device error reason: Last Sanitize Command completed "
+                "unsuccessfully\n"
+            ),
             Progress(FAILED, None, "the last sanitize failed"),
         ),
     ],

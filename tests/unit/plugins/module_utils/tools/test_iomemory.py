@@ -76,8 +76,8 @@ fct1    Detached
     PCI:0c:00.0, Slot Number:17
 """
 
-# What pt-summary keeps of `fio-status -a` 3.1.5 (percona-toolkit, samples/Linux/004/fio-004): modules of a Duo differ after a hyphen, and the line
-# of a module's name has its serial number alone. The rest of the sections is as above.
+# What pt-summary keeps of `fio-status -a` 3.1.5 (percona-toolkit, samples/Linux/004/fio-004): modules of a Duo differ
+# after a hyphen, and the line of a module's name has its serial number alone. The rest of the sections is as above.
 DUO2 = """Found 2 ioMemory devices in this system with 1 ioDrive Duo
 Fusion-io driver version: 3.1.5 build 126
 

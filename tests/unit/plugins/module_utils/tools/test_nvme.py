@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The shapes are those that nvme-cli's json printers write: nvme-print.c of 1.16, nvme-print-json.c of 2.3, 2.8, 2.11 and 2.16."""
+"""The shapes are those that nvme-cli's json printers write: nvme-print.c of 1.16, nvme-print-json.c of 2.3, 2.8, 2.11
+and 2.16.
+"""
 
 from __future__ import annotations
 

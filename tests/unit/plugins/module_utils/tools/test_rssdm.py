@@ -16,7 +16,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.rssdm import (
     WRITE_CACHE,
 )
 
-# What rssdm 2.20 printed for a P420m on a server (a public report of a firmware update, 2015); the serial number was blanked there.
+# What rssdm 2.20 printed for a P420m on a server (a public report of a firmware update, 2015); the serial number was
+# blanked there.
 RECORDED = """
 Drive Id             : 0
 Device Name          : mtip_rssd0

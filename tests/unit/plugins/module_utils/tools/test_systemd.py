@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services, as systemctl(1) tells them: `show` prints a block of properties for each unit, in the order asked, with an empty line between."""
+"""Services, as systemctl(1) tells them: `show` prints a block of properties for each unit, in the order asked, with an
+empty line between.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ REQUIRED_BY = {"tuned": "tuned-ppd.service"}
 
 @pytest.fixture
 def systemd(fake):
-    """A host with these units; a start of tuned sets the swappiness, as its profiles do. `refuses`: a unit that does not change."""
+    """A host with these units; a start of tuned sets the swappiness, as its profiles do. `refuses`: a unit that does
+    not change.
+    """
     fake.put("/run/systemd/system/x", "")
     fake.put(tuning.BOOT_ID, "boot-1\n")
     fake.put("/proc/sys/vm/swappiness", "60\n")
@@ -87,7 +91,9 @@ def settings(systemd, *names):
 
 
 def test_what_was_active_is_stopped_first_and_started_last(systemd, tmp_path):
-    """A service that starts sets what it likes, so all other values are back before it does; what was not active stays so."""
+    """A service that starts sets what it likes, so all other values are back before it does; what was not active stays
+    so.
+    """
     record = str(tmp_path / "tuning.json")
     systemd.units["tuned"][1] = "active"
     applied = tuning.apply(systemd, settings(systemd, "irqbalance", "tuned", "broken", "ondemand"), record)

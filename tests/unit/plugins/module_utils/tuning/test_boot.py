@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kernel arguments. `Debian` does what update-grub would with the drop-in; `Rhel` is an emulator of grubby after its manual page, grubby(8)."""
+"""Kernel arguments. `Debian` does what update-grub would with the drop-in; `Rhel` is an emulator of grubby after its
+manual page, grubby(8).
+"""
 
 from __future__ import annotations
 
@@ -147,7 +149,9 @@ def test_an_argument_that_was_there_before_us_stays(machine, state):
 
 
 def test_an_argument_that_waits_for_its_first_boot_stays_and_one_of_a_single_boot_goes(tmp_path):
-    """What grubby has counts, not what the kernel was started with: somebody added one and did not boot yet, or typed one at the boot menu."""
+    """What grubby has counts, not what the kernel was started with: somebody added one and did not boot yet, or typed
+    one at the boot menu.
+    """
     machine, state = Rhel(tmp_path), str(tmp_path / "state")
     machine.put("/proc/cmdline", BEFORE + " typed=1")
     machine.next = before = BEFORE + " waiting=1"

@@ -54,7 +54,9 @@ class Sysfs(Host):
 
 @pytest.fixture
 def blocked(host, files_by_a_child, monkeypatch):
-    """Makes a file one that blocks who writes to it, as the kernel does while a queue is frozen for I/O that never ends: it is a pipe, which lets some read."""
+    """Makes a file one that blocks who writes to it, as the kernel does while a queue is frozen for I/O that never
+    ends: it is a pipe, which lets some read.
+    """
     monkeypatch.setattr(kinds, "DEVICE_TIMEOUT_S", 0.5)
     monkeypatch.setattr(kinds, "HOST_TIMEOUT_S", 0.5)
 
@@ -199,7 +201,9 @@ GOVERNOR, SCHEDULER = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "
 def test_what_hangs_does_not_keep_the_rest_from_being_put_back(
     host, tmp_path, blocked, path, shown, reads, outcomes, said
 ):
-    """A setting of a drive, or of the whole host, that blocks who reads or writes it: the job must end, and another play restore it."""
+    """A setting of a drive, or of the whole host, that blocks who reads or writes it: the job must end, and another
+    play restore it.
+    """
     record = str(tmp_path / "tuning.json")
     tuning.apply(host, expand(host), record)
     blocked(path, shown, reads)
@@ -297,12 +301,15 @@ def test_why_the_kernel_refused_a_value_and_what_to_do_is_told_of_every_test(hos
     applied = tuning.apply(host, expand(host, tune), str(tmp_path / "tuning.json"))
     (told,) = tuning.drifted(host, applied, "nvme0n1")
     assert told.endswith(
-        "nr_requests is 1023, tuned to 4096 (Invalid argument: the drive's queue takes fewer; lower tune_queue.nr_requests)"
+        "nr_requests is 1023, tuned to 4096 (Invalid argument: the drive's queue takes fewer; lower "
+        "tune_queue.nr_requests)"
     )
 
 
 class Kernel(Sysfs):
-    """A new scheduler makes a new queue; of vm.dirty_ratio and dirty_bytes the last that was written counts, and the other is 0."""
+    """A new scheduler makes a new queue; of vm.dirty_ratio and dirty_bytes the last that was written counts, and the
+    other is 0.
+    """
 
     PAIR = {
         "/proc/sys/vm/dirty_ratio": "/proc/sys/vm/dirty_bytes",
@@ -426,7 +433,9 @@ def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, 
 
 
 class Ondemand(Sysfs):
-    """A governor's own settings are there while a CPU has it, from its defaults on: of all CPUs (acpi-cpufreq), or of each."""
+    """A governor's own settings are there while a CPU has it, from its defaults on: of all CPUs (acpi-cpufreq), or of
+    each.
+    """
 
     CPU = "/sys/devices/system/cpu/"
 
@@ -457,7 +466,9 @@ def test_what_a_governor_was_adjusted_to_comes_back_with_it(host, tmp_path):
 
 
 class Intel(Sysfs):
-    """intel_pstate up to Linux 6.9: cpuinfo_max_freq stays that with turbo, and with turbo off the driver's verify holds the limits down."""
+    """intel_pstate up to Linux 6.9: cpuinfo_max_freq stays that with turbo, and with turbo off the driver's verify
+    holds the limits down.
+    """
 
     CPU = "/sys/devices/system/cpu/"
 
@@ -536,7 +547,8 @@ def test_multithreading_that_is_off_in_any_way_is_off(host, tmp_path, shown, out
 
 
 class Threads(Sysfs):
-    """SMT off takes CPUs 2 and 3 away, also from cpusets of cgroup v1, where they do not come back; SMT on brings every CPU on.
+    """SMT off takes CPUs 2 and 3 away, also from cpusets of cgroup v1, where they do not come back; SMT on brings every
+    CPU on.
 
     A cpuset takes no CPU that its parent does not have.
     """

@@ -29,7 +29,9 @@ def changing(host):
 
 
 class Held:
-    """A stand-in for held.HeldDrive, whose lock and exclusive open need a block device; `log` tells what was asked of it."""
+    """A stand-in for held.HeldDrive, whose lock and exclusive open need a block device; `log` tells what was asked of
+    it.
+    """
 
     log = []
     refuse = None

@@ -22,7 +22,9 @@ P320H_25 = "Micron P320h-MTFDGAL175SAH"
 
 @pytest.fixture
 def server(emulated, tmp_path):
-    """apply(serial, **arguments) on a host with two P420m, whose second is the one that is meant, and a P320h of 2.5 inches."""
+    """apply(serial, **arguments) on a host with two P420m, whose second is the one that is meant, and a P320h of 2.5
+    inches.
+    """
     host = emulated(
         rssdm=[emulator.p420m(0, "OTHER"), emulator.p420m(1, "S1"), emulator.p420m(2, "S2", model=P320H_25)]
     )

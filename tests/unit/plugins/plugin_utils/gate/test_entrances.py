@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each way in, driven with mutated real values: no crash, nobody else's result changes, no file elsewhere, no process (docs/trust.md)."""
+"""Each way in, driven with mutated real values: no crash, nobody else's result changes, no file elsewhere, no process
+(docs/trust.md).
+"""
 
 from __future__ import annotations
 
@@ -208,7 +210,9 @@ STREAM = (
 
 
 def seen(text):
-    """What watch prints of a host that answers so, beside an honest one; a host that can't be believed has a problem instead."""
+    """What watch prints of a host that answers so, beside an honest one; a host that can't be believed has a problem
+    instead.
+    """
     try:
         answer = remote_status.parse(text, "")
     except remote_status.Unreadable as problem:

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What fits every schema and still is too much: figures at the ends of what numbers may be, and more of everything than anybody asked for."""
+"""What fits every schema and still is too much: figures at the ends of what numbers may be, and more of everything than
+anybody asked for.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ run_dir, honest_hosts_are_read_once = entrances.run_dir, entrances.honest_hosts_
 
 
 def test_extreme_figures_of_a_host(run_dir, tmp_path):
-    """Many numbers and times of one host's files at once are as small, as large or as odd as they may be: the report's files and the store."""
+    """Many numbers and times of one host's files at once are as small, as large or as odd as they may be: the report's
+    files and the store.
+    """
     places = {"lines": run_dir / "results.jsonl", "journal": run_dir / "raw" / entrances.BAD.host / "journal.jsonl"}
     values = {what: entrances.lines_of(path) for what, path in places.items()}
     before = entrances.judged(run_dir)
@@ -39,7 +43,9 @@ def test_extreme_figures_of_a_host(run_dir, tmp_path):
 
 
 def test_drives_and_tests_that_nobody_asked_for_fill_nobodys_report(run_dir):
-    """One host brings ten thousand of them: they would take the report's time, its pages and its columns from all others."""
+    """One host brings ten thousand of them: they would take the report's time, its pages and its columns from all
+    others.
+    """
     run = json.loads((run_dir / "run.json").read_text())
     mine = [
         record

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every job of every shipped plan is pinned (golden/<plan>.txt), accepted by fio, and held option by option to what the sources print (golden/printed.yml).
+"""Every job of every shipped plan is pinned (golden/<plan>.txt), accepted by fio, and held option by option to what the
+sources print (golden/printed.yml).
 
 After a change that is meant: SSDLAB_FLEET_WRITE_GOLDEN=1 python -m pytest <this file>, and read the difference.
 """

@@ -73,7 +73,10 @@ def test_sizes_below_the_logical_block_leave_a_shipped_mix_and_the_others_are_re
     )
     with pytest.raises(
         PlanError,
-        match="512 B .10 % of the I/O. are no multiples of the drive's logical block size of 4096 B; take them out of the mix",
+        match=(
+            "512 B .10 % of the I/O. are no multiples of the drive's logical block size of 4096 B; take them out "
+            "of the mix"
+        ),
     ):
         rendered([one(mix={"sizes": SIZES})], block=4096)
 

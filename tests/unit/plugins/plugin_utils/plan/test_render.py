@@ -200,7 +200,11 @@ def test_a_shipped_cell_below_the_logical_block_is_not_applicable():
         (
             ["wsat"],
             8192,
-            "cell rand-4k-w100-tc4-qd32: block size 4096 B is below the drive's logical block size of 8192 B, and it is tracked",
+            (
+                "cell rand-4k-w100-tc4-qd32: block size 4096 B is below the drive's logical block size of 8192 B, "
+                "and it "
+                "is tracked"
+            ),
         ),
         ([{"name": "x", "cells": [{"block_size": "1GiB", "read_pct": 0}]}], 512, "does not fit"),
         (

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The suites after the PTS, Micron's brief and blog, and those for every day: what they hold, and what they say of themselves."""
+"""The suites after the PTS, Micron's brief and blog, and those for every day: what they hold, and what they say of
+themselves.
+"""
 
 from __future__ import annotations
 

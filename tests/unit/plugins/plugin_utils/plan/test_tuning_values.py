@@ -84,7 +84,11 @@ def test_what_yaml_makes_of_on_off_and_nothing_is_understood(name, value):
             [],
             (
                 "",
-                "tune_governor: this host has no governor 'schedutl' (it has: performance, schedutil); did you mean schedutil?",
+                (
+                    "tune_governor: this host has no governor 'schedutl' (it has: performance, schedutil); did you "
+                    "mean "
+                    "schedutil?"
+                ),
             ),
         ),
         (

@@ -41,7 +41,9 @@ def rendered(plan, block=512):
 
 @pytest.mark.parametrize("plan", ["micron-p420m", "micron-p420m-dd", "micron-p420m-small"])
 def test_a_window_spans_what_the_note_measures_and_comes_after_it_settled(plan):
-    """TN-FD-15, figure 11: 3000 s to settle, 1600 s to measure; and no window of a real drive spans less than half an hour."""
+    """TN-FD-15, figure 11: 3000 s to settle, 1600 s to measure; and no window of a real drive spans less than half an
+    hour.
+    """
     for test in load_plan(plan):
         steady = test["steady_state"]
         assert window_s(test) >= 1800, test["name"]
@@ -84,7 +86,9 @@ def test_micron_keeps_256_in_flight_on_at_most_8_threads(plan, passes):
 
 
 def test_micron_reads_all_after_one_fill_and_writes_one_metric_at_a_time():
-    """TN-FD-15, Recommended Performance Testing Workflow: reads need purge and fill once, any other workload its own."""
+    """TN-FD-15, Recommended Performance Testing Workflow: reads need purge and fill once, any other
+    workload its own.
+    """
     reads, *others = load_plan("micron-p420m")
     assert {cell["read_pct"] for cell in reads["cells"]} == {100}
     assert len({(cell["access"], cell["block_size_bytes"]) for cell in reads["cells"]}) == len(reads["cells"]) == 2 * 12
@@ -92,7 +96,9 @@ def test_micron_reads_all_after_one_fill_and_writes_one_metric_at_a_time():
 
 
 def test_micron_has_the_whole_of_figure_11():
-    """Random and sequential, 512 B to 1 MiB, reads, writes and mixes; what is below 4 KiB and writes is a plan of its own."""
+    """Random and sequential, 512 B to 1 MiB, reads, writes and mixes; what is below 4 KiB and writes is a plan of its
+    own.
+    """
     tests = [*load_plan("micron-p420m"), *load_plan("micron-p420m-small")]
     done = [(cell["access"], cell["read_pct"], cell["block_size_bytes"]) for test in tests for cell in test["cells"]]
     wanted = {

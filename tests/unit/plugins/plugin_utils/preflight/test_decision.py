@@ -153,9 +153,9 @@ def test_everything_is_told_at_once(fleet):
 def test_an_impossible_cell_names_host_drive_and_cell(fleet):
     plan = [{"name": "big", "cells": [{"block_size": "128MiB", "read_pct": 0}], "precondition": False}]
     (found,) = decide(fleet(ssd_plan=plan)).findings
-    assert (
-        found
-        == "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 134217728 B do not fit into the ActiveRange of 67108864 B"
+    assert found == (
+        "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 134217728 B do not fit into the ActiveRange "
+        "of 67108864 B"
     )
 
 
@@ -247,7 +247,10 @@ def test_criteria_titles_and_further_tests_may_change(fleet):
 
 def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):
     other = {**QUICK, **CHANGES["steady_state"]}
-    expected = "h2: test quick: is defined in another way on h1 (differs in: steady_state); give the two definitions different names"
+    expected = (
+        "h2: test quick: is defined in another way on h1 (differs in: steady_state); give the two definitions "
+        "different names"
+    )
     assert decide(fleet(ssd_plan=[QUICK]), fleet("h2", ["S2"], ssd_plan=[other])).findings == [expected]
     start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
     assert decide(fleet("h2", ["S2"], ssd_plan=[other], ssd_run_id="r1")).findings == [expected]

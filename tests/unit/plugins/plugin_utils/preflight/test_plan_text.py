@@ -110,9 +110,9 @@ def test_plan_mode_says_what_would_be_erased_and_run():
         in text
     )
     assert (
-        "no window begins before 2 x 480.1 GB is written: invalid on a drive that writes less than 13.4 MiB/s (3,427 IOPS of 4096 B)"
-        in text
-    )
+        "no window begins before 2 x 480.1 GB is written: invalid on a drive that writes less than 13.4 MiB/s (3,427 "
+        "IOPS of 4096 B)"
+    ) in text
     assert "2. iops: purge (auto), precondition 2 x the ActiveRange of 100 %, rounds of 49 cells (49 min)" in text
     assert text.count("not applicable: block size 512 B is below") == 1 and "rand-512b-w100-tc4-qd32" in text
     assert "if it writes 500 MiB/s (ssd_assumed_write_mib_s)" in lines[-1]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fleet's page, the pages that a report has, a supplier's page, and the one copy of plotly, from constructed fleets."""
+"""The fleet's page, the pages that a report has, a supplier's page, and the one copy of plotly, from constructed
+fleets.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,10 @@ def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
         build.make(str(tmp_path), folder.name, asked=build.Asked(history=past))
     html = (folder / "report" / names.drive_page("h0", "S0-0")).read_text()
     rows = re.findall(
-        r'<tr><th scope="row">.*?(202611\d\d).*?</th>.*?<td data-v="[^"]*">([^<]*)</td><td data-v="[^"]*">([^<]*)</td></tr>',
+        (
+            r'<tr><th scope="row">.*?(202611\d\d).*?</th>.*?<td data-v="[^"]*">([^<]*)</td><td '
+            r'data-v="[^"]*">([^<]*)</td></tr>'
+        ),
         html,
     )
     assert rows == [

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Archives as no host job makes them: none of them costs more than the limits, or writes anything but plain files below the run's folder."""
+"""Archives as no host job makes them: none of them costs more than the limits, or writes anything but plain files below
+the run's folder.
+"""
 
 from __future__ import annotations
 

@@ -181,7 +181,10 @@ def test_only_what_counts_is_valid():
         (
             [host_record("unfinished", "still at work on S1"), test_record()],
             "not_tested",
-            "h1 had not finished when its results were collected: still at work on S1; run the playbooks watch and collect with this ssd_run_id",
+            (
+                "h1 had not finished when its results were collected: still at work on S1; run the playbooks watch and "
+                "collect with this ssd_run_id"
+            ),
         ),
         (
             [drive_record("refused", refusals=[{"code": "mounted", "message": "/dev/sdb1 is mounted on /data"}])],
@@ -261,12 +264,18 @@ def test_verdict_and_its_reason(records, verdict, reason):
         (
             {"metric": "write_bandwidth", "min": 500},
             "error",
-            "criterion write_bandwidth min 500: min: 500 bytes/s is less than any drive does; bandwidths are in bytes/s (500 MB/s: 500e6)",
+            (
+                "criterion write_bandwidth min 500: min: 500 bytes/s is less than any drive does; bandwidths are in "
+                "bytes/s (500 MB/s: 500e6)"
+            ),
         ),
         (
             {"metric": "write_p99_latency_us", "max": 0.8},
             "error",
-            "criterion write_p99_latency_us max 0.8: max: 0.8 µs is less than any drive takes; latencies are in µs (2 ms: 2000)",
+            (
+                "criterion write_p99_latency_us max 0.8: max: 0.8 µs is less than any drive takes; latencies are in µs "
+                "(2 ms: 2000)"
+            ),
         ),
         (
             {"metric": "write_p99_latency_ms", "max": 2},

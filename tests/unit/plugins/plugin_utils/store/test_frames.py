@@ -104,7 +104,9 @@ def test_the_wide_table_has_a_row_for_each_measurement(filled):
 
 
 def test_a_drive_of_unknown_identity_has_rows_too(tmp_path):
-    """Nothing is known but the name that the inventory uses: it stands for the serial, and the wide table keeps the drive."""
+    """Nothing is known but the name that the inventory uses: it stands for the serial, and the wide table keeps the
+    drive.
+    """
     run_dir = generator.make(tmp_path, generator.DEMO[:1], rounds=8)
     lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
     for line in lines:

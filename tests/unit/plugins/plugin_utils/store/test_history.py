@@ -26,7 +26,9 @@ NIGHTS = (
 
 @pytest.fixture(name="url", scope="module")
 def fixture_url(tmp_path_factory):
-    """Four nights of nine drives and one run of another name. In the last night all are 12 % slower, and one has no valid result; another is worn."""
+    """Four nights of nine drives and one run of another name. In the last night all are 12 % slower, and one has no
+    valid result; another is worn.
+    """
     folder = tmp_path_factory.mktemp("results")
     url = engine.resolve("", str(folder))
     for number, run_id in enumerate(NIGHTS):

@@ -129,7 +129,9 @@ def slice_of(run_dir, target, hosts):
 
 
 def test_an_older_folder_takes_nothing_back(url, run_dir, tmp_path):
-    """Another controller has only that the host was lost, from before: what was measured since stays, and the journal it never had too."""
+    """Another controller has only that the host was lost, from before: what was measured since stays, and the journal
+    it never had too.
+    """
     put(url, run_dir)
     before = verdicts(url), len(read(url, "measurement")), [row.figures for row in read(url, "measurement")]
     stale = slice_of(run_dir, tmp_path / "stale", ("server-1",))
@@ -248,7 +250,9 @@ def test_a_drive_that_moves_is_one_drive(url, tmp_path):
 
 
 def test_a_killed_transaction_leaves_nothing_of_its_host(url, run_dir, monkeypatch):
-    """The third host breaks in mid-write: the others are whole, it is not there at all, and the next import adds it alone."""
+    """The third host breaks in mid-write: the others are whole, it is not there at all, and the next import adds it
+    alone.
+    """
     write = importer._Part.write
     calls = []
 
@@ -345,7 +349,9 @@ def test_a_figure_that_no_column_holds_is_that_hosts_error_and_the_others_are_ta
 
 
 def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_dir, url, monkeypatch):
-    """Behind the gate a column may still be too small, PostgreSQL's index for a name of some thousand letters: the others' parts are written."""
+    """Behind the gate a column may still be too small, PostgreSQL's index for a name of some thousand letters: the
+    others' parts are written.
+    """
     measurement = importer._Part._measurement
 
     def too_large(self, key, judged, record):

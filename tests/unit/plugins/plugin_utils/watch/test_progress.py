@@ -97,9 +97,9 @@ def test_a_small_fleet_is_shown_drive_by_drive():
         HostView("e", "absent"),
     ]
     text = lines(hosts, "14:02:11")
-    assert (
-        text[0]
-        == "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, 1 host not asked yet"
+    assert text[0] == (
+        "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without "
+        "an answer, 1 host not asked yet"
     )
     assert [" ".join(line.split()) for line in text[1:]] == [
         "a A1 measuring iops (1 of 2) round 3 of 25 write 41,200 IOPS, 775.1 µs ≤ 1 h 12 min",
@@ -108,7 +108,10 @@ def test_a_small_fleet_is_shown_drive_by_drive():
         "b no answer for 1 min 35 s, still trying (ssh: timed out)",
         "b B1 done",
         "b B2 refused: mounted on /",
-        "c the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host and goes on",
+        (
+            "c the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host "
+            "and goes on"
+        ),
         "c C1 lost",
         "d not asked yet",
         "e no such run on this host: it was not started",
@@ -121,7 +124,8 @@ def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
     wrong += [host("mute", silent_s=30, drives=[MEASURING])]
     text = lines([*well, *wrong, HostView("new"), HostView("newer")], "14:02:11")
     assert text[0] == (
-        "14:02:11  45 drives on 26 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an answer, "
+        "14:02:11  45 drives on 26 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an "
+        "answer, "
         "2 hosts not asked yet; slowest ≤ 1 h 12 min"
     )
     assert [line.split()[0] for line in text[1:]] == ["bad", "gone", "late", "mute"]
