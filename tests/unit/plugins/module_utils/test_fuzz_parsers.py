@@ -29,6 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()
+pytestmark = pytest.mark.thorough
 fuzzed = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
