@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..core import sysfs
 from ..core.host import Host, container
@@ -67,7 +67,7 @@ def node(name: str) -> str:
 def best_selector(host: Host, name: str) -> dict[str, str] | None:
     """The first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
     links = [os.path.basename(link) for link in host.glob(BY_ID + "*") if host.realpath(link) == node(name)]
-    values = {
+    values: dict[str, Sequence[str | None]] = {
         "serial": [serial(host, name)],
         "wwn": [wwn(host, name)],
         "by_id": links,

@@ -12,6 +12,7 @@ import stat
 from typing import Any, Iterable, Mapping
 
 from ..core.host import Host
+from ..core.sysfs import nvme_controllers
 from . import attributes, loop
 from .identity import node
 
@@ -42,7 +43,7 @@ def other_nodes(host: Host, name: str) -> set[str]:
     block = f"/sys/block/{name}/device/"
     paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob(f"{block}{kind}/*/dev")]
     if name.startswith("nvme"):
-        paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
+        paths += [controller + "/dev" for controller in nvme_controllers(host, name)]
         paths.append("/sys/class/nvme-generic/ng{}/dev".format(name[len("nvme") :]))
     keys = {"char " + number for number in map(host.get, paths) if number}
     behind = loop.read(host, node(name)) if name.startswith("loop") else None

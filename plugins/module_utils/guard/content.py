@@ -58,7 +58,7 @@ def _add_mark(facts: Facts, kind: str, entry: Mapping[str, Any]) -> None:
 
 def _wipefs_is_silent(host: Host) -> bool:
     match = re.search(r"util-linux (\d+)\.(\d+)", host.run(["wipefs", "--version"]).stdout)
-    return bool(match) and (int(match.group(1)), int(match.group(2))) < _WIPEFS_SAYS_NONE
+    return match is not None and (int(match.group(1)), int(match.group(2))) < _WIPEFS_SAYS_NONE
 
 
 def probe_blkid(host: Host, facts: Facts) -> None:

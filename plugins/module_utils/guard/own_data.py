@@ -174,11 +174,9 @@ def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -
     seen by chance proves otherwise.
     """
     before, after = entry.get("written"), written(host, identity)
-    same = (
-        entry["state"] != WRITING
-        and isinstance(before, dict)
-        and all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
-    )
+    if entry["state"] == WRITING or not isinstance(before, dict):
+        return False
+    same = all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
     return same and before.get("sectors") != after["sectors"]
 
 

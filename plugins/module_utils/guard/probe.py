@@ -66,7 +66,9 @@ def probe(
     users.probe_users(host, facts, shared)
     configured.read_tags(host, facts)
     probe_device(host, facts)
-    _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
+    by_transport = _BY_TRANSPORT.get(facts.identity["transport"] or "")
+    if by_transport is not None:
+        by_transport(host, facts)
     if ledger is not None:
         facts.own_data = own_data.known(ledger)
         if own_data.keeps_evidence(ledger):
@@ -244,4 +246,5 @@ def differences(handle: int, identity: dict[str, Any]) -> list[str]:
 
 
 def _ioctl_u64(handle: int, request: int) -> int:
-    return struct.unpack("=Q", fcntl.ioctl(handle, request, bytes(8)))[0]
+    (value,) = struct.unpack("=Q", fcntl.ioctl(handle, request, bytes(8)))
+    return int(value)

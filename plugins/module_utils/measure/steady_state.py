@@ -98,10 +98,14 @@ def _first_steady(
 ) -> int | None:
     scale = _common_denominator(exact)
     for end in range(window, len(exact) + 1):
-        part = exact[end - window : end]
-        if None not in part and _is_steady(_measure(part, scale), range_limit, slope_limit):
+        part = _finite(exact[end - window : end])
+        if len(part) == window and _is_steady(_measure(part, scale), range_limit, slope_limit):
             return end
     return None
+
+
+def _finite(part: list[Fraction | None]) -> list[Fraction]:
+    return [value for value in part if value is not None]
 
 
 def _is_steady(measured: _Window, range_limit: Fraction, slope_limit: Fraction) -> bool:
@@ -125,9 +129,10 @@ def _measure(part: Sequence[Fraction], scale: int) -> _Window:
 
 def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
     figures: dict[str, float | None] = {"average": None, "range_ratio": None, "slope": None, "slope_ratio": None}
-    if not part or None in part:
+    finite = _finite(part)
+    if not finite or len(finite) < len(part):
         return figures
-    measured = _measure(part, _common_denominator(part))
+    measured = _measure(finite, _common_denominator(finite))
     figures["average"] = _display(measured.average())
     if measured.size > 1:
         figures["slope"] = _display(measured.slope())
@@ -140,12 +145,13 @@ def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
 def _reasons(part: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction) -> list[str]:
     reasons = []
     if len(part) < window:
-        reasons.append("%d of the %d rounds that the window needs" % (len(part), window))
-    if None in part:
+        reasons.append(f"{len(part)} of the {window} rounds that the window needs")
+    finite = _finite(part)
+    if len(finite) < len(part):
         reasons.append("a value in the window is NaN or infinite")
     if reasons:
         return reasons
-    measured = _measure(part, _common_denominator(part))
+    measured = _measure(finite, _common_denominator(finite))
     if measured.total <= 0:
         return [f"the average of the window is {_digits(measured.average(), 6)}, not above zero"]
     if measured.range_ratio() > range_limit:
@@ -180,8 +186,7 @@ def _exact(name: str, value: Any) -> Fraction | None:
     text = _decimal_text(value)
     if text is not None and _NOT_FINITE.fullmatch(text):
         return None
-    match = _NUMBER.fullmatch(text) if text is not None else None
-    if match is None:
+    if text is None or _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{name} is not a number: {value!r}")
     digits, _mark, exponent = text.lower().partition("e")
     if max(abs(int(exponent or 0)), len(digits)) > _MOST_DIGITS:

@@ -110,7 +110,7 @@ class Work:
         options: Options,
         tick: t.Callable[[float | None], None],
         note: t.Callable[..., None],
-        fill: t.Callable[[t.Callable[[float], None]], dict[str, t.Any]],
+        fill: t.Callable[[t.Callable[[float | None], None]], dict[str, t.Any]],
         history: t.Sequence[t.Mapping[str, t.Any]] = (),
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
@@ -172,7 +172,7 @@ class Work:
         for 10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
         """
         self.prove(argv)
-        processes: list[subprocess.Popen] = []
+        processes: list[subprocess.Popen[bytes]] = []
 
         def kill() -> None:
             for process in processes:

@@ -286,7 +286,7 @@ def beacon_arguments(control: str, lit: bool) -> list[str]:
 def bugreport(host: Host) -> str:
     """Run fio-bugreport; the path of its archive on the host. Raises IomemoryError."""
     result = host.run(["fio-bugreport"], timeout_s=900)
-    found = re.findall(r"(/[\w./-]*fio-bugreport-[\w.-]+\.tar\.\w+)", result.stdout + "\n" + result.stderr)
+    found: list[str] = re.findall(r"(/[\w./-]*fio-bugreport-[\w.-]+\.tar\.\w+)", result.stdout + "\n" + result.stderr)
     if result.rc != 0 or not found:
         raise IomemoryError(said(result))
     if not host.exists(found[-1]):

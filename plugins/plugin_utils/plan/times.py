@@ -70,8 +70,10 @@ def rounds_s(test: Mapping, capacity_s: float) -> tuple[float, float]:
 def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
     """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
     steady = test["steady_state"]
-    before_s = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
-    rounds = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
+    before_s: float = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
+    rounds: int = (
+        steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
+    )
     return before_s + rounds * round_s
 
 

@@ -108,6 +108,11 @@ def _texts(value: t.Any, pattern: t.Pattern[str]) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and pattern.fullmatch(item) for item in value)
 
 
+def _is_latency(value: t.Any) -> bool:
+    us = whole(value)
+    return us is not None and us <= MOST_LATENCY_US
+
+
 def _limit(value: t.Any) -> bool:
     """Whether this is one entry of tune_cpu_limits."""
     keys = set(value) - {"cpus"} if isinstance(value, dict) else set()
@@ -126,7 +131,7 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
     "tune_frequency": _one_of("highest", ""),
     "tune_turbo": _one_of("on", "off", ""),
     "tune_cpu_dma_latency_us": (
-        lambda value: _is_unset(value) or (whole(value) is not None and whole(value) <= MOST_LATENCY_US),
+        lambda value: _is_unset(value) or _is_latency(value),
         f"a whole number of microseconds up to {MOST_LATENCY_US}, or null to leave it",
     ),
     "tune_idle_states_above_us": (
@@ -278,7 +283,8 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t
     """CPUs given by hand to two drives that may run at the same time."""
     if (whole(asked.get("ssd_parallel_drives", 1)) or 1) < 2:
         return []
-    found, seen = [], {}
+    found: list[tuple[str, str]] = []
+    seen: dict[int, str] = {}
     for entry in entries:
         try:
             own = cpus.parse(options(entry)["cpus"] or "")

@@ -8,6 +8,7 @@ wait, verify.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.machinery
 import importlib.util
 import io
@@ -352,7 +353,7 @@ def test_auto_takes_the_strongest_that_the_drive_reports(bed, facts, chosen):
 @pytest.mark.parametrize("size, index", [(None, 0), (512, 0), (4096, 2)])
 def test_of_a_wanted_lba_size_the_fastest_format_without_metadata_is_taken(size, index):
     formats = [(0, 512, 0, 3), (1, 4096, 8, 0), (2, 4096, 0, 0), (3, 4096, 0, 2), (4, 512, 0, 0)]
-    found = {"lba_format": 0, "lba_formats": [nvme.LbaFormat(*item)._asdict() for item in formats]}
+    found = {"lba_format": 0, "lba_formats": [dataclasses.asdict(nvme.LbaFormat(*item)) for item in formats]}
     assert nvme.wanted_format(found, {"lba_size_bytes": size}).index == index
 
 
