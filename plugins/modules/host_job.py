@@ -154,7 +154,9 @@ restored:
   returned: success
   type: list
   elements: dict
-  sample: [{name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline, outcome: restored, count: 1}]
+  sample:
+    - {name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline,
+       outcome: restored, count: 1}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -74,12 +74,14 @@ seealso:
 EXAMPLES = r"""
 - name: Decide over the whole fleet
   ssdlab.fleet.preflight:
-    asked: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'what_is_asked'))) }}"
+    asked: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'what_is_asked'))) }}"
     names: {}
-    run_info: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'runs_seen'))) }}"
-    host_info: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'host_seen'))) }}"
-    drive_facts: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'drives_seen'))) }}"
-    host_checks: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'checks_seen'))) }}"
+    run_info: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'runs_seen'))) }}"
+    host_info: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'host_seen'))) }}"
+    drive_facts: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'drives_seen'))) }}"
+    host_checks: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'checks_seen'))) }}"
+  vars:
+    hosts: "{{ ansible_play_hosts_all }}"
   register: decision
   run_once: true
   delegate_to: localhost

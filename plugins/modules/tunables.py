@@ -98,8 +98,8 @@ settings:
       description: How many are like this one, itself included.
       type: int
   sample:
-    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline, wanted: none, outcome: changed,
-       count: 1}
+    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline,
+       wanted: none, outcome: changed, count: 1}
 places:
   description: For each drive where fio would run.
   returned: success

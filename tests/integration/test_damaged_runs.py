@@ -233,7 +233,7 @@ def test_an_archive_of_a_living_run_is_whole(run_dir):
         number = 0
         while not stop:
             number += 1
-            path = os.path.join(raw, "c-%d.json" % (number % 7))
+            path = os.path.join(raw, f"c-{number % 7}.json")
             with open(path, "w") as out:
                 out.write("x" * (number * 997 % 200000))
             os.truncate(path, 5)

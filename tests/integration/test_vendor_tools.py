@@ -251,7 +251,7 @@ class Bmc:
             time.sleep(0.3)
 
     def power(self):
-        request = urllib.request.Request("https://localhost:%d/redfish/v1/Systems/%s" % (self.port, SYSTEM))
+        request = urllib.request.Request(f"https://localhost:{self.port}/redfish/v1/Systems/{SYSTEM}")
         request.add_header("Authorization", "Basic " + base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode())
         try:
             with urllib.request.urlopen(
@@ -364,7 +364,7 @@ def allowed(bmc, **more):
     return dict(
         {
             "vendor_power_cycle": True,
-            "vendor_bmc_address": "localhost:%d" % bmc.port,
+            "vendor_bmc_address": f"localhost:{bmc.port}",
             "vendor_bmc_user": USER,
             "vendor_bmc_password": PASSWORD,
             "vendor_bmc_ca_path": str(getattr(bmc, "folder", Path()) / "cert.pem"),

@@ -13,7 +13,7 @@ from typing import Any, Iterable, Mapping
 
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
-from . import attributes, loop
+from . import loop
 from .identity import node
 
 
@@ -23,10 +23,10 @@ def key_of(mode: int, device: int, inode: int, number: int) -> str | None:
     `device`, `inode` and `number` as st_dev, st_ino and st_rdev.
     """
     if stat.S_ISBLK(mode):
-        return "%d:%d" % (os.major(number), os.minor(number))
+        return f"{os.major(number)}:{os.minor(number)}"
     if stat.S_ISCHR(mode):
-        return "char %d:%d" % (os.major(number), os.minor(number))
-    return "file %d:%d %d" % (os.major(device), os.minor(device), inode) if stat.S_ISREG(mode) else None
+        return f"char {os.major(number)}:{os.minor(number)}"
+    return f"file {os.major(device)}:{os.minor(device)} {inode}" if stat.S_ISREG(mode) else None
 
 
 def key_at(host: Host, path: str) -> str | None:
@@ -47,7 +47,7 @@ def other_nodes(host: Host, name: str) -> set[str]:
         paths.append("/sys/class/nvme-generic/ng{}/dev".format(name[len("nvme") :]))
     keys = {"char " + number for number in map(host.get, paths) if number}
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
-    return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
+    return keys | ({f"file {behind.device} {behind.inode}"} if behind and not behind.node else set())
 
 
 def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> list[str]:

@@ -64,7 +64,7 @@ def from_scsi(host: Host, facts: Facts) -> None:
     for _answer in range(_MOST_ANSWERS):
         result = sg3.run(
             host,
-            ["sg_get_lba_status", "--readonly", "--hex", "--maxlen=%d" % _ANSWER_BYTES, "--lba=%d" % block, facts.path],
+            ["sg_get_lba_status", "--readonly", "--hex", f"--maxlen={_ANSWER_BYTES}", f"--lba={block}", facts.path],
         )
         try:
             told_of = sg3.lba_status(sg3.hex_bytes(result.stdout)) if result.rc == 0 else []

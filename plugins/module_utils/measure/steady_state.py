@@ -172,13 +172,13 @@ def _above(ratio: Fraction, limit: Fraction) -> str:
 
 def _digits(number: Fraction, digits: int) -> str:
     shown = _display(number)
-    return "beyond 1e308" if shown is None else "%.*g" % (digits, shown)
+    return "beyond 1e308" if shown is None else f"{shown:.{digits}g}"
 
 
 def _exact_values(values: Sequence[Any]) -> list[Fraction | None]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise ValueError(f"values must be a list of numbers, not {values!r}")
-    return [_exact("values[%d]" % index, value) for index, value in enumerate(values)]
+    return [_exact(f"values[{index}]", value) for index, value in enumerate(values)]
 
 
 def _exact(name: str, value: Any) -> Fraction | None:

@@ -125,12 +125,7 @@ def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Findi
             text = f"{card.serial} ({card.control}): PCIe errors: {card.bus_errors}"
             found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
         if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
-            text = "%s (%s): the link has %d of %d lanes" % (
-                card.serial,
-                card.control,
-                card.link_lanes,
-                lanes or LEAST_LANES,
-            )
+            text = f"{card.serial} ({card.control}): the link has {card.link_lanes} of {lanes or LEAST_LANES} lanes"
             found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
         if card.trouble:
             found.append(
@@ -156,20 +151,17 @@ def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
     if node.needed is None or node.available is None:
         return []
     if node.needed > node.available:
-        text = "%s is over-subscribed: the devices behind it need %d MB/s, it has %d MB/s" % (
-            where,
-            node.needed,
-            node.available,
-        )
+        rates = f"the devices behind it need {node.needed} MB/s, it has {node.available} MB/s"
+        text = f"{where} is over-subscribed: {rates}"
         if relief:
             text += "; fewer are measured at a time (ssd_parallel_drives), for which it is enough"
         remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
         return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = (
-            "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be "
-            "over-subscribed"
-        ) % (where, node.needed)
+            f"{where} is marked by fio-pci-check, though its figures balance ({node.needed} MB/s); a bridge above it "
+            "may be over-subscribed"
+        )
         return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
     return []
 
@@ -195,7 +187,7 @@ def _width(node: Node, where: str) -> list[Finding]:
     if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
         return []
     level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
-    text = "%s: the link has %d of the %d lanes that it could have" % (where, node.lanes, node.lanes_max)
+    text = f"{where}: the link has {node.lanes} of the {node.lanes_max} lanes that it could have"
     return [
         _finding(
             "pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT

@@ -159,7 +159,7 @@ def parse_status(result: Result) -> str | None:
         for line in (result.stderr + "\n" + text).splitlines()
         if line.strip() and not line.startswith("Copyright")
     ]
-    return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-6:]) or "nothing")
+    return f"{' '.join(result.argv)} ended with {result.rc} and said: {' | '.join(lines[-6:]) or 'nothing':.300}"
 
 
 def parse_smart(text: str) -> dict[str, int]:

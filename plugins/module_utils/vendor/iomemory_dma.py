@@ -45,8 +45,8 @@ def wanted_value(text: object) -> int | str | None:
     if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
         return int(str(text))
     raise IomemoryError(
-        "dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), the word default gives %d (5 us)"
-        % (text, LARGEST, DEFAULT)
+        f"dma_delay {text} is refused: iodrive_dma_delay is 0 (none) to {LARGEST} (10 us), the word default gives "
+        f"{DEFAULT} (5 us)"
     )
 
 

@@ -449,8 +449,8 @@ def switch(lanes_down, width_up, count, parallel=1, under_test=None):
     )
     below, drives = [], []
     for number in range(count):
-        down = port("0000:02:0%d.0" % number, speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
-        card = device("0000:0%d:00.0" % (number + 3), speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
+        down = port(f"0000:02:0{number}.0", speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
+        card = device(f"0000:0{number + 3}:00.0", speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
         above = [down["address"], up["address"], root["address"]]
         below += [dict(card, above=above), dict(down, above=above[1:])]
         drives.append(drive()._replace(path=[card, down, up, root]))
@@ -511,7 +511,7 @@ def test_the_widest_of_the_drives_count():
     facts = Facts(
         GOOD_MACHINE,
         dict(WANTED, parallel_drives=2),
-        [drive()._replace(path=[dict(card, address="0000:0%d:00.0" % bus)]) for bus in (3, 4, 5)],
+        [drive()._replace(path=[dict(card, address=f"0000:0{bus}:00.0")]) for bus in (3, 4, 5)],
     )
     loads = {"0000:03:00.0": 1000.0, "0000:04:00.1": 2000.0, "0000:05:00.0": 1500.0, "0000:06:00.0": 9000.0}
     assert link.measured_at_once(facts, loads) == 3500.0

@@ -165,7 +165,7 @@ def test_a_sanitize_is_watched_to_its_end_and_verified(bed, method, action):
     assert (
         drive_.erasing()
         == record["commands"]
-        == [["nvme", "sanitize", "/dev/nvme0", "--sanact=%d" % action, *(["--owpass=1"] if action == 3 else [])]]
+        == [["nvme", "sanitize", "/dev/nvme0", f"--sanact={action}", *(["--owpass=1"] if action == 3 else [])]]
     )
     assert any(share for share in drive_.ticks) and drive_.held.checks == 1 and drive_.held.lent == []
     (started,) = drive_.notes
@@ -183,7 +183,7 @@ def test_a_format_keeps_the_lba_format_and_is_verified(bed, method, ses):
     record = drive_.purge(method, timeout_s=700)
     assert record["verified"] and drive_.held.lent == []
     assert drive_.erasing() == [
-        ["nvme", "format", "/dev/nvme0", "--namespace-id=1", "--lbaf=0", "--ses=%d" % ses, "--timeout=700000"]
+        ["nvme", "format", "/dev/nvme0", "--namespace-id=1", "--lbaf=0", f"--ses={ses}", "--timeout=700000"]
     ]
     assert (
         record["lba_format_before"]
