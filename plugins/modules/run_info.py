@@ -12,8 +12,7 @@ version_added: 0.1.0
 description:
   - Lists the runs whose folders are on this host, with their state.
   - For one run, also returns its status and the records of its drives and tests. The figures of single rounds stay in
-    the run's folder,
-    which O(archive) packs into one file.
+    the run's folder, which O(archive) packs into one file.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
