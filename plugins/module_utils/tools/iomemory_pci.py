@@ -15,7 +15,7 @@ from typing import Any, Dict, NamedTuple, Sequence
 from ..core.host import COMMAND_NOT_FOUND, Host
 from .iomemory import TIMEOUT_S, Card, IomemoryError, said
 
-Finding = Dict[str, Any]
+CheckFinding = Dict[str, Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
 COMMAND = ("fio-pci-check", "-n")
 _NODE = re.compile(
@@ -98,12 +98,12 @@ def _add(node: Node, line: str, marked: bool) -> Node:
     return node._replace(marked=[*node.marked, line]) if marked else node
 
 
-def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[Finding]:
+def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[CheckFinding]:
     """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is;
     `parallel`: how many are measured at a time.
     """
     serials = {_short(card.pci_address): card.serial for card in cards if card.pci_address}
-    found: list[Finding] = []
+    found: list[CheckFinding] = []
     for node in nodes:
         where = (f"{node.kind} {node.address}").strip()
         drive = serials.get(_short(node.address)) if node.address else None
@@ -115,7 +115,7 @@ def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | 
     return found
 
 
-def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Finding]:
+def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[CheckFinding]:
     """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo;
     not given: than any card's).
     """
@@ -147,7 +147,7 @@ def _relief(nodes: Sequence[Node], node: Node, parallel: int | None) -> bool:
     return bool(parallel and node.needed and node.available and node.needed * parallel <= node.available * cards)
 
 
-def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
+def _bandwidth(node: Node, where: str, relief: bool) -> list[CheckFinding]:
     if node.needed is None or node.available is None:
         return []
     if node.needed > node.available:
@@ -166,7 +166,7 @@ def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
     return []
 
 
-def _errors(node: Node, where: str) -> list[Finding]:
+def _errors(node: Node, where: str) -> list[CheckFinding]:
     if not node.errors:
         return []
     text = "{} reports PCIe errors: {}".format(where, ", ".join(node.errors))
@@ -183,7 +183,7 @@ def _errors(node: Node, where: str) -> list[Finding]:
     return [_finding("pcie_errors", "blocks", text, RESEAT_CARD)]
 
 
-def _width(node: Node, where: str) -> list[Finding]:
+def _width(node: Node, where: str) -> list[CheckFinding]:
     if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
         return []
     level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
@@ -195,14 +195,14 @@ def _width(node: Node, where: str) -> list[Finding]:
     ]
 
 
-def _marked(node: Node, where: str) -> list[Finding]:
+def _marked(node: Node, where: str) -> list[CheckFinding]:
     return [
         _finding("pcie_other", "warning", f"{where}: fio-pci-check marks: {line:.160}", "See the vendor's user guide.")
         for line in node.marked
     ]
 
 
-def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> Finding:
+def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> CheckFinding:
     return {"check": check, "drive": drive, "level": level, "message": message, "remedy": remedy}
 
 
@@ -212,7 +212,7 @@ def _short(address: str | None) -> str:
     return "{}.{}".format(*match.groups()) if match else ""
 
 
-def check(host: Host, cards: Sequence[Card], parallel: int | None = None) -> list[Finding]:
+def check(host: Host, cards: Sequence[Card], parallel: int | None = None) -> list[CheckFinding]:
     """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises IomemoryError."""
     result = host.run(list(COMMAND), timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:
