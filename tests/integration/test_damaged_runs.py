@@ -15,11 +15,10 @@ import sys
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, folder, liveness, summary
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 DRIVE = "A1"
 PLAN = {
     "schema_version": 1,

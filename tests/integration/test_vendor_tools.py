@@ -27,11 +27,12 @@ from pathlib import Path
 import emulator
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+
 REPO = Path(__file__).resolve().parents[2]
 PASSWORD = "s3cret-Of-The-BMC"
 USER = "bmc-operator"
 SYSTEM = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for the drives' locks and a mount namespace")
 

@@ -78,21 +78,6 @@ def evaluate(
     )
 
 
-def first_steady(
-    values: Sequence[Any],
-    window: int = WINDOW,
-    range_limit: Any = RANGE_LIMIT,
-    slope_limit: Any = SLOPE_LIMIT,
-) -> int | None:
-    """The first round, counted from 1, at which the window that ends there is steady; None if there is none."""
-    return _first_steady(
-        _exact_values(values),
-        _whole_number("window", window),
-        _limit("range_limit", range_limit),
-        _limit("slope_limit", slope_limit),
-    )
-
-
 def _first_steady(
     exact: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction
 ) -> int | None:

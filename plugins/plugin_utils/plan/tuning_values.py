@@ -12,6 +12,7 @@ import typing as t
 
 from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.machine import cpus
+from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ..common.schema import plain, role_default, suggestion
 from ..common.values import whole
 from . import tuning
@@ -22,15 +23,6 @@ WORD = re.compile(r"[a-z0-9_-]*")
 UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 # What a boot loader's configuration takes without quoting.
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
-VM_NAMES = (
-    "swappiness",
-    "dirty_ratio",
-    "dirty_bytes",
-    "dirty_background_ratio",
-    "dirty_background_bytes",
-    "dirty_expire_centisecs",
-    "dirty_writeback_centisecs",
-)
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
 WORDS = (
@@ -47,7 +39,6 @@ LEAST_REBOOT_S = 900
 LONGEST_SHOWN = 200
 # /dev/cpu_dma_latency takes a signed word of 32 bits.
 MOST_LATENCY_US = 2**31 - 1
-HOST_VARIABLES = (*tuning.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
 
 
 def switch(value: t.Any) -> bool | None:
