@@ -62,6 +62,7 @@ class Check:
 
 PYTEST = "python -m pytest"
 SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/check-galaxy scripts/fresh-machine scripts/simulated-ssd"
+PYTHON = "ruff check && ruff format --check && mypy"
 # By reading, and by running where a Python 3.8 is at hand.
 VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_utils plugins/modules"
 # After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its
@@ -90,7 +91,9 @@ CHECKS = (
     Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
     Check("galaxy", SOURCE, "scripts/check-galaxy"),
     Check("python38", SOURCE, f"{VERMIN} && {PYTEST} tests/compat/test_python38.py --junitxml=$RESULTS/python38.xml"),
-    Check("lint", SOURCE, f"ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"),
+    Check(
+        "lint", SOURCE, f"{PYTHON} && ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"
+    ),
     Check("unit", SOURCE, f"{PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml"),
     # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
     # times as long.
