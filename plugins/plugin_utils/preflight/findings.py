@@ -27,7 +27,15 @@ DRIVES_SETTLED = (*LIVE_STATES, "finished")
 # password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
-FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria", "ssd_unknown_causes")
+FLEET_WIDE = (
+    "ssd_mode",
+    "ssd_run_name",
+    "ssd_run_id",
+    "ssd_results_dir",
+    "ssd_criteria",
+    "ssd_unknown_causes",
+    "ssd_retest",
+)
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 
