@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pictures of the docs, of this version's pages: a constructed fleet of 96 drives on 12 hosts with one bad drive and
-one bad host, by Chromium.
+"""The pictures of the docs, of this version's pages, by Chromium: a constructed fleet of 96 drives on 12 hosts with one
+bad drive and one bad host.
 
     python tests/bench/pictures.py [--folder docs/images]
 """

@@ -9,7 +9,7 @@ import os
 import typing as t
 
 from ...module_utils.run.folder import RUN_ID_PATTERN
-from ..fleet import retest
+from ..fleet import judging, retest
 from ..results import again, store
 from . import build, gather
 
@@ -42,7 +42,7 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
     else:
         loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
         sources = gather.sources(run_dir, record, loaded)
-        wanted = retest.wanted(record, loaded.records, retest.Judged(sources.judgement, sources.fleet))
+        wanted = retest.wanted(record, loaded.records, judging.Judged(sources.judgement, sources.fleet))
         found, lines = wanted.drives, wanted.left
     hosts: dict[str, Mapping] = {}
     for drive in found:
