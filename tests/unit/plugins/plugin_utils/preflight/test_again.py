@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import again, decision, values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import again, decision, findings, values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
 
@@ -99,3 +99,11 @@ def test_plan_mode_says_so_where_a_criterion_is_relative():
     assert decision.shared_retest(views) and not decision.shared_retest([View("h1", {"ssd_retest": 0})])
     assert "(<run id>-again)" in again.plan_lines(True, [share])[0]
     assert again.plan_lines(True, [{"metric": "write_iops", "min": 1}]) == again.plan_lines(False, [share]) == []
+
+
+@pytest.mark.parametrize("state, others", [("finished", 0), (None, 1), ("failed", 1)])
+def test_a_play_of_a_run_that_is_done_takes_up_its_second_measurement(state, others):
+    """A controller that died while drives were measured again: the next play goes on."""
+    working = View("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
+    run = Run("r1", "qualify", {"h1": state} if state else {})
+    assert len(findings.other_live_runs(working, run)) == others
