@@ -75,7 +75,7 @@ class ActionModule(HostAction):
 
     def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
         host = variables["inventory_hostname"]
-        given = [name for name in (*hostplan.VARIABLES, *hostplan.TAGS) if name in variables]
+        given = [name for name in (*hostplan.VARIABLES, *hostplan.GIVEN) if name in variables]
         values = {name: default for name, default in DEFAULTS.items() if name not in given}
         values.update({name: self._templar.template(variables[name]) for name in given})
         try:

@@ -49,6 +49,7 @@ RESULTS = (
     "ssd_watched",
     "ssd_collected",
     "ssd_put_back",
+    "ssd_again",
 )
 
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.

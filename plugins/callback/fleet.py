@@ -29,7 +29,7 @@ import typing as t
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, store
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 
@@ -152,7 +152,8 @@ class CallbackModule(CallbackBase):
         summary = _read_json(os.path.join(os.path.dirname(self._report), "summary.json")) if self._report else None
         run_id = os.path.basename(self._ledger.folder)
         self._display.banner(f"SSD QUALIFICATION {run_id}")
-        for line in closing.lines(run, store.load(self._ledger.path), summary):
+        records = again.merged(self._ledger.folder, store.load(self._ledger.path))
+        for line in closing.lines(run, records, summary):
             self._display.display(text.line(line))
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
 

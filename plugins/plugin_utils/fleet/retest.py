@@ -1,25 +1,22 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which drives `ssd_retest` measures again before anything of them fails. Pure; nothing here touches a host.
-
-The seam: a play that is to measure again calls `wanted` on the fleet section of summary.json once all hosts are
-collected, and starts the host job
-of the named hosts again with those tests as a further attempt (records carry `attempt`; the newest of a test wins, so
-the judge needs no change).
-"""
+"""Which drives `ssd_retest` measures again before they fail. Pure; nothing here touches a host."""
 
 from __future__ import annotations
 
 import typing as t
 
-Mapping = t.Mapping[str, t.Any]
+from ..results import held_to, judge
+from .judging import Judged
+
+Mapping = t.Dict[str, t.Any]
 # More at once than this share of the drives is no matter of single drives: the run or the criterion is at fault.
 MOST_OF_FLEET = 0.25
 
 
 class Again(t.NamedTuple):
-    """A drive to measure again, the tests, and why."""
+    """A drive to measure again, the tests whose second result counts, and why."""
 
     host: str
     drive: str
@@ -27,19 +24,58 @@ class Again(t.NamedTuple):
     why: str
 
 
-def wanted(section: Mapping, attempts: t.Mapping[tuple[str, str, str], int], drives: int, retest: int) -> list[Again]:
-    """The outliers that were measured again fewer than `retest` times.
+class Wanted(t.NamedTuple):
+    """drives: those to measure again. left: why drives that missed relative criteria alone are not, as sentences."""
 
-    section: the fleet of summary.json. attempts: how often (host, drive, test) was measured, 1 where it is not named.
-      drives: how many the run has.
-    A drive of a low host is not measured again, as the host would be the same; nor is any where most of the fleet would
-    be.
+    drives: list[Again]
+    left: list[str]
+
+
+def wanted(run: Mapping, records: t.Sequence[Mapping], judged: Judged) -> Wanted:
+    """The drives that fail by relative criteria alone: those of their tests, and the tests that these go on from.
+
+    A drive that misses an absolute limit is not measured again: its host keeps it as evidence. Nor is one of a low
+    host, as the host would be the same, nor any where more than MOST_OF_FLEET of the drives would be.
     """
-    tests: dict[tuple[str, str], list[str]] = {}
-    for outlier in section.get("outliers") or []:
-        key = (outlier["host"], outlier["drive"], outlier["test"])
-        if attempts.get(key, 1) <= retest and outlier["test"] not in tests.get(key[:2], []):
-            tests.setdefault(key[:2], []).append(outlier["test"])
-    if len(tests) > max(1, MOST_OF_FLEET * drives):
-        return []
-    return [Again(*key, tuple(names), "worse than its peers in " + ", ".join(names)) for key, names in tests.items()]
+    absolute = judge.judge({**run, "criteria": _absolute(run.get("criteria") or [])}, records)["drives"]
+    firm = {(drive["host"], drive["drive"]) for drive in absolute if drive["verdict"] == "fail"}
+    low = {(entry["host"], drive) for entry in judged.fleet["low_hosts"] for drive in entry["drives"]}
+    drives, left = [], []
+    for drive in judged.judgement["drives"]:
+        key = (drive["host"], drive["drive"])
+        missed = [test for test in drive["tests"] if test["verdict"] == "fail"]
+        if drive["verdict"] != "fail" or key in firm or not missed:
+            continue
+        if key in low:
+            left.append(f"{key[0]} {key[1]}: not measured again, as its host is low as a whole")
+            continue
+        why = "; ".join(f"{test['test']}: {reason}" for test in missed for reason in test["reasons"])
+        drives.append(Again(*key, _with_those_before([test["test"] for test in missed], run.get("tests") or {}), why))
+    most = max(1, int(MOST_OF_FLEET * len(judged.judgement["drives"])))
+    if len(drives) > most:
+        left.append(
+            f"{len(drives)} of {len(judged.judgement['drives'])} drives missed relative criteria: so many are no "
+            "matter of single drives, and none is measured again"
+        )
+        return Wanted([], left)
+    return Wanted(drives, left)
+
+
+def _absolute(criteria: t.Sequence[Mapping]) -> list[Mapping]:
+    """The criteria without their relative limits."""
+    sound = [criterion for criterion in criteria if not held_to.criterion_problems(criterion)]
+    bare = [
+        {key: value for key, value in criterion.items() if key not in (*held_to.RELATIVE, "baseline")}
+        for criterion in sound
+    ]
+    return [criterion for criterion in bare if any(criterion.get(limit) is not None for limit in held_to.ABSOLUTE)]
+
+
+def _with_those_before(names: list[str], about: t.Mapping[str, Mapping]) -> tuple[str, ...]:
+    """The tests and those whose state they go on from, in the order of the plan."""
+    found = list(names)
+    for name in found:
+        before = (about.get(name) or {}).get("follows")
+        if before and before not in found:
+            found.append(before)
+    return tuple([name for name in about if name in found] + [name for name in found if name not in about])

@@ -38,7 +38,7 @@ def make(
     nights = [frame for frame in map(of_summary, earlier) if len(frame)]
     return {
         "groups": _groups(judged),
-        "outliers": _outliers(own, judged, hosts.swapped(sightings)),
+        "outliers": _outliers(own, judged, hosts.swapped(sightings), set(low["host"])),
         "low_hosts": _low_hosts(low, judged, snapshots),
         "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
         "comparisons": int(judged["p"].notna().sum()),
@@ -72,10 +72,12 @@ def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
 
 
 def _outliers(
-    own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mapping[str, list[str]]
+    own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mapping[str, list[str]], low: t.Collection[str]
 ) -> list[dict[str, t.Any]]:
     if own.empty:
         return []
+    rates = own[own["metric"].map(metrics.is_rate).astype(bool)]
+    slow = set(zip(rates["host"], rates["drive"], rates["test"]))
     alike = judged.groupby([*FIGURE, "host"], sort=False)["value"].transform("size")
     told = []
     for place, row in own.sort_values("z", ascending=False).iterrows():
@@ -83,6 +85,9 @@ def _outliers(
         cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")
         if row["serial"] in swapped:
             cause, why = "drive", f"it was low on {' and on '.join(swapped[row['serial']])}"
+        elif row["host"] in low and (row["host"], row["drive"], row["test"]) not in slow:
+            # Tails and shares within a time follow a slow host by leaps; a rate does not.
+            cause, why = "can't tell", f"{row['host']} is low as a whole, and no rate of the drive stands out there"
         elif mates < hosts.FEWEST_DRIVES:
             cause, why = (
                 "can't tell",

@@ -37,6 +37,9 @@ VARIABLES = (
 )
 # What --tags and --skip-tags of the play say: the concerns of tuning are tags too.
 TAGS = ("ansible_run_tags", "ansible_skip_tags")
+# What a second measurement is narrowed to (ssd_retest): tests. The playbook retest.yml sets it.
+AGAIN = "ssd_again"
+GIVEN = (*TAGS, AGAIN)
 
 
 def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str, t.Any]:
@@ -60,6 +63,9 @@ def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[st
     step = variables["ssd_step"]
     if step == "qualify":
         asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
+        again = variables.get(AGAIN)
+        if again:
+            return [test for test in asked if test["name"] in again["tests"]]
         kept, left_out = _within(asked, variables, drives)
         if left_out and not kept:
             name, longest_s = min(left_out.items(), key=lambda item: item[1])
@@ -116,9 +122,9 @@ def build(
     drives: t.Sequence[t.Mapping[str, t.Any]],
     engine_version: str,
 ) -> dict[str, t.Any]:
-    """plan.json of a host, from its VARIABLES and, where they are there, its TAGS. Raises PlanError."""
+    """plan.json of a host, from its VARIABLES and, where they are there, what is GIVEN. Raises PlanError."""
     values = schemas.plain(
-        {name: variables[name] for name in (*VARIABLES, *TAGS) if name in VARIABLES or name in variables}
+        {name: variables[name] for name in (*VARIABLES, *GIVEN) if name in VARIABLES or name in variables}
     )
     values["ssd_criteria"] = criteria(values)
     return planning.render(

@@ -21,7 +21,20 @@ from ..common.version import collection_version
 from ..plan import hostplan, limits
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs
-from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, same, values, wear
+from . import (
+    again,
+    controller,
+    criteria,
+    definitions,
+    findings,
+    fleet_checks,
+    host_checks,
+    purges,
+    reach,
+    same,
+    values,
+    wear,
+)
 from . import plan_text as describe
 from .findings import Finding, Run, View
 
@@ -93,7 +106,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     run_folder = os.path.join(results_dir, run.id) if run else ""
     tests = _tests(views)
     found += _definition_findings(views, run, run_folder, tests, plans)
-    found += criteria.findings(_criteria(views), views, tests, plans)
+    found += again.findings(views, run, results_dir)
+    # Of a second measurement they were looked at before the first, with all drives and tests.
+    found += [] if again.of(views) else criteria.findings(_criteria(views), views, tests, plans)
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = history.saturations(results_dir, reach.wanted_models(begun))
     found += reach.findings(begun, known)
@@ -215,7 +230,7 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name]
         for name in hostplan.VARIABLES
     }
-    return {**given, **{name: asked[name] for name in hostplan.TAGS if name in asked}}
+    return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
 
 
 def _plan_text(
@@ -251,7 +266,12 @@ def _plan_text(
             }
             lines += describe.describe(plans[view.name], eligible, rate, held_to, chosen[view.name], looks, worn)
             lines += _left_out(view)
-    return lines
+    return lines + again.plan_lines(shared_retest(views), held_to)
+
+
+def shared_retest(views: t.Sequence[View]) -> bool:
+    """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
+    return values.whole(findings.shared_value(views, "ssd_retest") or 0) == 1 and not again.of(views)
 
 
 def _left_out(view: View) -> list[str]:
@@ -268,7 +288,9 @@ def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chose
     """
     if plan is None or view.asked is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
         return []
-    return wear.findings(view.name, plan, schemas.plain(view.asked), assumed_rate(view.asked), chosen)
+    twice = shared_retest([view]) and again.relative(_criteria([view]))
+    asked = schemas.plain(view.asked)
+    return wear.findings(view.name, plan, asked, assumed_rate(view.asked), chosen, times_written=1 + twice)
 
 
 def _criteria(views: t.Sequence[View]) -> t.Any:
@@ -306,6 +328,7 @@ def _record(
             "engine": engine,
             "validity_limits": limits,
             **rack,
+            **again.counts(view, label(selector)),
         }
         for view in views
         if view.asked is not None
@@ -318,6 +341,7 @@ def _record(
         "schema_version": SCHEMA_VERSION,
         "run": {"id": run.id, "name": run.name},
         "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
+        **again.record(views),
         "asked": asked,
         "criteria": _criteria(views) or [],
         "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or "warn",

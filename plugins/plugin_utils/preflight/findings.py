@@ -17,7 +17,7 @@ from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
 from ..common.schema import plain, suggestion
 from ..plan import tuning_values
-from ..results import held_to, runs
+from ..results import again, held_to, runs
 from . import values
 
 MODES = ("plan", "destructive")
@@ -27,7 +27,15 @@ DRIVES_SETTLED = (*LIVE_STATES, "finished")
 # password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
-FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria", "ssd_unknown_causes")
+FLEET_WIDE = (
+    "ssd_mode",
+    "ssd_run_name",
+    "ssd_run_id",
+    "ssd_results_dir",
+    "ssd_criteria",
+    "ssd_unknown_causes",
+    "ssd_retest",
+)
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 
@@ -272,10 +280,11 @@ def tuning(view: View, run: Run | None) -> list[Finding]:
 
 
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:
-    """Another run that works on the host now."""
-    others = [
-        entry for entry in view.runs or () if entry["state"] in LIVE_STATES and not (run and entry["run_id"] == run.id)
-    ]
+    """Another run that works on the host now. The second measurement of a run that is done there is its own."""
+    own = {run.id} if run else set()
+    if run and run.attach.get(view.name) in DRIVES_SETTLED:
+        own.add(again.id_of(run.id))
+    others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and entry["run_id"] not in own]
     advice = "wait for it (watch.yml) or end it (stop.yml), each with -e ssd_run_id="
     return [
         Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name)

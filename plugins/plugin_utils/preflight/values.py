@@ -43,6 +43,7 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
         "0 (automatic) or a number of at least 0.5",
     ),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
+    ("ssd_retest", lambda value: whole(value) in (0, 1), "0 (never) or 1 (once)"),
     ("ssd_keep_failed_days", _number(lambda number: 0 <= number <= 36500), "a number of days from 0 to 36500"),
     ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
 )

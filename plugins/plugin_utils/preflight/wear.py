@@ -93,10 +93,15 @@ def text(least: float, most: float, rated: float | None) -> str:
 
 
 def findings(
-    host: str, plan: Mapping, asked: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None
+    host: str,
+    plan: Mapping,
+    asked: Mapping,
+    write_mib_s: float,
+    chosen: purges.Chosen | None = None,
+    times_written: int = 1,
 ) -> list[Finding]:
     """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their
-    rated life is not known.
+    rated life is not known. times_written: 2 where ssd_retest may measure a drive again.
     """
     budget = values.wear_budget(asked.get("ssd_wear_budget"))
     if budget is None:
@@ -105,7 +110,7 @@ def findings(
     found = []
     for drive in plan["drives"]:
         rated = rated_bytes(drive["expected"].get("model"), asked.get("ssd_rated_tbw"))
-        _least, most = of_drive(drive, write_mib_s, chosen)
+        most = times_written * of_drive(drive, write_mib_s, chosen)[1]
         if share is not None and rated is None and most:
             model = drive["expected"].get("model") or "(none told)"
             message = (
@@ -118,8 +123,8 @@ def findings(
         if most > t.cast(float, allowed):
             limit = plan_text.capacity(int(t.cast(float, allowed)))
             message = (
-                f"ssd_wear_budget: the plan may write {plan_text.capacity(int(most))}, more than the {limit} "
-                f"of the budget; {ADVICE}"
+                f"ssd_wear_budget: the plan{' (with ssd_retest, twice)' * (times_written > 1)} may write "
+                f"{plan_text.capacity(int(most))}, more than the {limit} of the budget; {ADVICE}"
             )
             found.append(Finding(message, host, drive["drive"]))
     return found

@@ -11,7 +11,7 @@ import typing as t
 from ...module_utils.core.files import read_json, write_atomic
 from ...module_utils.run import folder as rundir
 from ..fleet import judging
-from ..results import runs, store
+from ..results import again, runs, store
 from . import assets, gather, names, page, pages, render, supplier
 from . import files as report_files
 from . import rows as drive_rows
@@ -61,9 +61,10 @@ def make(
     report cannot be written.
     """
     run_dir = os.path.join(results_dir, run_id)
-    run = _load_run(results_dir, run_id)
+    run = load_run(results_dir, run_id)
     try:
         loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
+        loaded = loaded._replace(records=again.merged(run_dir, loaded.records))
     except ValueError as error:
         raise ReportError(str(error)) from error
     sources = gather.sources(run_dir, run, loaded, against)
@@ -81,7 +82,8 @@ def make(
     return Report(os.path.join(folder, "index.html"), changed, sources.judgement)
 
 
-def _load_run(results_dir: str, run_id: str) -> Mapping:
+def load_run(results_dir: str, run_id: str) -> Mapping:
+    """run.json of a run. Raises ReportError."""
     if not rundir.RUN_ID_PATTERN.fullmatch(run_id):
         what = f"ssd_run_id {run_id!r} is not a run id" if run_id else "ssd_run_id is empty"
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
@@ -106,7 +108,7 @@ def _load_run(results_dir: str, run_id: str) -> Mapping:
 
 def hosts(results_dir: str, run_id: str) -> list[str]:
     """The names of a run's hosts, as they were asked. Raises ReportError."""
-    return sorted({str(entry.get("host")) for entry in _load_run(results_dir, run_id).get("asked") or []})
+    return sorted({str(entry.get("host")) for entry in load_run(results_dir, run_id).get("asked") or []})
 
 
 def _known(results_dir: str) -> str:

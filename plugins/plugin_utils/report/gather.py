@@ -82,6 +82,10 @@ def _measured(
             measured = host.measurements.get((key[1], name, record.get("attempt", 1)))
             record["cells"] = measured.averages if measured else []
             record["proof"] = proof.of(record, measured.proof if measured else None)
+            first = (record.get("again") or {}).get("first")
+            if first:
+                before = host.measurements.get((key[1], name, first.get("attempt", 1)))
+                first["cells"] = before.averages if before else []
             spec = host.tests.get(key[1], {}).get(name, {})
             # Most hosts have the same plan: it is kept once.
             specs.setdefault(key, {})[name] = alike.setdefault(json.dumps(spec, sort_keys=True), spec)

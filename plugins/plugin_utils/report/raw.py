@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.run import summary
 from ..common import units
 from ..gate import journal
-from ..results import proof
+from ..results import again, proof
 
 Mapping = t.Dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
@@ -92,7 +92,24 @@ def folder_of(run_dir: str, host: str) -> str | None:
 
 
 def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
-    """All of one host; what is missing is empty. run: run.json, which its figures are held to."""
+    """All of one host; what is missing is empty. run: run.json, which its figures are held to.
+
+    What was measured again (results/again.py) are further attempts.
+    """
+    first = _read(run_dir, host, run)
+    then = _read(again.folder_of(run_dir), host, run)
+    attempts = collections.Counter[t.Tuple[str, str]]()
+    for drive, test, attempt in first.measurements:
+        attempts[drive, test] = max(attempts[drive, test], attempt)
+    measurements = dict(first.measurements)
+    for (drive, test, attempt), measured in then.measurements.items():
+        if (drive, test) in attempts:
+            measurements[drive, test, attempts[drive, test] + attempt] = measured
+    problem = "; ".join(filter(None, (first.problem, then.problem)))
+    return first._replace(measurements=measurements, problem=problem)
+
+
+def _read(run_dir: str, host: str, run: Mapping | None) -> HostRaw:
     folder = folder_of(run_dir, host)
     if folder is None:
         return HostRaw({}, [], {}, {})

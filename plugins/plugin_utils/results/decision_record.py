@@ -54,3 +54,14 @@ def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
         raise ValueError(f"{wrong}: a variable changed since")
     decided: dict[str, str] = known
     return decided
+
+
+def erases(run_folder: str, host: str) -> bool:
+    """Whether preflight of this play decided to erase drives of a host in this run."""
+    try:
+        record = read_json(os.path.join(run_folder, FILE))
+    except (OSError, ValueError):
+        return False
+    if record is None or record.get("play") != play():
+        return False
+    return (record.get("hosts", {}).get(host) or {}).get("mode") == "destructive"

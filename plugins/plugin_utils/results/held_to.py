@@ -183,6 +183,30 @@ def comparison(check: Mapping) -> str:
     return f"{metric} {shown} {sign} {bound} ({check['criterion']}{of})"
 
 
+def measured_again(
+    references: References, criteria: t.Sequence[Mapping], host: str, drive: str, record: Mapping
+) -> Mapping:
+    """Of a test that was to be measured again (results/again.py): {run_id of the second measurement, told: what came of
+    it, as a sentence, first: {outcome, metrics} of the first, None where that one counts}.
+    """
+    then = record["again"]
+    first = then.get("first")
+    if first is None:
+        told = f"not measured again ({then['run_id']}): {then['problem']}"
+        return {"run_id": then["run_id"], "told": told, "first": None}
+    checks = [
+        check(references, criterion, host, drive, first) for criterion in criteria if is_for(criterion, first["test"])
+    ]
+    missed = "; ".join(comparison(each) for each in checks if each and each["met"] is False)
+    before = f"; the first time {missed}" if missed else ""
+    figures = {name: value if number(value) is not None else None for name, value in first["metrics"].items()}
+    return {
+        "run_id": then["run_id"],
+        "told": f"measured again ({then['run_id']}){before}",
+        "first": {"outcome": first["outcome"], "metrics": figures},
+    }
+
+
 def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
     """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about
     another drive's plan is not.

@@ -148,6 +148,7 @@ def _pass_findings(tests: list[Mapping]) -> list[Finding]:
     met = [
         Finding("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]
     ]
+    met += [Finding("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
     return met or [Finding("pass", held_to.NO_CRITERION)]
 
 
@@ -238,6 +239,22 @@ def _judge_test(
     )
     trouble = _invalid(facts, host, drive, name, record)
     result.update({"warnings": warned} if (warned := validity.warnings(record)) else {})
+    if record.get("again"):
+        result["again"] = held_to.measured_again(facts.references, criteria, host, drive, record)
+        return _with_the_first(_judged(facts, result, trouble, criteria, record))
+    return _judged(facts, result, trouble, criteria, record)
+
+
+def _with_the_first(test: Mapping) -> Mapping:
+    """A test that was measured again, or was to be: its reasons say so."""
+    return dict(test, reasons=[*test["reasons"], test["again"]["told"]])
+
+
+def _judged(
+    facts: _Facts, result: Mapping, trouble: Finding | None, criteria: list[Mapping], record: Mapping
+) -> Mapping:
+    """The verdict of a test that has a record. trouble: why its figures don't count."""
+    name = result["test"]
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     missed = [check for check in result["criteria"] if check["met"] is False]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ..results import judge
+from ..results import again, judge
 from . import rawfiles, records, verdicts
 from .engine import Store, upsert
 from .packages import StoreError, ValuesRefused, sa
@@ -62,6 +62,8 @@ def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Import
     for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
             folder = records.read(str(path.parent))
+            if again.OF in folder.run:
+                continue  # with the run whose drives it measured again
         except StoreError as error:
             done.append(Imported(path.parent.name, False, 0, [str(error)]))
             continue

@@ -19,7 +19,7 @@ from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common.values import number
 from ..gate import journal
 from ..report.raw import folder_of, tests_of
-from ..results import proof, run_record
+from ..results import again, proof, run_record
 from ..results import store as results
 from .packages import StoreError
 
@@ -54,6 +54,7 @@ def read(run_dir: str) -> Folder:
     try:
         run = run_record.read_run(run_dir)
         loaded = results.load_all(os.path.join(run_dir, "results.jsonl"))
+        newest = again.merged(run_dir, loaded.records)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} or results.jsonl beside it cannot be read: {error}") from error
     if run is None:
@@ -66,7 +67,7 @@ def read(run_dir: str) -> Folder:
     ):
         raise StoreError(f"{path} is not a run's record of schema version {RUN_SCHEMA_VERSION}")
     hosts: dict[str, list[Record]] = {entry["host"]: [] for entry in run["asked"]}
-    for record in loaded.records:
+    for record in newest:
         if record["run_id"] == run_id:
             hosts.setdefault(record["host"], []).append(record)
     problems = [
@@ -98,20 +99,13 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
     """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]), `link` and `proof` of
     its journal; what was left out.
     """
-    place = folder_of(folder.path, host)
     problems = journal.Problems()
     found: dict[tuple[str, str, int], Record] = {}
     proofs: dict[tuple[str, str, int], proof.Proof] = {}
-    specs = tests_of(journal.plan(os.path.join(place, "plan.json"), problems)) if place else {}
-    for event in journal.events(os.path.join(place, "journal.jsonl"), problems) if place else ():
-        if event["event"] not in OF_TESTS:
-            continue
-        attempt = (event["drive"], event["test"], event["attempt"])
+    for attempt, event, spec in _events(folder, host, problems):
         if attempt not in found:
             found[attempt] = {"cells": [], "tracked": [], "link": None}
-            proofs[attempt] = proof.begin(
-                folder.run, host, *attempt[:2], specs.get(attempt[0], {}).get(attempt[1]) or {}
-            )
+            proofs[attempt] = proof.begin(folder.run, host, *attempt[:2], spec)
         _take(found[attempt], event)
         proofs[attempt].take(event)
     records = []
@@ -121,6 +115,29 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
             record = {**record, **found.get(attempt, {}), "proof": proof.of(record, proofs.get(attempt))}
         records.append(record)
     return records, problems.text()
+
+
+def _events(
+    folder: Folder, host: str, problems: journal.Problems
+) -> t.Iterator[tuple[tuple[str, str, int], Record, Record]]:
+    """(drive, test and attempt, event, the rendered test) of a host's journal; what was measured again goes on with the
+    attempts of the first measurement.
+    """
+    firsts = {
+        (record["drive"], record["test"]): record["again"]["first"]["attempt"]
+        for record in folder.hosts[host]
+        if (record.get("again") or {}).get("first")
+    }
+    for run_dir, before in ((folder.path, {}), (again.folder_of(folder.path), firsts)):
+        place = folder_of(run_dir, host)
+        if place is None or (run_dir != folder.path and not before):
+            continue
+        specs = tests_of(journal.plan(os.path.join(place, "plan.json"), problems))
+        for event in journal.events(os.path.join(place, "journal.jsonl"), problems):
+            if event["event"] in OF_TESTS and (not before or (event["drive"], event["test"]) in before):
+                drive, test = event["drive"], event["test"]
+                attempt = event["attempt"] + before.get((drive, test), 0)
+                yield (drive, test, attempt), event, specs.get(drive, {}).get(test) or {}
 
 
 def _take(entry: Record, event: Record) -> None:

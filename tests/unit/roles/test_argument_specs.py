@@ -127,6 +127,6 @@ def test_preflight_notes_every_variable_that_counts():
     noted = load("preflight", "vars/main.yml")["__preflight_variables"]
     controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url"}
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
-    wanted = {*roles, *hostplan.VARIABLES, *hostplan.TAGS, "ssd_step"} - controller_only
+    wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, "ssd_step"} - controller_only
     assert sorted(noted) == noted and set(noted) == wanted
     assert load("preflight", "vars/main.yml")["__preflight_unset"] == preflight.UNSET

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, retest, section
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, section
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import SNAPSHOT, fleet, measured
 
@@ -237,12 +237,14 @@ def test_an_outlier_alone_fails_nothing():
     assert judge.judge(run, records)["verdicts"]["pass"] == 24 and flagged(made(run, records))
 
 
-def test_an_outlier_is_measured_again_once_and_never_the_whole_fleet():
-    found = made(*fleet(slow={(2, 1): 0.8}))
-    assert [again[:3] for again in retest.wanted(found, {}, 24, 1)] == [("h2", "S2-1", ("iops",))]
-    assert retest.wanted(found, {("h2", "S2-1", "iops"): 2}, 24, 1) == retest.wanted(found, {}, 24, 0) == []
-    many = {"outliers": [{"host": f"h{number}", "drive": "d", "test": "iops"} for number in range(7)]}
-    assert retest.wanted(many, {}, 24, 1) == []
+def test_a_tail_alone_says_nothing_against_a_drive_of_a_low_host():
+    run, records = fleet(hosts=8, low={3: 0.82})
+    odd = next(record for record in records if record["kind"] == "test" and record["drive"] == "S3-1")
+    for metrics in (odd["metrics"], odd["cells"][0]["metrics"]):
+        metrics["write_p99_9_latency_us"] *= 2
+    (outlier,) = made(run, records)["outliers"]
+    assert (outlier["drive"], outlier["metric"]) == ("S3-1", "write_p99_9_latency_us")
+    assert outlier["cause"] == "can't tell" and "h3 is low as a whole" in outlier["why"]
 
 
 def test_a_record_of_a_test_without_its_drive_is_still_a_figure():

@@ -81,7 +81,7 @@ def elsewhere(tmp_path, run_dir):
 
 def judged(run_dir, with_files=False):
     """The verdict of every drive, as the report makes it; its files too."""
-    run = build._load_run(str(run_dir.parent), run_dir.name)
+    run = build.load_run(str(run_dir.parent), run_dir.name)
     sources = gather.sources(str(run_dir), run, store.load_all(str(run_dir / "results.jsonl")))
     if with_files:
         for _name, text in build.files(sources, str(run_dir)):

@@ -1,0 +1,49 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find the drives to measure again, on the controller. Documented in plugins/modules/retest.py."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ..plugin_utils.common.schema import plain
+from ..plugin_utils.gate import text
+from ..plugin_utils.gate.host_action import refuse_injected_facts
+from ..plugin_utils.report import build, retest
+
+ARGUMENTS = {
+    "results_dir": {"type": "path", "required": True},
+    "run_id": {"type": "str", "required": True},
+    "run_name": {"type": "str", "required": True},
+    "seen": {"type": "dict", "required": True},
+}
+
+
+class ActionModule(ActionBase):
+    """Thin: arguments in, plugin_utils.report.retest, what to measure again out."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
+        result = super().run(tmp, task_vars)
+        refuse_injected_facts()
+        _result, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
+        run = {"id": given["run_id"], "name": given["run_name"]}
+        seen = {host: (answer or {}).get("drives") or [] for host, answer in plain(given["seen"]).items()}
+        try:
+            plan = retest.plan(os.path.abspath(given["results_dir"]), run, seen)
+        except (build.ReportError, OSError, ValueError) as error:
+            raise AnsibleActionFail(
+                f"ssd_retest: what to measure again in {run['id']} is not known: {error}"
+            ) from error
+        for line in plan.lines:
+            self._display.display(text.line(line))
+        return {**result, "changed": False, "hosts": plan.hosts, "lines": plan.lines}

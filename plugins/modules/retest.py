@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: retest
+short_description: Find the drives of a run that are to be measured again before they fail
+version_added: 0.1.0
+description:
+  - Judges a run as M(ssdlab.fleet.report) does, and returns the drives that missed only relative criteria, with the
+    tests to measure again. It starts nothing and writes nothing.
+  - Leaves out drives that missed an absolute limit (they are kept as evidence) and drives of a host that is low as a
+    whole, and returns none where more than a quarter of the drives would be measured again.
+  - Where a second measurement was begun it returns what that still lacks.
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+options:
+  results_dir:
+    description: The folder on the controller that holds the folders of runs. A relative path starts where
+      C(ansible-playbook) was called.
+    type: path
+    required: true
+  run_id:
+    description: The run to judge.
+    type: str
+    required: true
+  run_name:
+    description: The run's name.
+    type: str
+    required: true
+  seen:
+    description: What preflight of this play saw of each host, by inventory name; RV(ssdlab.fleet.drive_facts#module:drives)
+      in the key C(drives). A drive that is not among them is not measured again.
+    type: dict
+    required: true
+notes:
+  - Use it with C(run_once). It runs on the controller.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+seealso:
+  - module: ssdlab.fleet.report
+"""
+
+EXAMPLES = r"""
+- name: Find the drives to measure again
+  ssdlab.fleet.retest:
+    results_dir: "{{ ssd_run.results_dir }}"
+    run_id: "{{ ssd_run.id }}"
+    run_name: "{{ ssd_run.name }}"
+    seen: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'ssd_seen'))) }}"
+  run_once: true
+  register: again
+"""
+
+RETURN = r"""
+hosts:
+  description: What each host is to measure again, by inventory name; hosts without any are not in it.
+  returned: success
+  type: dict
+  contains:
+    run_id:
+      description: The run that measures again.
+      type: str
+      returned: success
+    run_name:
+      description: The name of that run.
+      type: str
+      returned: success
+    of:
+      description: The first run.
+      type: str
+      returned: success
+    drives:
+      description: The entries of C(ssd_drives).
+      type: list
+      elements: dict
+      returned: success
+    tests:
+      description: The tests that the host measures again.
+      type: list
+      elements: str
+      returned: success
+    counts:
+      description: Of each drive the tests whose second result counts.
+      type: dict
+      returned: success
+    identities:
+      description: Who each drive was.
+      type: dict
+      returned: success
+  sample:
+    rack1-07:
+      run_id: 20261121T130000Z-qualify-again
+      run_name: qualify-again
+      of: 20261121T130000Z-qualify
+      drives: [{serial: 22123A4F5B6C}]
+      tests: [iops]
+      counts: {22123A4F5B6C: [iops]}
+      identities: {22123A4F5B6C: {serial: 22123A4F5B6C, wwn: null, model: MTFDDAK960TDS, size_bytes: 960197124096, backing_file: null}}
+lines:
+  description: Each drive that is measured again, with why, and each that is not though it missed only relative criteria.
+  returned: success
+  type: list
+  elements: str
+  sample: ["rack1-07 22123A4F5B6C: measured again: iops: write_iops 31,000 IOPS < 36,900 IOPS (criterion iops write_iops min_of_median 0.9: median of 23 peers)"]
+"""

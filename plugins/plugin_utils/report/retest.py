@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the second measurement of a run is to be (ssd_retest): each host's drives and tests, by what the first says."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from ..fleet import judging, retest
+from ..results import again, store
+from . import build, gather
+
+Mapping = t.Dict[str, t.Any]
+LONGEST_NAME = 60
+# Who a drive is, whatever path it has.
+IDENTITY = ("serial", "wwn", "model", "size_bytes", "backing_file")
+
+
+class Plan(t.NamedTuple):
+    """hosts: `ssd_again` of each host that measures again (docs/internals.md). lines: for people."""
+
+    hosts: dict[str, Mapping]
+    lines: list[str]
+
+
+def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]) -> Plan:
+    """run: {id, name}. seen: of each host what preflight of this play saw of its drives, as drive_facts returns them.
+
+    A second measurement that was begun goes on as it was asked for. Raises ReportError, OSError and ValueError.
+    """
+    run_dir, run_id = os.path.join(results_dir, run["id"]), again.id_of(run["id"])
+    record = build.load_run(results_dir, run["id"])
+    begun = again.read(run_dir)
+    if begun is not None:
+        found = _unfinished(run_dir, begun)
+        lines = [f"{len(found)} drives of {run_id} have no second result yet"] if found else []
+    elif not RUN_ID_PATTERN.fullmatch(run_id):
+        return Plan({}, [f"ssd_retest: {run['id']} is too long for a second run beside it; nothing is measured again"])
+    else:
+        loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
+        sources = gather.sources(run_dir, record, loaded)
+        wanted = retest.wanted(record, loaded.records, judging.Judged(sources.judgement, sources.fleet))
+        found, lines = wanted.drives, wanted.left
+    hosts: dict[str, Mapping] = {}
+    for drive in found:
+        looked_at = next((entry for entry in seen.get(drive.host) or () if entry["drive"] == drive.drive), None)
+        if looked_at is None:
+            lines.append(f"{drive.host} {drive.drive}: not measured again, as this play did not look at it")
+            continue
+        lines.append(f"{drive.host} {drive.drive}: measured again: {drive.why}")
+        _add(hosts, drive, looked_at, {"run_id": run_id, "run_name": _name(run["name"]), "of": run["id"]})
+    return Plan(hosts, lines)
+
+
+def _name(name: str) -> str:
+    """The second run's name: another, so that nobody takes it up for the next night."""
+    return name[: LONGEST_NAME - len(again.SUFFIX)] + again.SUFFIX
+
+
+def _unfinished(run_dir: str, begun: Mapping) -> list[retest.Again]:
+    """All that was asked of a second measurement, where a result of it is lacking."""
+    lacking = [place for place, record in again.second(run_dir, begun).items() if "kind" not in record]
+    hosts = {place[0] for place in lacking}
+    return [
+        retest.Again(entry["host"], entry["drive"], tuple(entry[again.COUNTS]), "begun in an earlier play")
+        for entry in begun["asked"]
+        if entry["host"] in hosts and entry.get(again.COUNTS)
+    ]
+
+
+def _add(hosts: dict[str, Mapping], drive: retest.Again, looked_at: Mapping, common: Mapping) -> None:
+    own = hosts.setdefault(drive.host, {**common, "drives": [], "tests": [], "counts": {}, "identities": {}})
+    own["drives"].append(looked_at["selector"])
+    own["tests"] += [name for name in drive.tests if name not in own["tests"]]
+    own["counts"][drive.drive] = list(drive.tests)
+    own["identities"][drive.drive] = {key: (looked_at.get("identity") or {}).get(key) for key in IDENTITY}

@@ -1,0 +1,137 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ssd_retest: a drive that misses a relative criterion is erased and measured again in the same play. The drive is a
+loop device over nbdkit's memory behind its rate filter, which reads its rate from a file: so it can be slow once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+
+import pytest
+import simulated_ssd as simulator
+
+TEST = {
+    "name": "short",
+    "title": "Short",
+    "purge": {"method": "auto"},
+    "precondition": {"passes": 1},
+    "cells": [
+        {
+            "access": "random",
+            "block_size": "128KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 4,
+            "runtime_s": 1,
+            "rate_iops": 60,
+        }
+    ],
+    "steady_state": {"tracked": [{"block_size": "128KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "rounds": {"max": 12},
+}
+# Half of what the test asks for, in bits/s.
+SLOW = str(30 * 128 * 1024 * 8)
+FAST = str(10**11)
+CRITERION = {"metric": "write_iops", "min_of_baseline": 0.75, "baseline": "n0"}
+
+
+@pytest.fixture(name="drive")
+def fixture_drive(tmp_path):
+    """{backing_file, rate: the file that makes it slow}."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for loop devices")
+    rate = tmp_path / "rate"
+    rate.write_text(FAST)
+    plugin = ["--filter=rate", "memory", "16M", f"rate-file={rate}", "burstiness=0.2"]
+    with simulator.simulated_ssd(tmp_path / "drives", "drive", plugin) as record:
+        yield {"backing_file": record["backing_file"], "rate": rate}
+
+
+@pytest.fixture(name="nights")
+def fixture_nights(site, drive):
+    """A site whose run n0 measured the drive as it is."""
+    site.hosts = {"rack1-07": {"ssd_drives": [{"backing_file": drive["backing_file"]}]}}
+    site.vars["ssd_plan"] = [TEST]
+    code, output = site.play("qualify", "-e", "ssd_run_id=n0")
+    assert code == 0, output
+    site.vars.update({"ssd_criteria": [CRITERION], "ssd_retest": 1})
+    drive["rate"].write_text(SLOW)
+    return site
+
+
+def told(site):
+    """The one test of n1 in its summary, and the verdict of the drive."""
+    (drive,) = json.loads((site.results / "n1/report/summary.json").read_text())["drives"]
+    return drive["tests"][0], drive["verdict"], drive["reasons"]
+
+
+def records(site, run_id):
+    lines = (site.results / run_id / "results.jsonl").read_text().splitlines()
+    return [record for record in map(json.loads, lines) if record["kind"] == "test"]
+
+
+def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, drive):
+    def mend():
+        ends = time.monotonic() + 240
+        while time.monotonic() < ends and not (nights.results / "n1-again/run.json").exists():
+            time.sleep(0.05)
+        drive["rate"].write_text(FAST)
+
+    mending = threading.Thread(target=mend)
+    mending.start()
+    try:
+        code, output = nights.play("qualify", "-e", "ssd_run_id=n1")
+    finally:
+        mending.join()
+    assert code == 0, output
+    test, verdict, reasons = told(nights)
+    assert verdict == "pass" and any("measured again (n1-again); the first time write_iops" in text for text in reasons)
+    assert test["again"]["first"]["metrics"]["write_iops"] < 40 < 45 < test["metrics"]["write_iops"]
+    # Both stay, each with its own journal; the report and the store have one run.
+    (first,), (second,) = records(nights, "n1"), records(nights, "n1-again")
+    assert first["metrics"]["write_iops"] < 40 < second["metrics"]["write_iops"]
+    assert all((nights.results / name / "raw/rack1-07/journal.jsonl").exists() for name in ("n1", "n1-again"))
+    assert not (nights.results / "n1-again/report").exists()
+    # Asked again, nothing is measured any more.
+    code, output = nights.play("qualify", "-e", "ssd_run_id=n1")
+    assert code == 0 and len(records(nights, "n1-again")) == 1, output
+    code, output = nights.play("import")
+    assert code == 0 and "n1-again" not in output, output
+
+
+def test_a_drive_that_is_slow_again_fails_and_says_so(nights):
+    code, output = nights.play("qualify", "-e", "ssd_run_id=n1")
+    assert code != 0 and "measured again: short: write_iops" in output, output
+    test, verdict, reasons = told(nights)
+    assert verdict == "fail" and test["again"]["run_id"] == "n1-again" and "n1-again" in " ".join(reasons)
+    assert [
+        record["metrics"]["write_iops"] < 40 for name in ("n1", "n1-again") for record in records(nights, name)
+    ] == [
+        True,
+        True,
+    ]
+
+
+def test_plan_mode_says_that_it_may_come_and_no_variable_can_stand_for_it(nights):
+    code, output = nights.play("qualify", "-e", "ssd_mode=plan")
+    assert code == 0 and "ssd_retest: a drive that misses only relative criteria would be erased" in output, output
+    given = json.dumps({"ssd_again": {"run_id": "n9", "run_name": "n", "of": "n0", "drives": [], "tests": []}})
+    code, output = nights.play("qualify", "-e", given)
+    assert code != 0 and "ssd_again: is decided by preflight" in output, output
+    # A variable of the inventory is no decision either.
+    nights.vars["ssd_again"] = {
+        **json.loads(given)["ssd_again"],
+        "drives": nights.hosts["rack1-07"]["ssd_drives"],
+        "tests": ["short"],
+        "run_id": "n0-again",
+        "counts": {},
+        "identities": {},
+    }
+    code, output = nights.play("qualify")
+    assert code != 0 and "preflight of this play did not decide to erase drives of this host in run n0" in output
+    assert not (nights.results / "n0-again").exists()
