@@ -107,9 +107,10 @@ def test_fewer_than_eight_are_reported_and_not_judged(drives, few):
 
 def test_another_firmware_is_no_peer_and_both_are_compared():
     run, records = fleet(hosts=4)
-    _other, newer = fleet(hosts=4, firmware="D1MU030", low=dict.fromkeys(range(4), 0.8), seed=2)
-    for record in newer:
+    other, newer = fleet(hosts=4, firmware="D1MU030", low=dict.fromkeys(range(4), 0.8), seed=2)
+    for record in newer + other["asked"]:
         record["host"] = "n" + record["host"]
+    run["asked"] += other["asked"]
     found = made(run, records + newer)
     assert found["outliers"] == [] and {item["n"] for item in found["groups"]} == {16}
     told = next(item for item in found["firmwares"] if item["metric"] == "write_iops")
