@@ -84,7 +84,7 @@ _COMMENT = re.compile(rb"\s*(#|;|//|--\s|!|<!--|\.\\\")")
 _NO_DEVICES = ("shm", "pts", "mqueue", "hugepages", "fd", "char", "input", "bus", "cpu")
 _LEAST_SERIAL = 6  # a shorter one may stand for anything
 _PARTITION, _PARTITION_OF_LETTERS = r"(?:-part[0-9]+|p[0-9]+)?", r"(?:-part[0-9]+|[0-9]+)?"
-_WHOLE = r"(?<![\w/.-])(?:0x|naa\.|eui\.|uuid\.|wwn-0x)?(?:%s)(?![\w-])"
+_WHOLE = r"(?<![\w/.-])(?:0x|naa\.|eui\.|uuid\.|wwn-0x|luks-)?(?:%s)(?![\w-])"
 _DPKG_STATUS = "/var/lib/dpkg/status"
 _UCF_HASHES = "/var/lib/ucf/hashfile"  # of files that Debian's packages make when they are set up
 _ASK_S = 20.0
@@ -193,7 +193,8 @@ def _pattern(host: Host, facts: Facts) -> Pattern[bytes]:
     """
     paths = {identity.node(member) for member in facts.family} | {tag for tag in facts.tags if tag.startswith("/dev/")}
     paths |= _other_names(host, paths, facts.numbers)
-    words = {_written(tag.partition("=")[2]) for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))}
+    uuids = [tag.partition("=")[2] for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))]
+    words = {word for uuid in uuids for word in _written(uuid)}
     words |= {tag for tag in facts.tags if tag.startswith(("LABEL=", "PARTLABEL="))}
     serial = str(facts.identity.get("serial") or "")
     words |= {serial} if len(serial) >= _LEAST_SERIAL and re.search(r"[0-9]", serial) else set()
@@ -217,10 +218,12 @@ def _other_names(host: Host, nodes: set[str], numbers: set[str]) -> set[str]:
     return found
 
 
-def _written(uuid: str) -> str:
-    """A UUID as files have it: tags keep it without separators."""
+def _written(uuid: str) -> list[str]:
+    """A UUID as files have it, and as mdadm groups it: tags keep it without separators."""
+    if not re.fullmatch(r"[0-9a-f]{32}", uuid):
+        return [uuid] if len(uuid) >= _LEAST_SERIAL else []
     parts = (uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:])
-    return "-".join(parts) if re.fullmatch(r"[0-9a-f]{32}", uuid) else uuid if len(uuid) >= _LEAST_SERIAL else ""
+    return ["-".join(parts), ":".join(uuid[place : place + 8] for place in range(0, 32, 8))]
 
 
 def _as_shipped(host: Host, text: Text) -> bool:

@@ -56,6 +56,8 @@ USES = [
     ("/boot/grub2/grubenv", f"# GRUB Environment Block\nkernelopts=root=UUID={UUID} ro\n####"),
     ("/boot/firmware/cmdline.txt", "console=tty1 root=/dev/nvme0n1p2 rootwait"),
     ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="root=/dev/nvme0n1p2 resume=UUID=1-2"'),
+    ("/etc/kernel/cmdline", f"rd.luks.uuid=luks-{UUID} ro"),
+    ("/etc/kernel/cmdline", "rd.md.uuid=6a3f0c52:11f24ad8:9b1e0c2f:0d5a9b11"),
     ("/var/spool/cron/crontabs/root", "0 3 * * * dd if=/srv/db of=/dev/nvme0n1 bs=1M"),
     ("/var/spool/cron/root", "@daily mount /dev/nvme0n1p1 /backup"),
     ("/usr/local/etc/db.conf", "device = /dev/nvme0n1"),
