@@ -19,6 +19,7 @@ from .names import add_tags, device_number, resolved, tag_of, unescape
 
 _TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=(.+)", re.IGNORECASE)
 _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
+_PATTERN = re.compile(r"[*?[]")
 # What udev and the kernel call partitions: X-part1; nvme0n1p1; sda1.
 _PARTITION = re.compile(r"(/dev/.*?)-part[0-9]+|(/dev/.*[0-9])p[0-9]+|(/dev/[a-z]+)[0-9]+")
 _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
@@ -63,13 +64,17 @@ def _crypttab(text: str) -> list[str]:
 
 
 def _mdadm(text: str) -> list[str]:
-    """The UUID and devices of ARRAY lines; DEVICE lines only say where to look."""
+    """The UUID and devices of ARRAY lines; DEVICE lines only say where to look, and so does a pattern beside a name of
+    the array's own.
+    """
     found: list[str] = []
     for words in _lines(re.sub(r"\n[ \t]+", " ", text)):
         if words[0].upper().startswith("ARR"):
             keys = dict(word.split("=", 1) for word in words[1:] if "=" in word)
             found += ["UUID=" + value for key, value in keys.items() if key.lower() == "uuid"]
-            found += [path for key, value in keys.items() if key.lower() == "devices" for path in value.split(",")]
+            listed = [path for key, value in keys.items() if key.lower() == "devices" for path in value.split(",")]
+            is_named = any(key.lower() in ("uuid", "name", "super-minor") for key in keys)
+            found += [path for path in listed if not (is_named and _PATTERN.search(path))]
     return found
 
 
@@ -230,7 +235,7 @@ def _names(host: Host, facts: Facts, nodes: set[str], spec: str) -> bool:
         return True
     if not spec.startswith("/"):
         return False
-    if re.search(r"[*?[]", spec):  # mdadm.conf(5)
+    if _PATTERN.search(spec):  # mdadm.conf(5)
         return any(_leads(host, facts, nodes, path) for path in host.glob(spec))
     folder, _slash, name = spec.rpartition("/")
     kind = _LINK_FOLDERS.get(folder.rpartition("/")[2])

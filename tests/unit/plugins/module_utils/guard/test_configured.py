@@ -132,6 +132,7 @@ def test_a_link_to_the_drive_is_told(host, path, target):
         ("/etc/fstab", "/dev/nvme0n10p1 /x ext4\n/dev/nvme0 /y ext4\n/dev/disk/by-id/nvme-EX_SN10-part1 /z ext4"),
         ("/etc/fstab", "/dev/sdz:/dev/sdy /x bcachefs"),
         ("/etc/mdadm.conf", "ARRAY /dev/md0 devices=/dev/nvme[1-3]n1"),
+        ("/etc/mdadm.conf", "ARRAY /dev/md0 UUID=1111:2222 devices=/dev/nvme*n1,/dev/sd*"),
         (
             "/var/lib/containers/storage/overlay-containers/0f/userdata/config.json",
             '{"annotations": {"io.podman.annotations.privileged": "TRUE"}, "devices": ["/dev/nvme0n1"]}',
