@@ -122,5 +122,25 @@ def mounted_and_detached(path):
     wait()
 
 
+def mounted_without_a_process(path):
+    """Mounted in a namespace that no process is in: it is kept by an open file."""
+    told, tell = os.pipe()
+    end, ended = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ended)
+        os.write(tell, _mount(path).encode())
+        os.read(end, 1)
+        os._exit(0)
+    where = os.read(told, 4096).decode()
+    os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
+    os.close(ended)
+    os.waitpid(pid, 0)
+    print("ready", flush=True)
+    sys.stdin.read()
+    os.rmdir(where)  # which unmounts it
+    os._exit(0)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 77 to 80 of docs/wrong-drives.md: a loop device is what is behind it, not a path."""
+"""Cases 77 to 80 and 89 of docs/wrong-drives.md: a loop device is what is behind it, not a path."""
 
 from __future__ import annotations
 
@@ -53,8 +53,30 @@ def outcome(bench):
     linked.entry = {"backing_file": linked.file + ".link"}
     twice = bench.disk("twice")
     os.link(twice.file, twice.file + ".link")
-    alone = [bench.disks[name].entry for name in ("spare", "in a container", "blank", "linked")]
+    _swap_file(bench, bench.disk("swap file"))
+    alone = [bench.disks[name].entry for name in ("spare", "in a container", "blank", "linked", "swap file")]
     return bench.play(entries=[*alone, twice.entry, {"backing_file": twice.file + ".link"}])
+
+
+def _swap_file(bench, disk):
+    """On a file system of its own, as a tmpfs takes none; what lies on it is lifted."""
+    outer = bench.disk("outer")
+    outer.sealed_bytes = 0  # it is mounted for writing
+    run("mkfs.ext4", "-q", outer.path)
+    where = os.path.join(bench.folder, "outer")
+    os.mkdir(where)
+    run("mount", outer.path, where)
+    outer.undo("umount", where)
+    disk.file = os.path.join(where, "swap")
+    with open(disk.file, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(bytes(24 * MIB))
+    run("mkswap", disk.file)
+    disk.path = disk.node = disk.attach(disk.file)
+    run("swapon", disk.file)
+    disk.undo("swapoff", disk.file)
+    disk.sealed_bytes = 4096  # the kernel may use the rest
+    disk.entry = {"backing_file": disk.file, "allow": ["signature"], "ssd_overwrite_data": True}
 
 
 @pytest.mark.case(77)
@@ -76,6 +98,11 @@ def test_case_79_a_hard_link_of_a_file_that_is_mounted(outcome):
 @pytest.mark.case(79)
 def test_case_79_two_names_of_one_file(outcome):
     outcome.refused("twice", "duplicate")
+
+
+@pytest.mark.case(89)
+def test_case_89_the_file_behind_it_is_swap(outcome):
+    outcome.refused("swap file", "swap")
 
 
 @pytest.mark.case(80)

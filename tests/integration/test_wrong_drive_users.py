@@ -29,7 +29,7 @@ NODE = [
 ]
 FILE = ["mapped", "first_thread_gone", "io_uring"]
 # By a file system that no mountinfo shows.
-UNSEEN_MOUNTS = ["mounted_and_detached"]
+UNSEEN_MOUNTS = ["mounted_and_detached", "mounted_without_a_process"]
 
 
 def stage(disk, how, path):

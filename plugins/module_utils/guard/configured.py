@@ -7,16 +7,21 @@ hibernation target.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Callable, Iterable
 
 from ..core.host import Host
 from ..drive import attributes, entry, identity
+from ..drive.nodes import key_at
 from .facts import Facts, Machine, add
 from .names import add_tags, device_number, resolved, tag_of, unescape
 
 _TAG = re.compile(r"(UUID|LABEL|PARTUUID|PARTLABEL)=(.+)", re.IGNORECASE)
 _LINK_FOLDERS = {"by-uuid": "UUID", "by-label": "LABEL", "by-partuuid": "PARTUUID", "by-partlabel": "PARTLABEL"}
+_PATTERN = re.compile(r"[*?[]")
+# What udev and the kernel call partitions: X-part1; nvme0n1p1; sda1.
+_PARTITION = re.compile(r"(/dev/.*?)-part[0-9]+|(/dev/.*[0-9])p[0-9]+|(/dev/[a-z]+)[0-9]+")
 _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
 
 
@@ -33,11 +38,16 @@ def _lines(text: str) -> Iterable[list[str]]:
 _MORE_DEVICES = re.compile(r"(?:^|,)(?:device|logdev|rtdev|journal_path)=([^,]+)")
 
 
+def _each(spec: str) -> list[str]:
+    """The devices of a field: bcachefs has several, with colons between them."""
+    return spec.split(":") if ":/dev/" in spec else [spec]
+
+
 def _fstab(text: str) -> list[str]:
     """Field 1 of each line, and the further devices of a mount."""
     found = []
     for words in _lines(text):
-        found.append(unescape(words[0]).strip('"'))
+        found += _each(unescape(words[0]).strip("\"'"))
         found += _MORE_DEVICES.findall(words[3]) if len(words) > 3 else []
     return found
 
@@ -48,18 +58,23 @@ def _crypttab(text: str) -> list[str]:
     for words in _lines(text):
         found += [unescape(word) for word in words[1:2]]
         found += [unescape(part) for word in words[2:3] for part in (word, word.rpartition(":")[2])]
-        found += re.findall(r"(?:^|,)header=([^,]+)", words[3]) if len(words) > 3 else []
+        headers = re.findall(r"(?:^|,)header=([^,]+)", words[3]) if len(words) > 3 else []
+        found += [part for header in headers for part in (header, header.rpartition(":")[2])]
     return found
 
 
 def _mdadm(text: str) -> list[str]:
-    """The UUID and devices of ARRAY lines; DEVICE lines only say where to look."""
+    """The UUID and devices of ARRAY lines; DEVICE lines only say where to look, and so does a pattern beside a name of
+    the array's own.
+    """
     found: list[str] = []
     for words in _lines(re.sub(r"\n[ \t]+", " ", text)):
         if words[0].upper().startswith("ARR"):
             keys = dict(word.split("=", 1) for word in words[1:] if "=" in word)
             found += ["UUID=" + value for key, value in keys.items() if key.lower() == "uuid"]
-            found += [path for key, value in keys.items() if key.lower() == "devices" for path in value.split(",")]
+            listed = [path for key, value in keys.items() if key.lower() == "devices" for path in value.split(",")]
+            is_named = any(key.lower() in ("uuid", "name", "super-minor") for key in keys)
+            found += [path for path in listed if not (is_named and _PATTERN.search(path))]
     return found
 
 
@@ -69,21 +84,39 @@ def _lvm_devices(text: str) -> list[str]:
 
 
 def _unit(text: str) -> list[str]:
-    return [line.split("=", 1)[1].strip() for line in text.splitlines() if line.strip().startswith("What=")]
+    return re.findall(r"^[ \t]*What[ \t]*=[ \t]*(\S+)[ \t]*$", text, re.MULTILINE)
 
 
 def _any_device(text: str) -> list[str]:
     return _DEVICE.findall(text)
 
 
+def _libvirt(text: str) -> list[str]:
+    """A machine's disks: devices, and files that may be behind a loop device too."""
+    return _any_device(text) + re.findall(r"""<source\s[^>]*\bfile=["']([^"']+)""", text)
+
+
+def _podman(text: str) -> list[str]:
+    """The devices of a container as it was started last. A privileged one has all of the machine's, and uses none for
+    that.
+    """
+    annotations = json.loads(text).get("annotations") or {}
+    return [] if annotations.get("io.podman.annotations.privileged") == "TRUE" else _any_device(text)
+
+
 # Where units are that systemd starts by itself once their device is there: also those that fstab was made into, before
 # it was changed.
 _UNIT_FOLDERS = (
     "/etc/systemd/system",
+    "/etc/systemd/system.control",
+    "/etc/systemd/system.attached",
     "/run/systemd/system",
+    "/run/systemd/system.control",
+    "/run/systemd/system.attached",
     "/run/systemd/transient",
     "/run/systemd/generator*",
     "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
     "/lib/systemd/system",
 )
 _UNITS = ("*.mount", "*.swap", "*.mount.d/*.conf", "*.swap.d/*.conf")
@@ -100,7 +133,7 @@ _FILES: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
     ("/etc/kubernetes/manifests/*", _any_device),
     ("/var/lib/rancher/*/server/manifests/*", _any_device),
     # Machines of libvirt and Proxmox that are shut off, and exports that are not loaded now.
-    ("/etc/libvirt/qemu/*.xml", _any_device),
+    ("/etc/libvirt/qemu/*.xml", _libvirt),
     ("/etc/libvirt/storage/*.xml", _any_device),
     ("/etc/pve/qemu-server/*.conf", _any_device),
     ("/etc/target/saveconfig.json", _any_device),
@@ -110,6 +143,7 @@ _FILES: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
     # Containers that are stopped now.
     ("/var/lib/docker/containers/*/hostconfig.json", _any_device),
     ("/var/lib/lxc/*/config", _any_device),
+    ("/var/lib/containers/storage/overlay-containers/*/userdata/config.json", _podman),
 )
 # Links to, or nodes of, the devices that something will use again.
 _LINKS = (
@@ -133,19 +167,23 @@ _RESUME_FILES = ("/etc/initramfs-tools/conf.d/resume", "/etc/default/grub")
 
 
 def parsed(host: Host) -> set[str]:
-    """The files that are read by their own rules, and so are no matter for `mentions`."""
-    return {path for pattern, _parse in _FILES for path in host.glob(pattern)} | set(_RESUME_FILES)
+    """The files that are read by their own rules: `mentions` tells only what of them these do not."""
+    return {path for pattern, _parse in _FILES for path in host.glob(pattern)}
 
 
 def read_machine(host: Host, facts: Machine) -> None:
     """Every device that a file of the host names."""
+    seen = set()
     for pattern, parse in _FILES:
         for path in host.glob(pattern):
+            if host.realpath(path) in seen:  # /lib is a link on most systems
+                continue
+            seen.add(host.realpath(path))
             try:
                 facts.configured += [(path, spec) for spec in parse(host.read(path))]
             except IsADirectoryError:
                 continue
-            except (OSError, ValueError, IndexError) as error:
+            except (OSError, ValueError, IndexError, AttributeError, RecursionError) as error:
                 facts.failures.append(f"{path} cannot be read: {error}")
     for pattern in _LINKS:
         for path in host.glob(pattern):
@@ -197,8 +235,26 @@ def _names(host: Host, facts: Facts, nodes: set[str], spec: str) -> bool:
         return True
     if not spec.startswith("/"):
         return False
+    if _PATTERN.search(spec):  # mdadm.conf(5)
+        return any(_leads(host, facts, nodes, path) for path in host.glob(spec))
     folder, _slash, name = spec.rpartition("/")
     kind = _LINK_FOLDERS.get(folder.rpartition("/")[2])
     if kind and tag_of(kind, name) in facts.tags:
         return True
-    return resolved(host, spec) in nodes or device_number(host, spec) in facts.numbers
+    return any(_leads(host, facts, nodes, path) for path in (spec, _whole_of(host, spec)) if path)
+
+
+def _leads(host: Host, facts: Facts, nodes: set[str], path: str) -> bool:
+    """Whether a path is the drive's or that of anything on it, by name, by number, or as the file behind it."""
+    return (
+        path in facts.tags
+        or resolved(host, path) in nodes
+        or device_number(host, path) in facts.numbers
+        or key_at(host, path) in facts.keys
+    )
+
+
+def _whole_of(host: Host, path: str) -> str:
+    """The drive of a partition that is not there now, as its table is lost or was not read; "" for any other path."""
+    match = _PARTITION.fullmatch(path)
+    return match.group(match.lastindex or 0) if match and not host.exists(path) else ""

@@ -41,10 +41,11 @@ class Mount(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A file of the host and what it says."""
+    """A file of the host and what it says; parsed: it is also read by its own rules (configured)."""
 
     path: str
     data: bytes
+    parsed: bool = False
 
 
 class Extent(NamedTuple):
@@ -102,6 +103,7 @@ class Facts:
     """Facts of one drive. `kind`: drive, partition or stacked.
 
     family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
+    keys: of the drive's other nodes and of the file behind it (drive/nodes.py);
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
     device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the
     bytes of signatures and tables themselves. look: what was looked at, None when nothing was. allocated: where the
@@ -114,6 +116,7 @@ class Facts:
     identity: dict[str, Any]
     family: list[str] = dataclasses.field(default_factory=list)
     numbers: set[str] = dataclasses.field(default_factory=set)
+    keys: set[str] = dataclasses.field(default_factory=set)
     tags: set[str] = dataclasses.field(default_factory=set)
     read_only: list[str] = dataclasses.field(default_factory=list)
     placeholder: list[str] = dataclasses.field(default_factory=list)

@@ -19,16 +19,27 @@ from typing import Iterable, Pattern
 
 from ..core.host import TIMED_OUT, Host
 from ..drive import identity
-from ..drive.entry import BY_ID, wwn_key
+from ..drive.entry import wwn_key
 from .facts import Facts, Machine, Text, add
+from .names import device_number
 
 TOP = "/etc"
 MOST_BYTES, MOST_FILES, MOST_S = 1 << 20, 20000, 10.0
 # What only watches or tunes drives, keeps a record of what was, or is an inventory: it names drives that nobody uses.
 _NO_USE = re.compile(
     r"/etc/(lvm/(archive|backup|cache|devices/backup)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
-    r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$)|/\.git/"
+    r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$"
+    r"|telegraf/|collectd|netdata/|zabbix/|prometheus|munin/|nagios|icinga|nrpe|snmp/|sysstat/|hddtemp|udisks2/|tlp"
+    r"|default/(hddtemp|smartmontools|prometheus-[^/]*)$)|/\.git/"
 )
+# Of what a parser knows, these name drives that were there last, or that a privileged container has like all others.
+_PARSED_WHOLLY = re.compile(r"/etc/lvm/devices/|/etc/zfs/zpool\.cache$|/var/lib/(containers|docker)/")
+# What LVM is told to leave alone: "r|^/dev/sda$|".
+_REJECTED = re.compile(rb"""(["'])r([^\w\s"']).*?\2\1""")
+# Further places of the site's own words: what runs at its hour, and what was built on the machine.
+_MORE = ("/var/spool/cron/*", "/var/spool/cron/crontabs/*", "/usr/local/etc/*", "/usr/local/etc/*/*")
+# A unit's name holds the device that it is for: db@dev-sda.service, dev-sda.device.wants/ (systemd.unit(5)).
+_UNIT_OF_DEVICE = re.compile(r"(?:^|@)(dev-[^/]+?)\.(?:service|device|socket|target|timer|path|mount|swap)(?:\.|$)")
 # What a package brought, and what is made anew at each boot: a link of /etc that leads there, as most units' do, says
 # nothing of this site.
 _NOT_THE_SITES = re.compile(r"/(usr/(?!local/)|lib|proc/|sys/|dev/|run/)")
@@ -41,8 +52,13 @@ _BOOT = (
     "/boot/efi/EFI/*/grub.cfg",
     "/efi/loader/entries/*.conf",
     "/boot/extlinux/extlinux.conf",
+    "/boot/grub*/grubenv",
+    "/boot/efi/EFI/*/grubenv",
+    "/boot/cmdline.txt",
+    "/boot/firmware/cmdline.txt",
+    "/boot/refind_linux.conf",
 )
-_RESUME = re.compile(rb"\b(?:no)?resume=\S+")  # `configured` knows it, under another code
+_RESUME = re.compile(rb"\b(?:no)?resume=[^\s\"']+", re.IGNORECASE)  # `configured` knows it, under another code
 _BOOT_ENTRIES = "/sys/firmware/efi/efivars/Boot[0-9A-F][0-9A-F][0-9A-F][0-9A-F]-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 # A hard drive's node of a device path with a GPT partition's GUID: UEFI 2.10, 10.3.5.1.
 _HARD_DRIVE = re.compile(rb"\x04\x01\x2a\x00.{20}(.{16})\x02\x02", re.DOTALL)
@@ -63,11 +79,12 @@ _NOT_IN_FORCE = (
     ".rpmnew",
     ".rpmorig",
 )
-_INVENTORY = b"ssd_drives"
+_INVENTORY = re.compile(rb"^[^#;\n]*\bssd_drives[\"']?[ \t]*[:=]", re.MULTILINE)
 _COMMENT = re.compile(rb"\s*(#|;|//|--\s|!|<!--|\.\\\")")
+_NO_DEVICES = ("shm", "pts", "mqueue", "hugepages", "fd", "char", "input", "bus", "cpu")
 _LEAST_SERIAL = 6  # a shorter one may stand for anything
 _PARTITION, _PARTITION_OF_LETTERS = r"(?:-part[0-9]+|p[0-9]+)?", r"(?:-part[0-9]+|[0-9]+)?"
-_WHOLE = r"(?<![\w/.-])(?:0x|naa\.|eui\.|uuid\.|wwn-0x)?(?:%s)(?![\w-])"
+_WHOLE = r"(?<![\w/.-])(?:0x|naa\.|eui\.|uuid\.|wwn-0x|luks-)?(?:%s)(?![\w-])"
 _DPKG_STATUS = "/var/lib/dpkg/status"
 _UCF_HASHES = "/var/lib/ucf/hashfile"  # of files that Debian's packages make when they are set up
 _ASK_S = 20.0
@@ -75,24 +92,47 @@ _ASK_S = 20.0
 
 def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
     """Keep the text of every file below /etc, within bounds, and of those that start the machine. parsed: files that
-    `configured` reads by their own rules.
+    `configured` reads by their own rules; what these rules do not understand counts here.
     """
     _read_boot(host, facts)
+    for path in [path for pattern in _MORE for path in host.glob(pattern)]:
+        facts.texts.append(Text(path, _read(host, path) or b""))
+    outside = [path for path in sorted(parsed) if not (path.startswith(TOP + "/") or _PARSED_WHOLLY.match(path))]
+    facts.texts += [Text(path, _read(host, path) or b"", True) for path in outside]
     began, count = time.monotonic(), 0
     top = host.path(TOP)
     for folder, folders, names in os.walk(top):
         folders.sort()
-        for name in sorted(names):
+        for name in sorted([*names, *(each for each in folders if _UNIT_OF_DEVICE.search(each))]):
             path = TOP + os.path.join(folder, name)[len(top) :]
-            if path in parsed or _NO_USE.search(path) or name.endswith(_NOT_IN_FORCE):
+            if _NO_USE.search(path) or name.endswith(_NOT_IN_FORCE):
                 continue
-            data = _read(host, path)
+            facts.texts += _named_by_its_place(host, path)
+            data = None if _PARSED_WHOLLY.match(path) else _read(host, path)
             count += data is not None
             if count > MOST_FILES or time.monotonic() - began > MOST_S:
                 facts.texts_cut = f"the search of {TOP} ended at {path}, after {count} files"
                 return
-            if data and _INVENTORY not in data:
-                facts.texts.append(Text(path, data))
+            if data and not _INVENTORY.search(data):
+                facts.texts.append(Text(path, _relevant(path, data), path in parsed))
+
+
+def _relevant(path: str, data: bytes) -> bytes:
+    """Without what `configured` tells under a code of its own, and what names a drive to leave it alone."""
+    return _REJECTED.sub(b"", data) if path.startswith("/etc/lvm/") else _RESUME.sub(b"", data)
+
+
+def _named_by_its_place(host: Host, path: str) -> list[Text]:
+    """What no line of a file tells: a link that leads to a device, a unit that is called after one."""
+    found = []
+    if os.path.islink(host.path(path)):
+        target = host.readlink(path) or ""
+        found = [name for name in (target, host.realpath(path)) if name.startswith("/dev/")]
+    unit = _UNIT_OF_DEVICE.search(os.path.basename(path))
+    if unit:
+        name = unit.group(1).replace("-", "/")
+        found.append("/" + re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match.group(1), 16)), name))
+    return [Text(path, name.encode("utf-8", "surrogateescape")) for name in dict.fromkeys(found)]
 
 
 def _read_boot(host: Host, facts: Machine) -> None:
@@ -133,7 +173,8 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
     pattern = _pattern(host, facts)
     for text in shared.texts:
         lines = list(_lines(text.data, pattern))
-        if lines and not _as_shipped(host, text):
+        told = text.parsed and any(found.startswith(text.path + " (") for found in facts.configured)
+        if lines and not told and not _as_shipped(host, text):
             add(facts.mentioned, *(f"{text.path}, line {number}" for number in lines[:2]))
 
 
@@ -151,8 +192,9 @@ def _pattern(host: Host, facts: Facts) -> Pattern[bytes]:
     counts too.
     """
     paths = {identity.node(member) for member in facts.family} | {tag for tag in facts.tags if tag.startswith("/dev/")}
-    paths |= {link for link in host.glob(BY_ID + "*") if host.realpath(link) in paths}
-    words = {_written(tag.partition("=")[2]) for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))}
+    paths |= _other_names(host, paths, facts.numbers)
+    uuids = [tag.partition("=")[2] for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))]
+    words = {word for uuid in uuids for word in _written(uuid)}
     words |= {tag for tag in facts.tags if tag.startswith(("LABEL=", "PARTLABEL="))}
     serial = str(facts.identity.get("serial") or "")
     words |= {serial} if len(serial) >= _LEAST_SERIAL and re.search(r"[0-9]", serial) else set()
@@ -164,10 +206,24 @@ def _pattern(host: Host, facts: Facts) -> Pattern[bytes]:
     return re.compile((_WHOLE % "|".join(sorted(alternatives))).encode(), re.IGNORECASE)
 
 
-def _written(uuid: str) -> str:
-    """A UUID as files have it: tags keep it without separators."""
+def _other_names(host: Host, nodes: set[str], numbers: set[str]) -> set[str]:
+    """Links and nodes below /dev that lead to these, whoever made them."""
+    found, top = set(), host.path("/dev")
+    for folder, folders, names in os.walk(top):
+        folders[:] = [each for each in folders if each not in _NO_DEVICES]
+        for path in ("/dev" + os.path.join(folder, name)[len(top) :] for name in names):
+            is_link = os.path.islink(host.path(path))
+            if host.realpath(path) in nodes if is_link else device_number(host, path) in numbers:
+                found.add(path)
+    return found
+
+
+def _written(uuid: str) -> list[str]:
+    """A UUID as files have it, and as mdadm groups it: tags keep it without separators."""
+    if not re.fullmatch(r"[0-9a-f]{32}", uuid):
+        return [uuid] if len(uuid) >= _LEAST_SERIAL else []
     parts = (uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:])
-    return "-".join(parts) if re.fullmatch(r"[0-9a-f]{32}", uuid) else uuid if len(uuid) >= _LEAST_SERIAL else ""
+    return ["-".join(parts), ":".join(uuid[place : place + 8] for place in range(0, 32, 8))]
 
 
 def _as_shipped(host: Host, text: Text) -> bool:

@@ -11,7 +11,8 @@ from typing import Sequence
 
 from ..core.host import Host, container
 from ..drive import identity, loop
-from ..drive.nodes import other_nodes
+from ..drive.nodes import key_at, other_nodes
+from ..tools import nvme
 from .descriptors import GONE
 from .facts import Facts, Machine, Mount, add
 from .names import device_number, resolved, unescape
@@ -276,6 +277,7 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     """Everything that is built on the drive, at any depth, and what of it is mounted, swapped to, open or exported."""
     facts.partitions = _partitions(host, facts.name)
     _walk_up(host, facts, shared)
+    facts.keys = set(shared.keys.get(facts.name, ()))
     nodes = {identity.node(member) for member in facts.family}
     together = [group for group in shared.groups if group & set(facts.family)]
     several = {identity.node(name) for group in together for name in group}
@@ -283,25 +285,24 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
         source = resolved(host, mount.source)
         if mount.major_minor in facts.numbers or source in nodes or (mount.kind == "btrfs" and source in several):
             add(facts.mounts, f"{mount.source} on {mount.where}")
-    facts.swaps = [swap for swap in shared.swaps if resolved(host, swap) in nodes]
+    # A swap file may be the one behind a loop device.
+    facts.swaps = [swap for swap in shared.swaps if resolved(host, swap) in nodes or key_at(host, swap) in facts.keys]
     for member in facts.family:
         if member in shared.system:
             add(facts.system, shared.system[member])
     # A container may have got its own node for a drive so; that is the one that we use.
     bound = [where for number, where, ours in shared.bound if number in facts.numbers and not (ours and where in nodes)]
     add(facts.mounts, *(f"its node on {where}" for where in bound))
-    for key in sorted(facts.numbers | shared.keys.get(facts.name, set())):
+    for key in sorted(facts.numbers | facts.keys):
         add(facts.opened, *shared.openers.get(key, ()))
         add(facts.passing, *shared.passing.get(key, ()))
     facts.unseen = list(shared.unseen)
-    add(
-        facts.exported,
-        *(
-            who
-            for who, path in shared.exports
-            if resolved(host, path) in nodes or device_number(host, path) in facts.numbers
-        ),
-    )
+    # nvmet's passthru names the controller, and any of them may name the file behind a loop device.
+    exportable = nodes | set(nvme.controllers(host, facts.name))
+    for who, path in shared.exports:
+        number, other = device_number(host, path), key_at(host, path)
+        if resolved(host, path) in exportable or number in facts.numbers or other in facts.keys:
+            add(facts.exported, who)
     facts.block_backing = next(
         (path for user, path in shared.stacked if user == facts.name and _name_of(host, path)), None
     )

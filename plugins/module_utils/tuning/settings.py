@@ -28,6 +28,7 @@ from .kinds import KINDS, Setting
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
 HANGS = "{0} hangs"
+NO_ANSWER = "hanging"  # the value of what is not told in time
 
 Record = t.Dict[str, t.Any]
 
@@ -168,26 +169,46 @@ def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
 
 
 def drifted(
-    host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = tuple(KINDS)
+    host: Host,
+    applied: t.Sequence[Setting],
+    device: str,
+    kinds: t.Collection[str] = tuple(KINDS),
+    silent: set[str] | None = None,
 ) -> list[str]:
     """What is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
 
-    device: the drive's kernel name. kinds: of settings to look at; some cost a process.
+    device: the drive's kernel name. kinds: of settings to look at; some cost a process. silent: what gave no answer
+      (kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.
     """
     grouped: dict[tuple[str, str | None, str], list[Setting]] = {}
-    for item in _off(host, applied, device, kinds):
+    for item in _off(host, applied, device, kinds, set() if silent is None else silent):
         grouped.setdefault((item["name"], item["now"], item["wanted"]), []).append(item)
     return [_sentence(items[0], len(items)) for items in grouped.values()]
 
 
-def _off(host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str]) -> list[Setting]:
+def _off(
+    host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str], silent: set[str]
+) -> list[Setting]:
     looked_at = (
         item
         for item in applied
         if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds
     )
-    seen = (dict(item, now=current(host, item)) for item in looked_at)
+    # A generator: what is found silent on the way is not asked for its other settings.
+    asked = (item for item in looked_at if tuning_kinds.waits_for(item) not in silent)
+    seen = [_now(host, item, silent) for item in asked]
     return [item for item in seen if item["now"] != item["wanted"]]
+
+
+def _now(host: Host, item: Setting, silent: set[str]) -> Setting:
+    """With the value in force as `now`; NO_ANSWER where the host's files have deadlines and it kept none."""
+    if isinstance(host, InTime):
+        host.patience_s = tuning_kinds.patience_s(item)
+    try:
+        return dict(item, now=current(host, item))
+    except Hangs:
+        silent.add(tuning_kinds.waits_for(item))
+        return dict(item, now=NO_ANSWER)
 
 
 def _sentence(item: Setting, count: int) -> str:
@@ -233,7 +254,7 @@ def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setti
     Returns those settings, as they are now; what never worked is not tried again.
     """
     made = [item for item in applied if item["outcome"] in ("changed", "unchanged")]
-    lost = [item for item in _off(host, made, device, tuple(KINDS)) if item["now"] is not None]
+    lost = [item for item in _off(host, made, device, tuple(KINDS), set()) if item["now"] is not None]
     return [
         _apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"]))
         for item in lost

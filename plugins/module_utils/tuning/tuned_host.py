@@ -11,12 +11,13 @@ import copy
 import typing as t
 
 from ..core.host import Host
+from ..core.in_time import InTime
 from ..machine import cpus
 from ..machine.cpus import NOWHERE, Place
 from . import latency
 from . import plan as tuning_plan
 from . import settings as tuning
-from .kinds import CHEAP, KINDS, Setting
+from .kinds import CHEAP, HOST_TIMEOUT_S, KINDS, Setting
 
 
 class TunedHost:
@@ -31,6 +32,10 @@ class TunedHost:
         self.record: tuning.Record | None = None
         # What gave no answer (kinds.waits_for).
         self.hung: set[str] = set()
+        # By drive, as campaigns look at the same time: the host with deadlines, and what gave no answer since the
+        # last thorough look.
+        self._patient: dict[str, InTime] = {}
+        self._silent: dict[str, set[str]] = {}
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
         self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
@@ -61,9 +66,14 @@ class TunedHost:
 
     def drifted(self, device: str, cheap: bool = False) -> list[str]:
         """What is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what starts no
-        process.
+        process. What gives no answer is waited for once, until the next look that is not cheap.
         """
-        return tuning.drifted(self._host, self._applied, device, CHEAP if cheap else tuple(KINDS))
+        if device not in self._patient:
+            self._patient[device] = InTime(self._host, HOST_TIMEOUT_S)
+        if not cheap:
+            self._silent[device] = set()
+        kinds, silent = CHEAP if cheap else tuple(KINDS), self._silent.setdefault(device, set())
+        return tuning.drifted(self._patient[device], self._applied, device, kinds, silent)
 
     def reapply(self, device: str) -> list[Setting]:
         """Make again what no longer is as it was made; those settings."""
@@ -81,6 +91,8 @@ class TunedHost:
     def release(self) -> None:
         """Let go of what only holds while the job lives. The rest is restored from the record."""
         self._latency.release()
+        while self._patient:
+            self._patient.popitem()[1].close()
 
 
 def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:

@@ -80,13 +80,18 @@ def _medians(frame: pandas.DataFrame) -> Found:
 
 
 def _baseline(summary: Mapping, name: str) -> Found:
-    """By serial, test and metric: what each drive had. A serial that several drives have names none."""
+    """By serial, test and metric: what each drive had. A serial that several drives have names none, but the drive that
+    the inventory calls so: a host may claim any.
+    """
     found: Found = {}
-    for serial, test, metric, value in of_summary(summary)[["serial", "test", "metric", "value"]].itertuples(
-        index=False, name=None
-    ):
-        twice = Reference(None, f"run {name} has several drives with the serial {serial}")
-        found[(serial, test, metric)] = (
-            twice if (serial, test, metric) in found else Reference(float(value), f"in run {name}")
-        )
+    named: set[tuple[str, ...]] = set()
+    columns = ["drive", "serial", "test", "metric", "value"]
+    for drive, serial, test, metric, value in of_summary(summary)[columns].itertuples(index=False, name=None):
+        key, told = (serial, test, metric), Reference(float(value), f"in run {name}")
+        if key in found and (drive == serial) == (key in named):
+            told = Reference(None, f"run {name} has several drives with the serial {serial}")
+        elif key in named:
+            continue
+        named |= {key} if drive == serial else set()
+        found[key] = told
     return found

@@ -87,11 +87,17 @@ def _slow(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list
             drive["drive"],
             test,
             proof,
-            len({item.drive for item in _alike(test, drive["expected"], known)}) >= LEAST_DRIVES,
+            _are_enough(_alike(test, drive["expected"], known), host),
         )
         for host, drive, test, proof in said
         if proof
     ]
+
+
+def _are_enough(seen: t.Sequence[Saturation], host: str) -> bool:
+    """Whether so many speak against a test that it is refused. No single host can have another one's refused."""
+    hosts = {item.host for item in seen}
+    return len({(item.host, item.drive) for item in seen}) >= LEAST_DRIVES and (len(hosts) > 1 or hosts == {host})
 
 
 def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> list[Saturation]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import typing as t
 from urllib.parse import quote
 
@@ -93,6 +94,10 @@ def texts(
             yield row["page"], render.html("drivepage.html.j2", {**common, "drive": view, "host": host})
 
 
+# What fio's cells leave: its output, the job as it ran, its words.
+_WRITTEN = re.compile(r"\.(json\.gz|fio|err)\Z")
+
+
 def drive(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: Figures) -> Mapping:
     """What the page of a drive shows."""
     view = drive_views.drive(sources, row, judged)
@@ -101,13 +106,14 @@ def drive(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: F
 
 def _raw_files(run_dir: str, row: Mapping) -> Mapping:
     """{href of the folder, files: [{name, href}], more}: what the host left of the drive, as it lies on this
-    controller; links are from the page's folder.
+    controller; links are from the page's folder. What no job of ours writes has none: a browser may run what it holds.
     """
     host = raw.folder_of(run_dir, row["host"])
     folder = os.path.join(host, "raw", slug(row["drive"])) if host else ""
     listed = sorted(_listed(folder)) if folder else []
     base = f"../../raw/{quote(row['host'], safe='')}/raw/{quote(slug(row['drive']), safe='')}/"
-    files = [{"name": name, "href": base + quote(name, safe="")} for name in listed[:MOST_FILES]]
+    links = [base + quote(name, safe="") if _WRITTEN.search(name) else "" for name in listed[:MOST_FILES]]
+    files = [{"name": name, "href": href} for name, href in zip(listed, links)]
     return {"href": base, "files": files, "more": max(0, len(listed) - MOST_FILES)}
 
 

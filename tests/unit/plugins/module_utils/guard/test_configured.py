@@ -70,6 +70,24 @@ CONFIGURED = [
     ),
     ("/var/lib/lxc/db/config", "lxc.mount.entry = /dev/nvme0n1 dev/disk none bind,create=file"),
     ("/etc/tgt/conf.d/x.conf", "<target iqn.x>\n  backing-store /dev/nvme0n1\n</target>"),
+    # A partition that is not there now: its table is lost, or the kernel has not read it.
+    ("/etc/fstab", "/dev/nvme0n1p7 /srv ext4 noauto"),
+    ("/etc/fstab", "/dev/disk/by-id/nvme-EX_SN1-part7 /srv ext4 noauto"),
+    ("/etc/crypttab", "secret /dev/disk/by-id/nvme-EX_SN1-part7 none luks,noauto"),
+    # Several devices in one word, and values with more than a device.
+    ("/etc/fstab", "/dev/sdz:/dev/nvme0n1 /srv bcachefs noauto"),
+    ("/etc/crypttab", "x /dev/sdz none luks,header=/boot/header.img:UUID=" + UUID),
+    ("/etc/mdadm.conf", "ARRAY /dev/md0 devices=/dev/sdz,/dev/nvme[0-3]n1p1"),
+    ("/etc/mdadm.conf", "ARRAY /dev/md0 devices=/dev/nvme?n1"),
+    # systemd takes blanks around =, and units from more folders.
+    ("/etc/systemd/system/srv.mount", "[Mount]\nWhat = /dev/nvme0n1p1\nWhere = /srv"),
+    ("/usr/lib/systemd/system/srv-db.mount", "[Mount]\nWhat=/dev/nvme0n1p1\nWhere=/srv/db"),
+    ("/etc/systemd/system.control/srv-db.mount.d/a.conf", "[Mount]\nWhat=/dev/nvme0n1p1"),
+    ("/run/systemd/system.attached/srv-db.mount", "[Mount]\nWhat=/dev/nvme0n1p1\nWhere=/srv/db"),
+    (
+        "/var/lib/containers/storage/overlay-containers/0f/userdata/config.json",
+        '{"linux": {"devices": [{"path": "/dev/nvme0n1", "type": "b", "major": 259, "minor": 0}]}}',
+    ),
 ]
 LINKS = [
     "/mnt/disks/vol1",
@@ -111,6 +129,14 @@ def test_a_link_to_the_drive_is_told(host, path, target):
         ),
         ("/etc/crypttab", "swap /dev/sdz /dev/urandom swap"),
         ("/etc/crypttab", "broken"),
+        ("/etc/fstab", "/dev/nvme0n10p1 /x ext4\n/dev/nvme0 /y ext4\n/dev/disk/by-id/nvme-EX_SN10-part1 /z ext4"),
+        ("/etc/fstab", "/dev/sdz:/dev/sdy /x bcachefs"),
+        ("/etc/mdadm.conf", "ARRAY /dev/md0 devices=/dev/nvme[1-3]n1"),
+        ("/etc/mdadm.conf", "ARRAY /dev/md0 UUID=1111:2222 devices=/dev/nvme*n1,/dev/sd*"),
+        (
+            "/var/lib/containers/storage/overlay-containers/0f/userdata/config.json",
+            '{"annotations": {"io.podman.annotations.privileged": "TRUE"}, "devices": ["/dev/nvme0n1"]}',
+        ),
         ("/etc/mdadm/mdadm.conf", "DEVICE /dev/nvme*n1 partitions\nMAILADDR root\nARRAY <ignore> UUID=1111:2222"),
         ("/etc/lvm/devices/system.devices", "IDTYPE=devname IDNAME=/dev/sdz DEVNAME=/dev/nvme0n1 PVID=x"),
         ("/etc/zfs/zpool.cache", b"\0\xff\xfe/dev/sdz1\0"),

@@ -509,6 +509,7 @@ FINDINGS = {
             "path",
             "family",
             "numbers",
+            "keys",
             "tags",
             "ata_frozen",
             "own_data",

@@ -53,6 +53,18 @@ USES = [
     ("/proc/cmdline", "root=UUID=1-2 pstore_blk.blkdev=/dev/nvme0n1p3 ro"),
     ("/boot/grub2/grub.cfg", "menuentry 'old' {\n  linux /vmlinuz root=/dev/nvme0n1p2\n}"),
     ("/boot/loader/entries/a.conf", f"title old\noptions root=UUID={UUID} ro"),
+    ("/boot/grub2/grubenv", f"# GRUB Environment Block\nkernelopts=root=UUID={UUID} ro\n####"),
+    ("/boot/firmware/cmdline.txt", "console=tty1 root=/dev/nvme0n1p2 rootwait"),
+    ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="root=/dev/nvme0n1p2 resume=UUID=1-2"'),
+    ("/etc/kernel/cmdline", f"rd.luks.uuid=luks-{UUID} ro"),
+    ("/etc/kernel/cmdline", "rd.md.uuid=6a3f0c52:11f24ad8:9b1e0c2f:0d5a9b11"),
+    ("/var/spool/cron/crontabs/root", "0 3 * * * dd if=/srv/db of=/dev/nvme0n1 bs=1M"),
+    ("/var/spool/cron/root", "@daily mount /dev/nvme0n1p1 /backup"),
+    ("/usr/local/etc/db.conf", "device = /dev/nvme0n1"),
+    ("/etc/db.conf", "# no drive of ssd_drives\ndevice = /dev/nvme0n1"),
+    ("/etc/lvm/lvm.conf", 'devices {\n filter = [ "a|^/dev/nvme0n1$|", "r|.*|" ]\n}'),
+    ("/etc/mdadm.conf", "DEVICE /dev/nvme0n1 /dev/sda"),
+    ("/etc/libvirt/qemu/vm.xml", f"<source pool='x' volume='y'/><serial>{SERIAL}</serial>"),
 ]
 
 
@@ -72,6 +84,18 @@ def test_a_line_that_names_the_drive_is_told(host, path, content):
         ("/etc/x.conf", b"/dev/nvme0n1\n" * (1 << 17)),
         ("/etc/lvm/archive/vg_00001.vg", 'device = "/dev/nvme0n1"'),
         ("/etc/smartd.conf", "/dev/nvme0n1 -a"),
+        (
+            "/etc/lvm/lvm.conf",
+            'global_filter = [ "r|^/dev/nvme0n1$|", "r#/dev/disk/by-id/nvme-EX_SN123456#", "a|.*|" ]',
+        ),
+        ("/etc/telegraf/telegraf.d/smart.conf", '[[inputs.smart]]\n devices = ["/dev/nvme0n1 -d nvme"]'),
+        ("/etc/zabbix/zabbix_agent2.d/smart.conf", "UserParameter=smart,smartctl -i /dev/nvme0n1"),
+        ("/etc/default/prometheus-smartctl-exporter", 'ARGS="--smartctl.device=/dev/nvme0n1"'),
+        ("/etc/site/fleet.ini", "[ssd_servers:vars]\nssd_drives=[{'serial': 'SN123456'}]"),
+        ("/etc/site/hosts", "rack1-07 ssd_drives=\"[{'serial': 'SN123456'}]\""),
+        ("/etc/site/fleet.json", '{"vars": {"ssd_drives": [{"serial": "SN123456"}]}}'),
+        ("/etc/systemd/system/x@dev-nvme0n10.service", "[Service]\nExecStart=/bin/true"),
+        ("/var/spool/cron/crontabs/root", "# 0 3 * * * dd of=/dev/nvme0n1"),
         ("/etc/multipath.conf", "blacklist { wwid eui.0025385b71b00eb0 }"),
         ("/etc/ansible/hosts.yml", "serial: SN123456"),
         ("/etc/site/inventory.yml", "ssd_drives:\n  - serial: SN123456"),
@@ -84,6 +108,38 @@ def test_a_line_that_names_the_drive_is_told(host, path, content):
 def test_what_is_no_use_of_the_drive(host, path, content):
     host.put(path, content)
     assert refusals(host) == {}
+
+
+NAMES = [
+    "/etc/systemd/system/multi-user.target.wants/db@dev-nvme0n1.service",
+    "/etc/systemd/system/db@dev-disk-by\\x2did-nvme\\x2dEX_SN123456\\x2dpart1.service",
+    "/etc/systemd/system/dev-nvme0n1.device.wants",
+]
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_a_unit_whose_name_is_the_drive(host, path):
+    """An instance of a template has its device in its name alone: no line of a file tells it."""
+    host.put("/lib/systemd/system/db@.service", "[Service]\nExecStart=/usr/bin/db --device %I")
+    host.link(path + "/db.service" if path.endswith("wants") else path, "/lib/systemd/system/db@.service")
+    found = refusals(host)
+    assert list(found) == ["mentioned"] and path in found["mentioned"]
+
+
+@pytest.mark.parametrize("target", ["/dev/nvme0n1", "/dev/nvme0n1p4", "/dev/disk/by-id/nvme-EX_SN123456", "/dev/mine"])
+def test_a_link_below_etc_that_leads_to_the_drive(host, target):
+    host.link("/dev/mine", "/dev/nvme0n1")
+    host.link("/etc/db/disks/0", target)
+    found = refusals(host)
+    assert list(found) == ["mentioned"] and "/etc/db/disks/0" in found["mentioned"]
+
+
+def test_a_name_below_dev_that_udev_did_not_make(host):
+    """Of tmpfiles.d, a start script or mknod: the file that uses the drive knows no other name."""
+    host.put("/etc/db.conf", "device = /dev/db/data-1")
+    assert refusals(host) == {}
+    host.link("/dev/db/data-1", "/dev/nvme0n1")
+    assert set(refusals(host)) == {"mentioned"}
 
 
 def test_a_file_as_its_package_brought_it_does_not_count(host):

@@ -227,6 +227,14 @@ def test_a_partition_that_is_exported(host):
     assert set(refusals(host)) == {"exported", "partition_table"}
 
 
+def test_a_controller_that_is_exported_as_a_whole(host):
+    """nvmet's passthru gives other hosts every namespace, by the controller's own node."""
+    host.put("/sys/kernel/config/nvmet/subsystems/nqn/passthru/device_path", "/dev/nvme0\n")
+    assert "nvmet passthru" in refusals(host)["exported"]
+    host.put("/sys/kernel/config/nvmet/subsystems/nqn/passthru/device_path", "/dev/nvme10\n")
+    assert refusals(host) == {}
+
+
 def test_an_export_by_a_link(host):
     host.link("/dev/disk/by-id/wwn-x", "/dev/nvme0n1")
     host.put("/sys/kernel/config/target/core/iblock_0/disk/udev_path", "/dev/disk/by-id/wwn-x")

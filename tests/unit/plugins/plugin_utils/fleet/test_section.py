@@ -107,9 +107,10 @@ def test_fewer_than_eight_are_reported_and_not_judged(drives, few):
 
 def test_another_firmware_is_no_peer_and_both_are_compared():
     run, records = fleet(hosts=4)
-    _other, newer = fleet(hosts=4, firmware="D1MU030", low=dict.fromkeys(range(4), 0.8), seed=2)
-    for record in newer:
+    other, newer = fleet(hosts=4, firmware="D1MU030", low=dict.fromkeys(range(4), 0.8), seed=2)
+    for record in newer + other["asked"]:
         record["host"] = "n" + record["host"]
+    run["asked"] += other["asked"]
     found = made(run, records + newer)
     assert found["outliers"] == [] and {item["n"] for item in found["groups"]} == {16}
     told = next(item for item in found["firmwares"] if item["metric"] == "write_iops")
@@ -232,6 +233,36 @@ def test_a_baseline_run_is_held_drive_by_drive(tmp_path):
     assert judging.judge_run(str(tmp_path), run, records).judgement["verdicts"]["invalid"] == 4
 
 
+def test_a_host_outvotes_nobody_with_drives_that_nobody_asked_for(tmp_path):
+    """As many as the gate takes of them, of the fleet's own model and far faster: the others would miss the median."""
+    run, records = fleet(criteria=[{"metric": "write_iops", "min_of_median": 0.9}])
+    claimed = [dict(record, host="h5", drive="made up") for record in records if record["kind"] == "drive"][:1]
+    for number in range(200):
+        records.append(dict(claimed[0], drive=f"F{number}", identity=dict(claimed[0]["identity"], serial=f"F{number}")))
+        records.append(measured("h5", f"F{number}", 300_000 + number))
+    judged = judging.judge_run(str(tmp_path), run, records).judgement["drives"]
+    assert {drive["verdict"] for drive in judged if not drive["drive"].startswith("F")} == {"pass"}
+    found = made(run, records)
+    assert (found["outliers"], found["low_hosts"]) == ([], [])
+
+
+def test_a_host_that_claims_anothers_serial_takes_it_no_baseline(tmp_path):
+    """The inventory names S0-0 by its serial; h1 says the same of a drive that is called otherwise."""
+    run, records = fleet(hosts=2, run_id="r1")
+    for record in records:
+        if record["kind"] == "drive" and record["host"] == "h1":
+            record["identity"]["serial"] = "S0-0"
+    folder = tmp_path / "r1" / "report"
+    folder.mkdir(parents=True)
+    for order in (1, -1):
+        told = summary(run, records)
+        told["drives"] = told["drives"][::order]
+        (folder / "summary.json").write_text(json.dumps(told))
+        of_now = fleet(hosts=1, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}])
+        drives = judging.judge_run(str(tmp_path), *of_now).judgement["drives"]
+        assert {drive["verdict"] for drive in drives} == {"pass"}
+
+
 def test_an_outlier_alone_fails_nothing():
     run, records = fleet(slow={(2, 1): 0.5}, criteria=[{"metric": "write_iops", "min": 1}])
     assert judge.judge(run, records)["verdicts"]["pass"] == 24 and flagged(made(run, records))
@@ -249,4 +280,5 @@ def test_a_tail_alone_says_nothing_against_a_drive_of_a_low_host():
 
 def test_a_record_of_a_test_without_its_drive_is_still_a_figure():
     run, records = fleet(hosts=1, drives=0)
+    run["asked"] = [{"host": "h0", "drive": "S9"}]
     assert made(run, [*records, measured("h0", "S9", 5.0)])["too_few"][0]["model"] == ""

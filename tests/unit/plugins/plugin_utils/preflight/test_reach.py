@@ -66,6 +66,13 @@ def test_the_refusal_has_the_arithmetic_its_source_and_another_test():
         assert part in text, (part, text)
 
 
+def test_one_host_has_no_other_ones_tests_refused():
+    """Whatever it says of however many drives of the fleet's model: the others are warned."""
+    liar = [SEEN._replace(host="h2", drive=f"F{number}", then_bytes_per_s=1.0) for number in range(200)]
+    assert reach.findings(planned(), liar) == [] and len(reach.warnings(planned(), liar)) == 1
+    assert reach.findings({"h2": planned()["h1"]}, liar) and reach.findings(planned(), [*liar, SEEN])
+
+
 @pytest.mark.parametrize(
     "known, made",
     [

@@ -97,6 +97,21 @@ def test_every_link_leads_somewhere(tmp_path):
     )
 
 
+def test_no_link_leads_to_what_a_browser_would_run(tmp_path):
+    """A web server that has the report and raw/ would give a host's own script the report's rights."""
+    run_dir = generator.make(tmp_path, tests=("wsat", "iops"))
+    raw = run_dir / "raw" / "server-1" / "raw" / "SIM0001"
+    raw.mkdir(parents=True)
+    hostile = ["a.html", "b.svg", "c.xhtml", "d", "e.fio.html", "f.htm.json.gz.js"]
+    for name in ("iops-1-0001-rand.fio", *hostile):
+        (raw / name).write_text("<script>alert(1)</script>")
+    build.make(str(tmp_path), run_dir.name)
+    page = (run_dir / "report" / names.drive_page("server-1", "SIM0001")).read_text()
+    linked = dict(re.findall(r'<a href="[^"]*/raw/[^"]*/([^"/]+)"([^>]*)>', page))
+    assert linked == {"iops-1-0001-rand.fio": " download", "journal.jsonl": " download"}
+    assert all(f"<li>{name}</li>" in page for name in hostile)
+
+
 @pytest.mark.parametrize(
     "count, asked, before, expected",
     [

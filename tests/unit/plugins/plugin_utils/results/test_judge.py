@@ -121,6 +121,7 @@ def test_a_limit_may_be_a_share_of_a_reference(criterion, reference, verdict, re
 def test_only_what_counts_is_valid():
     records = [test_record(), test_record("invalid", test="iops"), test_record("complete", test="hir", steady_state=[])]
     assert judge.valid_tests(run_json(tests=("wsat", "iops")), records) == {("h1", "S1", "wsat"), ("h1", "S1", "hir")}
+    assert judge.valid_tests(run_json(asked=(("h2", "S1"),)), records) == set()
 
 
 @pytest.mark.parametrize(
