@@ -21,7 +21,20 @@ from ..common.version import collection_version
 from ..plan import hostplan, limits
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs
-from . import controller, criteria, definitions, findings, fleet_checks, host_checks, purges, reach, same, values, wear
+from . import (
+    controller,
+    criteria,
+    definitions,
+    findings,
+    fleet_checks,
+    host_checks,
+    purges,
+    reach,
+    same,
+    slices,
+    values,
+    wear,
+)
 from . import plan_text as describe
 from .findings import Finding, Run, View
 
@@ -102,6 +115,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known)
+    warned += slices.warnings(views, run, run_folder, _criteria(views))
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += (
         [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
