@@ -55,7 +55,8 @@ def read(host: Host, identity: t.Mapping[str, t.Any]) -> Hidden:
             identity.get("size_bytes"),
         )
     if identity.get("transport") == "sata":
-        return of_ata(host.run(["hdparm", "-N", path], timeout_s=TIMEOUT_S).stdout)
+        told = host.run(["hdparm", "-N", path], timeout_s=TIMEOUT_S).stdout
+        return of_ata(told, identity.get("logical_block_size_bytes") or 512)
     return UNTOLD
 
 
@@ -71,11 +72,12 @@ def of_nvme(text: str, size_bytes: t.Any) -> Hidden:
     return Hidden(total, size_bytes, "this namespace (tnvmcap)")
 
 
-def of_ata(text: str) -> Hidden:
-    """From `hdparm -N`: "max sectors   = 1000/2000, HPA is enabled". One whose setting it calls invalid
-    tells nothing.
+def of_ata(text: str, block_bytes: int = 512) -> Hidden:
+    """From `hdparm -N`, which counts logical blocks: "max sectors   = 1000/2000, HPA is enabled". One whose setting it
+    calls invalid tells nothing.
     """
     match = _MAX_SECTORS.search(text)
     if match is None or "invalid" in match.group(3) or int(match.group(1)) > int(match.group(2)):
         return UNTOLD
-    return Hidden(int(match.group(2)) * 512, int(match.group(1)) * 512, "the host protected area (HPA)")
+    total, shown = (int(match.group(place)) * block_bytes for place in (2, 1))
+    return Hidden(total, shown, "the host protected area (HPA)")

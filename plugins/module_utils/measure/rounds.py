@@ -44,6 +44,10 @@ class Rounds:
         self._tails = Tails(test)
         self.steady_at: int | None = None
 
+    def resize(self, size_bytes: int) -> None:
+        """Take the user capacity anew: a purge may have changed it. Before the first round."""
+        self._size_bytes = size_bytes
+
     @property
     def count(self) -> int:
         """Rounds so far."""

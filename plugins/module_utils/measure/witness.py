@@ -20,6 +20,8 @@ from ..machine import cgroup, cpus
 SECTOR_BYTES = 512
 SECTORS = {"read": 2, "write": 6, "discard": 13}
 IOS, MERGES, IN_FLIGHT, QUEUE_MS = (0, 4), (1, 5), 8, 10
+# Milliseconds are told in 32 bits: those in the queue begin at 0 again every 9.3 hours at 128 I/Os in flight.
+TICKS, TICKS_WRAP = (3, 7, 9, 10, 14, 16), 1 << 32
 # proc(5), /proc/stat: user nice system idle iowait irq softirq steal; guest time is in user already.
 IDLE, STEAL, CPU_FIELDS = (3, 4), 7, 8
 # /proc/PID/io: what a process had the kernel fetch from or send to block devices, by all of its threads.
@@ -101,7 +103,7 @@ def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dic
         not settled
         or not now
         or len(settled) != len(now)
-        or any(one > other for one, other in zip(settled[:IN_FLIGHT], now))
+        or any(one > now[field] for field, one in enumerate(settled[:IN_FLIGHT]) if field not in TICKS)
     ):
         return None
     fields = {name: SECTORS[name] for name in ("write", "discard") if SECTORS[name] < len(now)}
@@ -116,6 +118,12 @@ def counters(text: str) -> list[int] | None:
         if len(fields) > QUEUE_MS and all(field.isdigit() for field in fields)
         else None
     )
+
+
+def grown(before: t.Sequence[int], now: t.Sequence[int]) -> list[int]:
+    """How much each counter grew."""
+    more = [other - one for one, other in zip(before, now)]
+    return [by % TICKS_WRAP if field in TICKS else by for field, by in enumerate(more)]
 
 
 def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | None:
@@ -155,7 +163,7 @@ def evidence(
     sides = {name: job[name] for name in ("read", "write")}
     run_s = max(side["runtime"] for side in sides.values()) / 1000.0
     queued = sum(side["total_ios"] * side["lat_ns"]["mean"] for side in sides.values() if side["total_ios"]) / 1e9
-    more = [now - then for then, now in zip(before.stat, after.stat)] if before.stat and after.stat else None
+    more = grown(before.stat, after.stat) if before.stat and after.stat else None
     ios = sum(more[field] for field in IOS) if more else 0
     elapsed_s = after.time_s - before.time_s
     cpu = [now - then for then, now in zip(before.cpu, after.cpu)] if before.cpu and after.cpu else None

@@ -20,7 +20,7 @@ def number(value: t.Any) -> float | None:
     """A finite number, also from a numeric text (an inventory's); else None."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return result if math.isfinite(result) and not isinstance(value, bool) else None
 

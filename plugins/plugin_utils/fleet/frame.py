@@ -109,7 +109,7 @@ def _text(source: Mapping, key: str) -> str:
 
 def _rows(about: Row, test: str, figures: t.Iterable[tuple[str, Mapping]]) -> list[Row]:
     return [
-        (*about, test, None, cell, metric, units.unit(metric)[0], value)
+        (*about, test, None, cell, metric, units.base(metric), value)
         for cell, found in figures
         for metric, given in found.items()
         # How many I/Os there were says how long a window was, not how good a drive is.

@@ -32,6 +32,7 @@ from . import (
     purges,
     reach,
     same,
+    slices,
     values,
     wear,
 )
@@ -117,6 +118,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known)
+    warned += slices.warnings(views, run, run_folder, _criteria(views))
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += (
         [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []

@@ -88,6 +88,14 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     problems += [
         f"{name}: {limit}: {units_problem}" for limit in given if (units_problem := _unit_problem(criterion, limit))
     ]
+    low, high = number(criterion.get("min")), number(criterion.get("max"))
+    if low is not None and high is not None and low > high:
+        problems.append(f"{name}: min is above max, so that no figure could be within")
+    problems += [
+        f"{name}: {limit} is below 0, as no figure is"
+        for limit in given
+        if limit in ABSOLUTE and (number(criterion[limit]) or 0) < 0
+    ]
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
     problems += [
         f"{name}: {limit} is a share, such as 0.9, and above 0"
@@ -109,7 +117,7 @@ def _unit_problem(criterion: Mapping, limit: str) -> str:
         return ""
     if "bandwidth" in metric and value < LEAST_BANDWIDTH:
         return f"{units.plain(value)} bytes/s is less than any drive does; bandwidths are in bytes/s (500 MB/s: 500e6)"
-    if metric.endswith("_latency_us") and value < LEAST_LATENCY_US:
+    if "_latency_us" in metric and value < LEAST_LATENCY_US:
         return f"{units.plain(value)} µs is less than any drive takes; latencies are in µs (2 ms: 2000)"
     if metric.endswith("_pct") and value > 100:
         return f"{units.plain(value)} % is more than all; shares are in %"

@@ -10,6 +10,7 @@ import typing as t
 from ...module_utils.measure import causes, fio, histogram, steady_state
 from ...module_utils.measure.rounds import FITTED_END, fitted_end
 from ..common.values import number
+from . import cell_laws
 from .recheck import same
 
 Mapping = t.Mapping[str, t.Any]
@@ -19,6 +20,7 @@ COUNTED = ("steady", "complete")
 MOST_SAID = 3
 # What figures that cannot be raise in arithmetic.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+NOT_SEEN = "what spoils a cell was not looked for again: its journal lacks what was seen of one"
 NOT_AGAIN = "its figures were not computed again: {0}"
 
 
@@ -69,6 +71,7 @@ class Proof:
             self.wrong.append(f"its journal has cell {event['cell']} of round {event['round']} twice")
         try:
             self._metrics[place] = fio.metrics(event.get("read"), event.get("write"))
+            self.wrong += cell_laws.contradictions(event, self._cells.get(event["cell"]) or {})
         except UNKNOWN_FORM:  # such as rates without an I/O
             return
         written = (event.get("write") or {}).get("bytes") or 0
@@ -80,12 +83,15 @@ class Proof:
 
     def _causes(self, event: Mapping) -> list[str]:
         """What spoils a cell by the evidence that the host kept of it."""
-        cell, seen = self._cells.get(event["cell"]), event.get("seen")
-        if self._limits is None or not seen or not cell or not cell.get("threads") or not cell.get("queue_depth"):
+        # A point's plan has the most that it may ask for, its journal what its sweep gave.
+        cell, seen = {**(self._cells.get(event["cell"]) or {}), **(event.get("chosen") or {})}, event.get("seen")
+        if self._limits is None or not cell or not cell.get("threads") or not cell.get("queue_depth"):
             return []
         try:
-            found = causes.find(cell, seen, self._limits, self._strict)
-        except UNKNOWN_FORM:  # a record of an older form
+            found = causes.find(cell, seen or {}, self._limits, self._strict)
+        except UNKNOWN_FORM:  # a record of an older form, or one that lost what speaks against it
+            if NOT_SEEN not in self.unproved:
+                self.unproved.append(NOT_SEEN)
             return []
         return [item.message for item in found if item.level == causes.SPOILS]
 
@@ -111,9 +117,12 @@ class Proof:
         self._judge_first(event)
 
     def _window(self, event: Mapping) -> list[int]:
-        """The rounds that the figures stand on: those of the window, or all that are clean."""
+        """The rounds that the figures stand on: those of the window, or all that are clean, or the last of them."""
         windows = [window["window_rounds"] for window in event["steady_state"] if window.get("window_rounds")]
-        return list(windows[0]) if windows else [n for n in range(1, event["rounds"] + 1) if n not in self._spoilt]
+        if windows:
+            return list(windows[0])
+        last = self._about.get("last_rounds") or 0
+        return [n for n in range(1, event["rounds"] + 1) if n not in self._spoilt][-last:]
 
     def _judge_window(self, event: Mapping, numbers: list[int]) -> None:
         """The values of the tracked variables, what was written before, and that nothing spoilt the rounds."""
@@ -159,6 +168,10 @@ class Proof:
                 right = same(told[name], highest)
             if not right:
                 self._say(cell, name, told[name], highest)
+        for name in told:
+            if told[name] is not None and not histogram.is_of_histograms(name):
+                if any(name not in metrics for metrics in rounds):
+                    self._say(cell, name, told[name], None)
         self._judge_tails(cell, told, span)
 
     def _judge_tails(self, cell: str, told: Mapping, span: list[int]) -> None:
@@ -190,8 +203,8 @@ class Proof:
         of_first = {metric + FITTED_END: end for (cell, metric), end in ends.items() if cell == first}
         again = dict(cells.get(first, {}), **of_first)
         for name, value in event["metrics"].items():
-            if name in again and not same(value, again[name]):
-                self._say(first, name, value, again[name])
+            if value is not None and not same(value, again.get(name)):
+                self._say(first, name, value, again.get(name))
 
     def _say(self, cell: str, name: str, told: t.Any, again: t.Any) -> None:
         self.wrong.append(f"{cell}: {name} is said to be {told}, what the host kept gives {again}")

@@ -166,9 +166,10 @@ def merged(stored: t.Iterable[Record], given: t.Iterable[Record]) -> list[Record
     return [newest[name] for name in sorted(newest)]
 
 
-def _age(record: Record) -> tuple[str, bool]:
-    # Times are texts of one form; with or without a fraction they compare once the Z is gone.
-    return record["time"].rstrip("Z"), bool(record.get("cells"))
+def _age(record: Record) -> tuple[int, str, bool]:
+    # A host's clock may be set back between two attempts: they are counted. Times are texts of one form; with or
+    # without a fraction they compare once the Z is gone.
+    return record.get("attempt") or 0, record["time"].rstrip("Z"), bool(record.get("cells"))
 
 
 def merged_run(before: Record | None, now: Record) -> Record:

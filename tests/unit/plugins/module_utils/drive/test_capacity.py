@@ -50,5 +50,11 @@ def test_ata(fake, text, share):
     assert fake.commands == [["hdparm", "-N", "/dev/sda"]]
 
 
+def test_a_drive_of_4096_byte_blocks_is_told_in_bytes(fake):
+    fake.answers["hdparm"] = (0, HIDDEN, "")
+    found = capacity.read(fake, {"transport": "sata", "path": "/dev/sda", "logical_block_size_bytes": 4096})
+    assert (found.total_bytes, found.shown_bytes) == (976773168 * 4096, 781418534 * 4096)
+
+
 def test_a_loop_device_is_not_asked(fake):
     assert capacity.read(fake, {"transport": "loop"}).share is None and fake.commands == []

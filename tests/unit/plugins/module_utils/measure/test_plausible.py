@@ -174,6 +174,16 @@ def test_a_slow_drive_may_drain_its_queue():
     assert plausible.contradictions(result, job, 1) == []
 
 
+def test_of_a_slow_cell_one_io_a_second_more_is_another_figure():
+    slow = {**side(4, 500_000_000, 510_000_000), "iops": 4 / 2.006 + 0.9}
+    job = JOB.replace("randrw", "randwrite").replace("rwmixread=65\n", "")
+    options = {key: value for key, value in GOOD["jobs"][0]["job options"].items() if key != "rwmixread"}
+    cell = {**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0)}
+    assert plausible.contradictions({**GOOD, "jobs": [{**cell, "write": dict(slow, iops=4 / 2.006)}]}, job, 2) == []
+    found = plausible.contradictions({**GOOD, "jobs": [{**cell, "write": slow}]}, job, 2)
+    assert len(found) == 1 and "iops 3, but its counts give 2" in found[0]
+
+
 def test_a_fill_of_one_block_tells_no_rate():
     one = {**side(1), "runtime": 0, "iops": 0.0, "bw_bytes": 0}
     job = "[fill]\nfilename=/dev/x\nrw=write\nbs=4096\nsize=4096\nloops=1\n"

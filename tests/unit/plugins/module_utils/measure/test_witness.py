@@ -84,6 +84,20 @@ def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
     assert (after.wall_s - before.wall_s, after.boot_s - before.boot_s, seen["throttled_s"]) == (5.0, 2.5, None)
 
 
+def test_milliseconds_in_the_queue_that_began_again_are_no_empty_queue(tmp_path):
+    """The kernel tells them in 32 bits (block/genhd.c, part_stat_show): a good drive's round was called spoilt."""
+    most = 2**32
+    host = server(
+        tmp_path, {"/sys/block/sdx/stat": f"100 1 800 5 200 2 1600 {most - 9} 6 7 {most - 1000} 3 0 64 1 0 0"}
+    )
+    eyes = witness.Witness(host, "sdx", "0")
+    before = eyes.look()
+    after = before._replace(stat=witness.counters("100 1 800 5 1000 2 2400 3991 6 9 3000 3 0 64 1 0 0"))
+    seen = witness.evidence({}, {"jobs": [JOB]}, before, after, None, eyes)
+    assert (seen["in_flight"], seen["kernel_bytes"]["write"]) == (4.0, 800 * 512)
+    assert witness.between(before.stat, after.stat) == {"write": 800 * 512, "discard": 0}
+
+
 def test_nothing_is_counted_with_iostats_off(tmp_path):
     host = server(tmp_path, {"/sys/block/sdx/stat": STAT, "/sys/block/sdx/queue/iostats": "0\n"})
     eyes = witness.Witness(host, "sdx", "0")

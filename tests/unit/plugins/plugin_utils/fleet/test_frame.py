@@ -73,3 +73,10 @@ def test_the_stores_long_table_is_judged_alike():
 def test_two_runs_of_a_drive_are_no_peers_of_each_other():
     with pytest.raises(ValueError, match="judge one run at a time"):
         outliers.held(pandas.concat([table(), table(run_id="r3")]))
+
+
+def test_a_figure_has_the_unit_that_its_value_is_in():
+    metrics = {"write_bandwidth": 5e8, "write_mean_latency_us_fitted_end": 90.0, "within_1ms_pct": 99.0}
+    test = {"test": "wsat", "verdict": "pass", "metrics": metrics}
+    told = frame.of_summary({"run": {"id": "r"}, "drives": [{"host": "h", "drive": "d", "tests": [test]}]})
+    assert list(zip(told["value"], told["unit"])) == [(5e8, "bytes/s"), (90.0, "µs"), (99.0, "%")]

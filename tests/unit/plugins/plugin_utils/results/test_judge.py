@@ -286,7 +286,30 @@ def test_verdict_and_its_reason(records, verdict, reason):
         ({"metric": "write_iops", "min": 800}, "pass", None),
         ({"metric": "write_iops", "max": 800}, "pass", None),
         ({"metric": "write_iops", "min": 800.0000001}, "fail", None),
-        ({"metric": "write_iops", "min": 900, "max": 700}, "fail", None),
+        (
+            {"metric": "write_iops", "min": 900, "max": 700},
+            "error",
+            "criterion write_iops min 900 max 700: min is above max, so that no figure could be within",
+        ),
+        ({"metric": "write_iops", "min": 800, "max": 800}, "pass", None),
+        (
+            {"metric": "write_iops", "max": -1},
+            "error",
+            "criterion write_iops max -1: max is below 0, as no figure is",
+        ),
+        (
+            {"metric": "write_iops", "min": 10**400},
+            "error",
+            f"criterion write_iops min {10**400}: min is not a number",
+        ),
+        (
+            {"metric": "write_mean_latency_us_fitted_end", "max": 0.8},
+            "error",
+            (
+                "criterion write_mean_latency_us_fitted_end max 0.8: max: 0.8 µs is less than any drive takes; "
+                "latencies are in µs (2 ms: 2000)"
+            ),
+        ),
         ({"metric": "write_iops", "min": True}, "error", "criterion write_iops min True: min is not a number"),
         ({"metric": "write_iops", "min": "inf"}, "error", "criterion write_iops min inf: min is not a number"),
         ("write_iops > 500", "error", "criterion 'write_iops > 500' is not a mapping with metric and min or max"),

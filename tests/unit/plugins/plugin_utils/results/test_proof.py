@@ -9,8 +9,8 @@ import copy
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds, fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof
 
 SIZE = 100 * 4096
@@ -31,8 +31,7 @@ SEEN = {
     "process_bytes": None,
     "kernel_bytes": {"read": 0, "write": 50 * 4096, "discard": 0},
     "merged_share": 0.0,
-    "run_s": 60.0,
-    "mean_latency_s": 0.004,
+    "run_s": 50 / 35,
     "queued": 3.9,
     "in_flight": 3.8,
     "fio_cpu": 0.1,
@@ -52,11 +51,12 @@ COMMON = {"drive": "d", "test": "t", "attempt": 1}
 def side(number):
     """A round's writes: 50 I/Os, the tenth of them slow."""
     bins = {
-        histogram.value_of(histogram.bin_of(ns)): count for ns, count in ((900_000 + 1000 * number, 45), (4_000_000, 5))
+        histogram.value_of(histogram.bin_of(ns)): count
+        for ns, count in ((900_000 + 1000 * number, 45), (4_000_000 + 1000 * number, 5))
     }
     return bins, {
-        "iops": 350.0 + number % 3,
-        "bandwidth_bytes_per_s": 4096 * 350,
+        "iops": 35.0 + number % 3 / 10,
+        "bandwidth_bytes_per_s": 4096 * 35,
         "ios": 50,
         "bytes": 50 * 4096,
         "mean_latency_us": 1000.0 + number,
@@ -83,7 +83,7 @@ def journal(test=None, spoilt=()):
                 accepted=True,
                 read=None,
                 write=write,
-                seen=SEEN,
+                seen={**SEEN, "mean_latency_s": write["mean_latency_us"] / 1e6},
                 causes=found,
             )
         )
@@ -130,12 +130,29 @@ def record_of(events):
 @pytest.mark.parametrize("spoilt", [(), (3,), (7, 12)])
 @pytest.mark.parametrize(
     "test",
-    [TEST, dict(TEST, steady_state=dict(RULE, sample_every=2)), dict(TEST, steady_state=None, rounds={"max": 6})],
+    [
+        TEST,
+        dict(TEST, steady_state=dict(RULE, sample_every=2)),
+        dict(TEST, steady_state=None, rounds={"max": 6}),
+        dict(TEST, steady_state=None, rounds={"max": 15}, last_rounds=5),
+    ],
 )
 def test_what_an_honest_host_tells_stands(test, spoilt):
     events = journal(test, spoilt)
     made = proved(events, test=test)
     assert events[-1]["outcome"] in proof.COUNTED and (made.wrong, made.unproved) == ([], [])
+
+
+def test_a_point_is_held_to_the_load_that_its_sweep_gave():
+    """Its plan has the most that it may ask for."""
+    test = dict(TEST, steady_state=None, rounds={"max": 3})
+    events = journal(test)
+    for event in events[:-2]:
+        event.update({"chosen": {"cell": "s", "threads": 1, "queue_depth": 4}} if event["event"] == "cell" else {})
+    made = proof.Proof({"c": dict(CELL, threads=32, queue_depth=32, point={"test": "s"})}, test, causes.Limits())
+    for event in events:
+        made.take(event)
+    assert (made.wrong, made.unproved) == ([], [])
 
 
 def last(events, kind):
@@ -147,6 +164,27 @@ def shift_bins(events):
     kept["bins"] = {
         str(histogram.value_of(histogram.bin_of(2 * int(value)))): count for value, count in kept["bins"].items()
     }
+
+
+def cells_times(factor, key):
+    """A figure of every cell, with all that the host would have made from it."""
+
+    def change(events):
+        for event in events:
+            if event["event"] == "cell":
+                event["write"][key] *= factor
+        numbers = events[-1]["steady_state"][0]["window_rounds"]
+        by_round = {event["round"]: fio.metrics(None, event["write"]) for event in events if event["event"] == "cell"}
+        for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
+            for name in by_round[1]:
+                if "max" not in name:
+                    metrics[name] = sum(by_round[number][name] for number in numbers) / len(numbers)
+        values = [by_round[number]["write_iops"] for number in numbers]
+        again = steady_state.evaluate(values, len(values))
+        events[-1]["steady_state"][0].update(again, fitted_end=fitted_end(again))
+        events[-1]["metrics"]["write_iops" + FITTED_END] = fitted_end(again)
+
+    return change
 
 
 def told(place, key, value):
@@ -173,7 +211,7 @@ def told_everywhere(key, value):
 
 def seen(changes):
     def change(events):
-        last(events, "cell")["seen"] = {**SEEN, **changes}
+        last(events, "cell")["seen"].update(changes)
 
     return change
 
@@ -206,6 +244,11 @@ def spoilt_and_not_told(events):
         (spoilt_and_not_told, "rounds that count are spoilt"),
         (seen({"kernel_bytes": {"read": 0, "write": 2 << 30, "discard": 0}}), "somebody else wrote"),
         (seen({"queued": 1.0}), "in flight of 4 asked"),
+        (cells_times(2, "iops"), "write iops 7"),
+        (cells_times(0.5, "mean_latency_us"), "µs were seen"),
+        (cells_times(2, "bytes"), "and fio told of 204800 (write)"),
+        (told_everywhere("read_iops", 9000.0), "read_iops is said to be 9000.0"),
+        (told("metrics", "write_within_2ms_pct", 100.0), "write_within_2ms_pct is said to be 100.0"),
         (lambda events: events.insert(3, events[1]), "twice or out of order"),
         (lambda events: events.insert(0, events.pop(5)), "twice or out of order"),
         (lambda events: events.insert(2, events[0]), "twice"),
@@ -243,6 +286,16 @@ def test_what_cannot_be_computed_again_is_said(lost, says):
     record = {**record, "proof": proof.of(record, proved(kept))}
     assert says in " ".join(proof.lacking(record)) and proof.problem(record) == ""
     assert lost == "test_finished" or says in proof.problem(record, strict=True)
+
+
+@pytest.mark.parametrize("lost", [(), ("limits",), ("kernel_bytes", "fio_bytes")])
+def test_a_cell_that_lost_what_was_seen_of_it_is_not_taken_for_a_clean_one(lost):
+    events = journal()
+    cell = last(events, "cell")
+    cell["seen"] = {key: value for key, value in cell["seen"].items() if lost and key not in lost}
+    record = record_of(events)
+    assert proof.NOT_SEEN in proof.lacking(record) and proof.problem(record) == ""
+    assert proof.NOT_SEEN in proof.problem(record, strict=True)
 
 
 def test_a_host_cannot_have_the_controller_count_up_to_any_number():

@@ -16,7 +16,14 @@ import pytest
 sa = pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer, rawfiles, schema  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (  # noqa: E402
+    engine,
+    exports,
+    importer,
+    rawfiles,
+    records,
+    schema,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
 
@@ -50,6 +57,12 @@ def rows(url, name):
 
 def everything(url):
     return {name: rows(url, name) for name in schema.Tables._fields if name != "metadata"}
+
+
+def test_the_newest_attempt_is_the_last_one_also_where_the_clock_was_set_back():
+    first = {"kind": "test", "drive": "d", "test": "t", "attempt": 1, "time": "2036-01-01T00:00:00Z", "outcome": "x"}
+    second = {**first, "attempt": 2, "time": "2026-11-22T00:00:00Z", "outcome": "steady"}
+    assert records.merged([first], [second]) == records.merged([second], [first]) == [second]
 
 
 def verdicts(url):
