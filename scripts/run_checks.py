@@ -85,6 +85,7 @@ CHECKS = (
     Check("compat", SERVERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
+    Check("awx", SOURCE, f"{PYTEST} tests/awx --junitxml=$RESULTS/awx.xml"),
     Check("changelog", SOURCE, "antsibull-changelog lint"),
     Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
     Check("galaxy", SOURCE, "scripts/check-galaxy"),

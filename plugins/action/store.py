@@ -13,13 +13,15 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.run.folder import RUN_ID_PATTERN
 from ..plugin_utils.gate.host_action import refuse_injected_facts
-from ..plugin_utils.store import engine, exports, importer, packages
+from ..plugin_utils.store import engine, exports, folders, importer, packages
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
     "run_id": {"type": "str", "default": ""},
     "url": {"type": "str", "default": ""},
     "raw": {"type": "bool", "default": False},
+    "fetch": {"type": "bool", "default": False},
+    "run_name": {"type": "str", "default": ""},
     "exports": {"type": "list", "elements": "str", "choices": list(exports.FORMATS), "default": []},
     "export_dir": {"type": "str", "default": ""},
 }
@@ -42,6 +44,8 @@ class ActionModule(ActionBase):
         results_dir, run_id = os.path.abspath(given["results_dir"]), given["run_id"]
         if run_id and not RUN_ID_PATTERN.fullmatch(run_id):
             raise AnsibleActionFail(f"run_id {run_id!r} is not a run id")
+        if given["fetch"] and (given["exports"] or not (run_id or given["run_name"])):
+            raise AnsibleActionFail("fetch: needs run_id or run_name, and goes without exports")
         if given["exports"] and not run_id:
             raise AnsibleActionFail("exports: name the run by run_id")
         try:
@@ -51,7 +55,7 @@ class ActionModule(ActionBase):
                 raise packages.StoreError(lacks[0])
             if not url or self._task.check_mode:
                 return {"changed": False, "store": engine.name(url) if url else "", "runs": [], "exported": []}
-            return self._filled(url, results_dir, given)
+            return _fetched(url, results_dir, given) if given["fetch"] else self._filled(url, results_dir, given)
         except packages.StoreError as error:
             raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
         except OSError as error:
@@ -76,3 +80,15 @@ class ActionModule(ActionBase):
         }
         problems = [problem for one in done for problem in one.problems]
         return {**result, "warnings": problems} if problems else result
+
+
+def _fetched(url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Folders of runs from the store. Making a store that is not there yet spares its first run an error."""
+    with engine.opened(url, make=True) as store:
+        done = folders.fetch(store, results_dir, given["run_id"], given["run_name"], given["raw"])
+    return {
+        "changed": any(one.changed for one in done),
+        "store": engine.name(url),
+        "exported": [],
+        "runs": [one._asdict() for one in done],
+    }

@@ -98,6 +98,12 @@ attach:
   returned: success
   type: dict
   sample: {rack1-07: running}
+why_skipped:
+  description: Why nothing is to be done - last night's run is still at work, and C(ssd_overlap) is C(skip). Empty
+    otherwise.
+  returned: success
+  type: str
+  sample: ""
 plan_text:
   description: What would be done, line by line.
   returned: success

@@ -42,6 +42,18 @@ options:
     description: Whether the raw files of the hosts go into the store too, for where files do not survive.
     type: bool
     default: false
+  fetch:
+    description:
+      - Whether to go the other way - to bring C(run.json) and C(results.jsonl) of the run O(run_id), or of the newest
+        runs named O(run_name), from the
+        store into O(results_dir), with O(raw) the hosts' raw files too. What a folder has and the store has not stays.
+      - For where files do not survive from one play to the next, such as AWX's execution environments.
+    type: bool
+    default: false
+  run_name:
+    description: The name of the runs to fetch where O(run_id) is empty.
+    type: str
+    default: ""
   exports:
     description:
       - Formats in which the run is written to O(export_dir) once it is in the store. They need O(run_id).
@@ -85,6 +97,16 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
+- name: Take a run that another job collected from the store
+  ssdlab.fleet.store:
+    results_dir: ssd-results
+    run_id: 20261121T130000Z-nightly
+    url: postgresql://ssdlab@db.example.com/ssdlab
+    fetch: true
+    raw: true
+  delegate_to: localhost
+  run_once: true
+
 - name: Show a run to Prometheus
   ssdlab.fleet.store:
     results_dir: /srv/ssd-results
@@ -102,7 +124,7 @@ store:
   type: str
   sample: sqlite:////srv/ssd-results/store.sqlite
 runs:
-  description: The runs that were imported.
+  description: The runs that were imported, or fetched.
   returned: success
   type: list
   elements: dict
@@ -111,10 +133,10 @@ runs:
       description: The run's id.
       type: str
     changed:
-      description: Whether anything of it was new to the store.
+      description: Whether anything of it was new to the store, or to the folder.
       type: bool
     hosts:
-      description: How many hosts' parts were new or other than before.
+      description: How many hosts' parts were new or other than before; of a fetched run how many there are.
       type: int
   sample: [{run_id: 20261121T130000Z-qualify, changed: true, hosts: 40}]
 exported:
@@ -134,6 +156,8 @@ def main():
         "run_id": {"type": "str", "default": ""},
         "url": {"type": "str", "default": ""},
         "raw": {"type": "bool", "default": False},
+        "fetch": {"type": "bool", "default": False},
+        "run_name": {"type": "str", "default": ""},
         "exports": {
             "type": "list",
             "elements": "str",

@@ -25,6 +25,7 @@ LONGEST_FIRST = (
     "test_demo",
     "test_kill_and_attach",
     "test_install",
+    "test_nightly",
     "test_vendor_tools",
     "test_watch_ssh",
     "test_wrong_drive_process",

@@ -33,6 +33,8 @@ MOST_OF_HOST = 200
 class Decision(t.NamedTuple):
     """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them.
     warnings: lines. plans: by host.
+
+    skipped: why nothing is to be done (ssd_overlap), or empty.
     """
 
     findings: list[str]
@@ -45,6 +47,7 @@ class Decision(t.NamedTuple):
     record: dict[str, t.Any]
     warnings: list[str]
     plans: t.Mapping[str, t.Mapping[str, t.Any]] = {}
+    skipped: str = ""
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -56,10 +59,12 @@ class Decision(t.NamedTuple):
                 "results_dir": self.results_dir,
                 "destructive": self.destructive,
             }
+        attach = dict(self.run.attach) if self.run else {}
         return {
             "ssd_run": run,
-            "attach": dict(self.run.attach) if self.run else {},
+            "attach": attach,
             "plan_text": self.plan_text,
+            "why_skipped": self.skipped,
             "changed": False,
         }
 
@@ -74,6 +79,11 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
         run, wrong = findings.choose_run(views, now, runs.on_controller(results_dir))
         found += wrong
+    overlaps, told = findings.overlap(views, run)
+    if overlaps == "fail":
+        found.append(Finding(told))
+    elif overlaps == "skip" and not found:
+        return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
     for view in views:
         found += [
             Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})
@@ -115,7 +125,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         run_folder=run_folder,
         results_dir=results_dir,
         record={**_record(views, run, now, tests), "warnings": warned} if run and not found else {},
-        warnings=host_checks.lines(warned),
+        warnings=host_checks.lines(warned) + ([f"{told[0].upper()}{told[1:]}"] if overlaps == "attach" else []),
         plans=plans,
     )
 

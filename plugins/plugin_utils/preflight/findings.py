@@ -27,7 +27,15 @@ DRIVES_SETTLED = (*LIVE_STATES, "finished")
 # password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
-FLEET_WIDE = ("ssd_mode", "ssd_run_name", "ssd_run_id", "ssd_results_dir", "ssd_criteria", "ssd_unknown_causes")
+FLEET_WIDE = (
+    "ssd_mode",
+    "ssd_run_name",
+    "ssd_run_id",
+    "ssd_results_dir",
+    "ssd_criteria",
+    "ssd_unknown_causes",
+    "ssd_overlap",
+)
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 
@@ -304,6 +312,24 @@ def choose_run(
         run_id = open_ids[0] if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
     attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
     return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
+
+
+def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
+    """What ssd_overlap makes of a run of that name that hosts still work on: (attach, skip or fail; the sentence that
+    says so), or two empty texts.
+
+    Not of a run that is given by its id: that was chosen.
+    """
+    busy = [host for host, state in (run.attach if run else {}).items() if state in LIVE_STATES]
+    if run is None or not busy or shared_value(views, "ssd_run_id"):
+        return "", ""
+    chosen = str(shared_value(views, "ssd_overlap") or "attach")
+    does = {
+        "attach": "this play goes on with it",
+        "skip": "nothing is started",
+        "fail": "wait for it (watch.yml), or end it (stop.yml)",
+    }
+    return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
 
 
 def _claimed(claim: runs.Claim) -> str:

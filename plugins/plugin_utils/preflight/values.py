@@ -52,6 +52,7 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
     ),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
     ("ssd_keep_failed_days", _number(lambda number: 0 <= number <= 36500), "a number of days from 0 to 36500"),
+    ("ssd_watch_for_s", _number(lambda number: number >= 0), "0 (until all have ended) or a number above 0"),
     ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
 )
 
@@ -90,7 +91,12 @@ def _budget_problems(asked: t.Mapping[str, t.Any]) -> list[str]:
 
 
 # Variables that are one of a few words.
-WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is"), "ssd_unknown_causes": ("warn", "spoil")}
+WORDS = {
+    "ssd_look": ("sample", "full"),
+    "ssd_leave": ("blank", "as_is"),
+    "ssd_unknown_causes": ("warn", "spoil"),
+    "ssd_overlap": ("attach", "skip", "fail"),
+}
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:

@@ -168,6 +168,7 @@ def _import_host(
         empty = {"run_id": run.key, "host_id": known.hosts([host])[host], "source": "", "digest": ""}
         upsert(connection, part, [empty], ["run_id", "host_id"], replace=False)
         row = connection.execute(sa.select(part.c.id, part.c.digest).where(mine).with_for_update()).one()
+        _forget(connection, row.id, records.begun_anew(given))
         all_records = records.merged(_stored(connection, row.id), given)
         asked = [entry for entry in run.record["asked"] if entry["host"] == host]
         about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
@@ -184,6 +185,17 @@ def _import_host(
         [problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out]
     )
     return state != row.digest or files.changed, problem
+
+
+def _forget(connection: t.Any, part_key: int, begun: str) -> None:
+    """Take away what a host measured before it began anew; the folder's results.jsonl drops it in the same way."""
+    if not begun:
+        return
+    record, campaign, measurement = tables().record, tables().campaign, tables().measurement
+    mine = sa.and_(record.c.part_id == part_key, record.c.kind != "host", record.c.time < begun)
+    if connection.execute(sa.delete(record).where(mine)).rowcount:
+        campaigns = sa.select(campaign.c.id).where(campaign.c.part_id == part_key)
+        connection.execute(sa.delete(measurement).where(measurement.c.campaign_id.in_(campaigns)))
 
 
 def _names(known: _Known, given: t.Sequence[Record]) -> None:

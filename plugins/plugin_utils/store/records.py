@@ -31,6 +31,9 @@ NO_CELL, NO_ROUND = "", 0
 # Events of a journal that tell of a test.
 OF_TESTS = ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 
+# What `complete` adds to a test's record.
+FROM_JOURNAL = ("cells", "tracked", "link", "proof")
+
 Record = t.Dict[str, t.Any]
 # (kind, drive, test); "" for what a kind has not
 Key = t.Tuple[str, str, str]
@@ -147,6 +150,20 @@ def merged(stored: t.Iterable[Record], given: t.Iterable[Record]) -> list[Record
         if known is None or _age(record) >= _age(known):
             newest[key(record)] = record
     return [newest[name] for name in sorted(newest)]
+
+
+def begun_anew(given: t.Iterable[Record]) -> str:
+    """When a host began to measure anew, as far as these records tell; what was stored before no longer counts then. ""
+    where it did not.
+    """
+    return max(
+        (
+            record["time"].rstrip("Z")
+            for record in given
+            if record["kind"] == "host" and record["state"] == results.STARTED
+        ),
+        default="",
+    )
 
 
 def _age(record: Record) -> tuple[str, bool]:

@@ -432,3 +432,16 @@ def test_one_host_with_thousands_of_findings_pushes_nobody_elses_away(fleet):
     told = decide(fleet("flood", runs=live), fleet("h2", drives=("S2",), refusals=("mounted",))).findings
     assert any(line.startswith("h2: drive S2: mounted") for line in told)
     assert len(told) < 210 and told[-1] == f"flood: and {3000 - decision.MOST_OF_HOST} more findings like these"
+
+
+@pytest.mark.parametrize("policy", ["attach", "skip", "fail"])
+def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
+    """Skipped or refused before anything else is looked at, and nothing would be written."""
+    first = decide(fleet())
+    run_record.write_run(first.run_folder, first.record)
+    known = [{"run_id": first.run.id, "run_name": "qualify", "state": "running"}]
+    decided = decision.decide([fleet(runs=known, ssd_overlap=policy)], False, NOW + datetime.timedelta(days=1))
+    told = {"attach": decided.warnings[0:1], "skip": [decided.skipped], "fail": decided.findings[0:1]}[policy]
+    assert [f"un {first.run.id} is still at work on h1" in line for line in told] == [True]
+    assert decided.destructive == (policy != "skip") and bool(decided.findings) == (policy == "fail")
+    assert decided.result()["why_skipped"] == decided.skipped and decided.result()["ssd_run"]["id"] == first.run.id

@@ -96,6 +96,8 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_watch_interval_s", -3, "h1: ssd_watch_interval_s: -3 must be 0 (automatic) or a number of at least 0.5"),
         ("ssd_watch_interval_s", "0.4", "h1: ssd_watch_interval_s: '0.4' must be"),
         ("ssd_host_timeout_s", 0, "h1: ssd_host_timeout_s: 0 must be a number above 0"),
+        ("ssd_overlap", "wait", "h1: ssd_overlap: 'wait' must be"),
+        ("ssd_watch_for_s", "-1", "h1: ssd_watch_for_s: '-1' must be 0 (until all have ended)"),
         ("ssd_give_up_s", "-1", "h1: ssd_give_up_s: '-1' must be 0 (never give up)"),
         ("ssd_give_up_s", "soon", "h1: ssd_give_up_s: 'soon' must be"),
         ("tune_queue", ["none"], "h1: tune_queue: ['none'] is not a mapping"),
@@ -356,3 +358,27 @@ def test_a_module_that_failed_stops_the_run():
 
 def test_many_hosts_are_shortened():
     assert findings.host_list([f"h{n}" for n in range(7)]) == "h0, h1, h2, h3, h4 and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "says"),
+    [
+        ({}, "running", ("attach", "run r is still at work on h1: this play goes on with it (ssd_overlap: attach)")),
+        (
+            {"ssd_overlap": "skip"},
+            "starting",
+            ("skip", "run r is still at work on h1: nothing is started (ssd_overlap: skip)"),
+        ),
+        (
+            {"ssd_overlap": "fail"},
+            "running",
+            ("fail", "run r is still at work on h1: wait for it (watch.yml), or end it (stop.yml) (ssd_overlap: fail)"),
+        ),
+        ({"ssd_overlap": "fail", "ssd_run_id": "r"}, "running", ("", "")),
+        ({"ssd_overlap": "fail"}, "dead", ("", "")),
+        ({"ssd_overlap": "fail"}, "finished", ("", "")),
+    ],
+)
+def test_what_becomes_of_a_run_that_hosts_are_still_at_work_on(given, state, says):
+    assert findings.overlap([view(**given)], Run("r", "n", {"h1": state})) == says
+    assert findings.overlap([view(**given)], None) == ("", "")
