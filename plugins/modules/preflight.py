@@ -104,6 +104,11 @@ why_skipped:
   returned: success
   type: str
   sample: ""
+left_out:
+  description: The drives that are left out, in quarantine or kept as evidence, by host; C(plan_text) says why.
+  returned: success
+  type: dict
+  sample: {rack1-07: [22123A4F5B6C]}
 plan_text:
   description: What would be done, line by line.
   returned: success

@@ -26,6 +26,8 @@ LONGEST_FIRST = (
     "test_kill_and_attach",
     "test_install",
     "test_nightly",
+    "test_nightly_kills",
+    "test_quarantine",
     "test_vendor_tools",
     "test_watch_ssh",
     "test_wrong_drive_process",

@@ -52,6 +52,11 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
     ),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
     ("ssd_keep_failed_days", _number(lambda number: 0 <= number <= 36500), "a number of days from 0 to 36500"),
+    (
+        "ssd_quarantine_after",
+        _number(lambda number: number >= 0 and number == int(number)),
+        "a number of nights, or 0 (never)",
+    ),
     ("ssd_watch_for_s", _number(lambda number: number >= 0), "0 (until all have ended) or a number above 0"),
     ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
 )
@@ -95,6 +100,7 @@ WORDS = {
     "ssd_look": ("sample", "full"),
     "ssd_leave": ("blank", "as_is"),
     "ssd_unknown_causes": ("warn", "spoil"),
+    "ssd_evidence": ("refuse", "leave_out"),
     "ssd_overlap": ("attach", "skip", "fail"),
 }
 

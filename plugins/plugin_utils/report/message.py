@@ -95,7 +95,7 @@ def _fitting(head: list[str], changes: list[str], bad: list[str]) -> str:
 
 
 def _some(lines: list[str], room: int) -> list[str]:
-    kept = []
+    kept: list[str] = []
     for line in lines:
         room -= len(line) + 1
         if room < 0:

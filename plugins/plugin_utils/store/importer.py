@@ -181,9 +181,8 @@ def _import_host(
         told = next((record for record in all_records if record["kind"] == "host"), {})
         news = {"state": told.get("state"), "message": told.get("message"), "source": source, "digest": state}
         connection.execute(sa.update(part).where(part.c.id == row.id).values(**news))
-    problem = "; ".join(
-        [problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out]
-    )
+    too_large = [f"raw/{host}/{path} is too large for the store" for path in files.left_out]
+    problem = "; ".join([problem] * bool(problem) + too_large)
     return state != row.digest or files.changed, problem
 
 
@@ -206,23 +205,16 @@ def _names(known: _Known, given: t.Sequence[Record]) -> None:
 
 
 def _stored(connection: t.Any, part_key: int) -> list[Record]:
-    table = tables().record
-    return [
-        records.unpacked(content)
-        for (content,) in connection.execute(sa.select(table.c.content).where(table.c.part_id == part_key))
-    ]
+    query = sa.select(tables().record.c.content).where(tables().record.c.part_id == part_key)
+    return [records.unpacked(content) for content in connection.execute(query).scalars()]
 
 
 def _drive(record: Record) -> Record | None:
-    """The drive of a record of kind drive: by its serial and model, else its WWN; None where neither is known."""
+    """The drive of a record of kind drive, where it is known which one it is."""
     found = record.get("identity") or {}
-    serial, wwn, model = (str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model"))
-    identity = f"serial {model or ''} {serial}" if serial else f"wwn {wwn}" if wwn else None
-    return (
-        {"identity": identity, "serial": serial, "wwn": wwn, "model": model}
-        if record["kind"] == "drive" and identity
-        else None
-    )
+    identity = records.known_as(found) if record["kind"] == "drive" else ""
+    names = {name: str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model")}
+    return {"identity": identity, **names} if identity else None
 
 
 class _Part:

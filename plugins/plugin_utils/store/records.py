@@ -178,6 +178,14 @@ def merged_run(before: Record | None, now: Record) -> Record:
     return {**both, "asked": [both["asked"][at] for at in order], "tests": dict(sorted(both["tests"].items()))}
 
 
+def known_as(identity: t.Mapping[str, t.Any]) -> str:
+    """What tells a drive from all others, wherever it is: its serial number and model, else its WWN. "" where it has
+    neither.
+    """
+    serial, wwn, model = (str(identity.get(name) or "") for name in ("serial", "wwn", "model"))
+    return f"serial {model} {serial}" if serial else f"wwn {wwn}" if wwn else ""
+
+
 def figures(record: Record) -> dict[Figure, float]:
     """What a test's record holds in numbers: {(round, cell, metric): value}."""
     found = {(NO_ROUND, NO_CELL, metric): value for metric, value in record["metrics"].items()}
