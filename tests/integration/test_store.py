@@ -169,7 +169,8 @@ def test_an_older_server_store_is_brought_up(server, results, wanted):
     url = engine.resolve(server.new_database("older"), "")
     put(url, results)
     with engine.opened(url) as store, store.writing() as connection:
-        schema.tables().raw_file.drop(connection)
+        for table in (schema.tables().raw_file, schema.tables().quarantine):
+            table.drop(connection)
         connection.execute(sa.update(schema.tables().store).values(version=1))
     with pytest.raises(StoreError, match="schema version 1, not"):
         frames.long(url)

@@ -32,11 +32,22 @@ class Fetched(t.NamedTuple):
 
 def fetch(store: Store, results_dir: str, run_id: str, run_name: str, raw: bool = False) -> list[Fetched]:
     """Bring run.json and results.jsonl of one run, or of the newest of a name, up to date in a results folder; raw:
-    with the hosts' raw files.
+    with the hosts' raw files, and of one run also the run before of its name, without them: its report compares.
 
     What a folder has and the store has not stays. Raises StoreError, OSError.
     """
-    return [_fetch(store, results_dir, found, raw) for found in _wanted(store, run_id, run_name)]
+    done = [_fetch(store, results_dir, found, raw) for found in _wanted(store, run_id, run_name)]
+    for found in _before(store, run_id) if raw and run_id else ():
+        _fetch(store, results_dir, found, raw=False)
+    return done
+
+
+def _before(store: Store, run_id: str) -> list[t.Any]:
+    run, this = tables().run, tables().run.alias()
+    which = sa.select(run.c.id, run.c.run_id, run.c.content).join(this, this.c.name == run.c.name)
+    which = which.where(this.c.run_id == run_id, run.c.started < this.c.started)
+    with store.reading() as connection:
+        return list(connection.execute(which.order_by(run.c.started.desc(), run.c.run_id.desc()).limit(1)).all())
 
 
 def _wanted(store: Store, run_id: str, run_name: str) -> list[t.Any]:

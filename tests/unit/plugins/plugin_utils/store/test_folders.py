@@ -96,3 +96,22 @@ def test_a_name_from_the_store_does_not_lead_out_of_the_results_folder(url, run_
         connection.execute(sa.update(schema.tables().run).values(run_id="../x"))
     with pytest.raises(StoreError, match="no readable record of run '../x'"):
         fetch(url, tmp_path / "here", "../x")
+
+
+def test_the_run_before_comes_along_for_the_report_to_compare_with(url, run_dir, tmp_path):
+    put(url, run_dir)
+    record = json.loads((run_dir / "run.json").read_text())
+    for run_id, name, started in (
+        ("older", record["run"]["name"], "2020-01-01T00:00:00Z"),
+        ("before", record["run"]["name"], "2020-01-02T00:00:00Z"),
+        ("other", "by-hand", "2020-01-03T00:00:00Z"),
+    ):
+        there = tmp_path / "earlier" / run_id
+        there.mkdir(parents=True)
+        (there / "run.json").write_text(json.dumps({**record, "run": {"id": run_id, "name": name}, "started": started}))
+        lines = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
+        (there / "results.jsonl").write_text("".join(json.dumps({**line, "run_id": run_id}) + "\n" for line in lines))
+        put(url, there)
+    assert [one.run_id for one in fetch(url, tmp_path / "here")] == [generator.RUN_ID]
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == sorted(["before", generator.RUN_ID])
+    assert "No run before" not in build.make(str(tmp_path / "here"), generator.RUN_ID).message
