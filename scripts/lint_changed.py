@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = ("origin/main", "main")
 # Of ansible-test's tests those that look at one file; the others are for the whole collection.
 SANITY = ("compile", "pep8", "pylint", "validate-modules", "yamllint")
+TYPED = ("plugins/module_utils/", "plugins/plugin_utils/")
 
 
 def git(*argv: str) -> str:
@@ -50,12 +51,17 @@ def main() -> int:
     python = [name for name in files if name.endswith(".py")]
     yaml = [name for name in files if name.endswith((".yml", ".yaml"))]
     sanity = [word for test in SANITY for word in ("--test", test)]
+    shell = [name for name in files if is_shell(name)]
     linters = (
-        (["ansible-lint", "--offline", "--strict", "--profile", "production"], yaml),
-        (["shellcheck", "-x"], [name for name in files if is_shell(name)]),
-        ([sys.executable, "scripts/run_ansible_test.py", "sanity", *sanity], [*python, *yaml]),
+        ["ruff", "check", "--force-exclude", *python] if python else [],
+        ["ruff", "format", "--check", "--force-exclude", *python] if python else [],
+        # A type that changed shows where it is used, so all of them are looked at.
+        ["mypy"] if any(name.startswith(TYPED) for name in python) else [],
+        ["ansible-lint", "--offline", "--strict", "--profile", "production", *yaml] if yaml else [],
+        ["shellcheck", "-x", *shell] if shell else [],
+        [sys.executable, "scripts/run_ansible_test.py", "sanity", *sanity, *python, *yaml] if python or yaml else [],
     )
-    results = [subprocess.run([*argv, *names], cwd=ROOT, check=False).returncode for argv, names in linters if names]
+    results = [subprocess.run(argv, cwd=ROOT, check=False).returncode for argv in linters if argv]
     return int(any(results))
 
 

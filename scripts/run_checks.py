@@ -7,8 +7,8 @@ scripts/test [--list] [quick] [check ...]
 
   scripts/test              every check (named below)
   scripts/test quick        for everyday work: lint of the files changed since the merge base with origin/main or main
-                            (on that branch itself: since the commit before), the unit tests, and one qualification of
-                            two loop devices by the playbooks
+                            (on that branch itself: since the commit before), the unit tests but for the thorough ones,
+                            and one qualification of two loop devices by the playbooks
   scripts/test unit lint    these checks
   scripts/test --list       the names of the checks
 
@@ -43,8 +43,8 @@ RETRIED_TESTS = 5
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
 SERVERS, GUEST, SOURCE = "servers", "guest", "source"
-# SERVERS have tests that mind the clock, so they come first on the CPUs. The guest gets a quarter beside them, as its
-# plays have time limits too.
+# SERVERS have tests that mind the clock, so they come first on the CPUs. The lane of the guest gets a quarter beside
+# them, as its plays have time limits too.
 NICE = {SERVERS: 0, GUEST: 5, SOURCE: 19}
 
 
@@ -62,6 +62,7 @@ class Check:
 
 PYTEST = "python -m pytest"
 SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/check-galaxy scripts/fresh-machine scripts/simulated-ssd"
+PYTHON = "ruff check && ruff format --check && mypy"
 # By reading, and by running where a Python 3.8 is at hand.
 VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_utils plugins/modules"
 # After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its
@@ -81,22 +82,26 @@ CHECKS = (
         SERVERS,
         f'{PYTEST} tests/integration -n 2 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
     ),
-    Check("molecule", SERVERS, MOLECULE),
-    Check("compat", SERVERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
     Check("awx", SOURCE, f"{PYTEST} tests/awx --junitxml=$RESULTS/awx.xml"),
+    # Behind the guest, as the integration tests take longer than these together.
+    Check("molecule", GUEST, MOLECULE),
+    Check("compat", GUEST, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     Check("changelog", SOURCE, "antsibull-changelog lint"),
     Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
     Check("galaxy", SOURCE, "scripts/check-galaxy"),
     Check("python38", SOURCE, f"{VERMIN} && {PYTEST} tests/compat/test_python38.py --junitxml=$RESULTS/python38.xml"),
-    Check("lint", SOURCE, f"ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"),
-    Check("unit", SOURCE, f"{PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml", ("all", "quick")),
+    Check(
+        "lint", SOURCE, f"{PYTHON} && ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"
+    ),
+    Check("unit", SOURCE, f"{PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml"),
     # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
     # times as long.
     Check("units", SOURCE, "python scripts/run_ansible_test.py units", ()),
     Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
     Check("lint-changed", SOURCE, "python scripts/lint_changed.py", ("quick",)),
+    Check("unit-quick", SOURCE, f'{PYTEST} tests/unit -n 2 -m "not thorough" --junitxml=$RESULTS/unit.xml', ("quick",)),
     Check(
         "qualify",
         SERVERS,

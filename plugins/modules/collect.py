@@ -13,8 +13,7 @@ description:
   - Reads the run's summary on the host, and fetches the run's folder (journal, fio's results) as one file into
     C(<results_dir>/<run_id>/raw/<inventory name>/), which it replaces.
   - The records that it returns are appended to C(<results_dir>/<run_id>/results.jsonl) by the callback
-    P(ssdlab.fleet.fleet#callback),
-    which has to be enabled.
+    P(ssdlab.fleet.fleet#callback), which has to be enabled.
   - Where the run has not ended it collects what is finished, and says what is not. It may be run again at any time.
   - Does not fail on a host without such a run. It returns a record that says so, and the report judges.
   - In check mode nothing is fetched and no record is returned.
@@ -38,8 +37,7 @@ options:
       - The most that a host may bring. What is more is that host's error, and its folder on the controller stays as it
         was.
       - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space),
-        C(files) (500,000) and
-        C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)."
+        C(files) (500,000) and C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)."
     type: dict
     default: {}
 extends_documentation_fragment:

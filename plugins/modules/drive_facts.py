@@ -18,8 +18,7 @@ description:
     objected.
   - It only reads. A drive that must not be erased is no error of this module; look at RV(drives[].eligible).
   - Needs root, C(wipefs) and C(blkid) of util-linux, and what the drives themselves are asked with, C(nvme) of nvme-cli
-    for NVMe, C(hdparm)
-    for SATA and sg3_utils for SAS. Loop devices need none of the latter.
+    for NVMe, C(hdparm) for SATA and sg3_utils for SAS. Loop devices need none of the latter.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -33,14 +32,12 @@ options:
   drives:
     description:
       - The drives, as in the inventory's C(ssd_drives). Each is a mapping with exactly one of the keys C(serial),
-        C(wwn), C(by_id)
-        (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
+        C(wwn), C(by_id) (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
       - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as
         something else.
       - Beside it may stand options of that drive. C(allow) lists codes of refusals to override; only
-        V(partition_table), V(signature),
-        V(efi_system_partition), V(transport), V(removable), V(sanitize_failed), V(mentioned) and V(unseen_users)
-        can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
+        V(partition_table), V(signature), V(efi_system_partition), V(transport), V(removable), V(sanitize_failed),
+        V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
     type: list
     elements: raw
     default: []
@@ -51,8 +48,7 @@ options:
   state_dir:
     description:
       - The folder of the host where runs keep their state, C(ssd_state_dir). What is proved to be what a run left on a
-        drive does not speak against
-        erasing it again.
+        drive does not speak against erasing it again.
       - Without it no such data is recognised.
     type: path
   look:
@@ -240,8 +236,7 @@ drives:
         proved:
           description:
             - What proves that nobody else's data lies on it. V(counters), the kernel counted no write since in the same
-              boot and attachment; V(content), the
-              look found blank blocks and fio's random fill alone.
+              boot and attachment; V(content), the look found blank blocks and fio's random fill alone.
             - Empty for nothing. Only what is proved counts as ours.
           type: str
           sample: content

@@ -51,7 +51,9 @@ EXAMPLES = r"""
 
 - name: Print the drives of the fleet
   ssdlab.fleet.drive_list:
-    answers: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars) | map(attribute='seen', default={}))) }}"
+    answers: >-
+      {{ dict(ansible_play_hosts_all
+              | zip(ansible_play_hosts_all | map('extract', hostvars) | map(attribute='seen', default={}))) }}
   run_once: true
 """
 

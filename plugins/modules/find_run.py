@@ -57,7 +57,9 @@ EXAMPLES = r"""
   ssdlab.fleet.find_run:
     run_name: qualify
     results_dir: "{{ playbook_dir }}/ssd-results"
-    answers: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars) | map(attribute='known', default={}))) }}"
+    answers: >-
+      {{ dict(ansible_play_hosts_all
+              | zip(ansible_play_hosts_all | map('extract', hostvars) | map(attribute='known', default={}))) }}
   run_once: true
   register: found
 """

@@ -14,12 +14,10 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Looks at firmware, driver, PCI Express link and path, error counters, health, temperature, slot power, memory and
-    processor, and tells
-    what would spoil a measurement, with its remedy. All checks are in C(docs/checks.md).
+    processor, and tells what would spoil a measurement, with its remedy. All checks are in C(docs/checks.md).
   - What cannot be read is a warning that says so.
   - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, since error counters
-    and temperatures
-    mean something only under traffic.
+    and temperatures mean something only under traffic.
   - A finding is no error of this module, whatever its level.
   - Needs root. Uses C(nvme) for NVMe drives, C(rssdm) for Micron P320h and P420m, C(fio-status) for ioMemory, and
     C(smartctl) for others.

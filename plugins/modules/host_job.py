@@ -13,12 +13,10 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the
-    one under way.
-    B(The job erases every drive in O(drives).) It checks each drive again right before it does.
+    one under way. B(The job erases every drive in O(drives).) It checks each drive again right before it does.
   - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
   - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan)
-    and
-    O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
+    and O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
   - An action plugin of the same name renders the plan on the controller and carries it, with the engine, to the host.
   - It does not look at O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks look at. Use check mode to see what
     it would do.
@@ -29,8 +27,8 @@ options:
         goes on.
       - V(stopped) ends the run's job, and puts the host's settings back.
       - V(restored) puts back what ended runs left changed on the host. It fails while a job lives, which restores the
-        host itself.
-        With O(run_id), it does nothing unless the dead job of that run left something, and what C(tune.yml) set stays.
+        host itself. With O(run_id), it does nothing unless the dead job of that run left something, and what
+        C(tune.yml) set stays.
       - V(absent) removes the folder of an ended run from the host.
     type: str
     choices: [present, stopped, restored, absent]
@@ -154,7 +152,9 @@ restored:
   returned: success
   type: list
   elements: dict
-  sample: [{name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline, outcome: restored, count: 1}]
+  sample:
+    - {name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, before: mq-deadline, effective: mq-deadline,
+       outcome: restored, count: 1}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -16,9 +16,8 @@ description:
   - Returns what C(fio-status) shows of every card of the host, and brings one card, named by its serial number, to a
     state.
   - A format erases. It is done only with O(mode=destructive), and only when the guard finds no reason against it; the
-    drive's lock is held meanwhile.
-    The guard's overrides do not exist here. To erase a card that holds something on purpose, use
-    C(playbooks/purge.yml), which has them.
+    drive's lock is held meanwhile. The guard's overrides do not exist here. To erase a card that holds something on
+    purpose, use C(playbooks/purge.yml), which has them.
   - Needs root and Fusion-io's C(fio-util).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes

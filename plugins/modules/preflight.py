@@ -17,8 +17,7 @@ description:
   - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the
     hosts, else a new one.
   - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should
-    take.
-    Otherwise writes C(run.json) into the run's folder on the controller.
+    take. Otherwise writes C(run.json) into the run's folder on the controller.
   - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and the
     others go on.
   - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
@@ -35,8 +34,7 @@ options:
   asked:
     description:
       - What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables
-        could not be read,
-        which stops the run.
+        could not be read, which stops the run.
     type: dict
     required: true
   names:
@@ -74,12 +72,14 @@ seealso:
 EXAMPLES = r"""
 - name: Decide over the whole fleet
   ssdlab.fleet.preflight:
-    asked: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'what_is_asked'))) }}"
+    asked: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'what_is_asked'))) }}"
     names: {}
-    run_info: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'runs_seen'))) }}"
-    host_info: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'host_seen'))) }}"
-    drive_facts: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'drives_seen'))) }}"
-    host_checks: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'checks_seen'))) }}"
+    run_info: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'runs_seen'))) }}"
+    host_info: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'host_seen'))) }}"
+    drive_facts: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'drives_seen'))) }}"
+    host_checks: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'checks_seen'))) }}"
+  vars:
+    hosts: "{{ ansible_play_hosts_all }}"
   register: decision
   run_once: true
   delegate_to: localhost

@@ -11,13 +11,11 @@ short_description: Judge a run and write its report
 version_added: 0.1.0
 description:
   - Reads the folder of a run on the controller, judges every drive that was asked for against the run's criteria, and
-    writes
-    C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml), with pages of its
-    drives and hosts.
+    writes C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml), with pages of
+    its drives and hosts.
   - A drive without a record is C(not_tested), never a pass.
   - It does not fail for a bad verdict, so that the play can say more first. Fail on RV(all_passed) being false, as the
-    role
-    P(ssdlab.fleet.report#role) does.
+    role P(ssdlab.fleet.report#role) does.
   - An action that runs on the controller. Use it with C(run_once).
 author:
   - The ssdlab.fleet authors (@ssdlab)
@@ -49,8 +47,7 @@ options:
   supplier_model:
     description:
       - A shell pattern of models. Their drives get a page of their own, C(report/supplier-*.html), to print or to send
-        as it is, with nothing about
-        other models.
+        as it is, with nothing about other models.
     type: str
     default: ""
   store_url:

@@ -12,8 +12,7 @@ version_added: 0.1.0
 description:
   - Lists the runs whose folders are on this host, with their state.
   - For one run, also returns its status and the records of its drives and tests. The figures of single rounds stay in
-    the run's folder,
-    which O(archive) packs into one file.
+    the run's folder, which O(archive) packs into one file.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
@@ -92,7 +91,8 @@ status:
     there is none.
   returned: when O(run_id) is given
   type: dict
-  sample: {schema_version: 1, run_id: 20261121T130000Z-qualify, run_name: qualify, host: rack1-07, state: finished, restored: true, drives: []}
+  sample: {schema_version: 1, run_id: 20261121T130000Z-qualify, run_name: qualify, host: rack1-07, state: finished,
+           restored: true, drives: []}
 unfinished:
   description: Drives that the host job still has to finish.
   returned: when O(run_id) is given
@@ -106,13 +106,16 @@ records:
   returned: when O(run_id) is given
   type: list
   elements: dict
-  sample: [{schema_version: 1, kind: drive, run_id: 20261121T130000Z-qualify, host: rack1-07, drive: 22123A4F5B6C, outcome: complete, message: ""}]
+  sample:
+    - {schema_version: 1, kind: drive, run_id: 20261121T130000Z-qualify, host: rack1-07, drive: 22123A4F5B6C,
+       outcome: complete, message: ""}
 snapshot:
   description: What the host was when the run's newest job began, in short; null before there was one. All of it is in
     the journal.
   returned: when O(run_id) is given
   type: dict
-  sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64, governor: performance}
+  sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64,
+           governor: performance}
 damage:
   description: A sentence for each file of the run that is not as it was written; what can still be read of it counts.
   returned: when O(run_id) is given

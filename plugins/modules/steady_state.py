@@ -14,8 +14,7 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Applies the steady-state rule of the SNIA Solid State Storage Performance Test Specification to the values of a
-    tracked
-    variable, one a round.
+    tracked variable, one a round.
   - A window is steady when the range of its values is no more than O(range_limit) of their average, and the line fitted
     by least squares moves across the window by no more than O(slope_limit) of the average.
   - Both limits are inclusive, and decided with exact numbers made from the decimal text of each value.

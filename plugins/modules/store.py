@@ -14,8 +14,7 @@ description:
     PostgreSQL.
   - Makes the store where there is none, and brings one of an older schema version to the newest.
   - Each host's part of a run is one transaction. What is there already changes nothing, job slices of a run merge, and
-    of two records of one test
-    the newer one stays.
+    of two records of one test the newer one stays.
   - The folders of runs stay what is true. The store can be made from them again at any time.
   - An action that runs on the controller. Use it with C(run_once).
 author:

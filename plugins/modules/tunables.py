@@ -19,8 +19,7 @@ description:
     would change.
   - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change.
   - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role),
-    and the drives from
-    O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
+    and the drives from O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -98,8 +97,8 @@ settings:
       description: How many are like this one, itself included.
       type: int
   sample:
-    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline, wanted: none, outcome: changed,
-       count: 1}
+    - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline,
+       wanted: none, outcome: changed, count: 1}
 places:
   description: For each drive where fio would run.
   returned: success

@@ -11,8 +11,7 @@ short_description: Show the progress of a qualification run on all hosts until i
 version_added: 0.1.0
 description:
   - Reads the C(status.json) of the run on every host, through each host's own connection and as its plain user, and
-    prints
-    for each drive the phase, the round, the last figures and an upper bound of the time left.
+    prints for each drive the phase, the round, the last figures and an upper bound of the time left.
   - With more than 20 hosts it prints the sum, and only those drives and hosts that need attention.
   - Ends when no host job works on the run any more. A host without such a run counts as ended, so does one whose host
     job is gone.

@@ -5,10 +5,12 @@
 job, the gate and the judge.
 
 A campaign purges, writes a fresh drive into steady state, fills it and measures mixed cells: none of them may be judged
-`invalid`. With
---known three drives of known rates are measured instead, each within 1 % of what it was made to do. Run as root from
-the repository's
-root:  .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--share 1/8] [--drives 4] [--results FILE] [--budget 0]
+`invalid`. With --known three drives of known rates are measured instead, each within 1 % of what it was made to do. Run
+as root from the repository's root:
+
+    .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--share 1/8] [--drives 4] [--results FILE]
+        [--budget 0]
+
 Several drives are measured at a time, each by a host job of its own (shares.py); what FILE holds is not run again.
 """
 

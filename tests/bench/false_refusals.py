@@ -85,7 +85,7 @@ def _fill(path: str) -> None:
         "--direct=1",
         "--refill_buffers=1",
         "--norandommap",
-        "--size=%d" % SIZE_BYTES,
+        f"--size={SIZE_BYTES}",
     ]
     _run(*fio, "--rw=write", "--bs=128k")
     _run(*fio, "--rw=randwrite", "--bs=4k", "--io_size=4m")
@@ -174,7 +174,7 @@ def refused(name: str, looks: int, seconds: float, drives: int) -> list[list]:
         lab = Lab([], str(folder / "state"))
         os.mkdir(lab.state_dir, 0o755)
         for number in range(drives):
-            lab.drives.append(Drive(folder / ("drive-%d" % number)))
+            lab.drives.append(Drive(folder / f"drive-{number}"))
             made.callback(lab.drives[-1].detach)
         with STATES[name](lab):
             return [
@@ -196,9 +196,7 @@ def main() -> None:
     print("| state | refused |\n|---|---|", flush=True)
     for name in filter(lambda name: name.startswith(given.only), STATES):
         found = refused(name, given.looks, given.seconds, given.drives)
-        print(
-            "| %s | %d of %d %s|" % (name.strip(), len(found), given.looks, f"{found[0]} " if found else ""), flush=True
-        )
+        print(f"| {name.strip()} | {len(found)} of {given.looks} {f'{found[0]} ' if found else ''}|", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How often a fleet of good drives is flagged, and how surely a bad drive or host is: the tables of docs/fleet.md.
 
-From the repository's root:  python tests/bench/fleet_statistics.py [--fleets 1000] [--seed 1] [--drives 8 24 96] [--table flags]
+From the repository's root:
+
+    python tests/bench/fleet_statistics.py [--fleets 1000] [--seed 1] [--drives 8 24 96] [--table flags]
 """
 
 from __future__ import annotations

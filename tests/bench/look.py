@@ -33,7 +33,7 @@ LOOKS_A_PLACE = 10
 @contextlib.contextmanager
 def loop(folder: str, size_bytes: int):
     """A blank drive: its node and its file."""
-    file = os.path.join(folder, "drive-%d" % size_bytes)
+    file = os.path.join(folder, f"drive-{size_bytes}")
     with open(file, "wb") as out:
         out.truncate(size_bytes)
     path = _run("losetup", "--find", "--show", "--direct-io=on", file)
@@ -87,8 +87,8 @@ def detection(looks: int, seconds: float) -> None:
             with loop(folder, size_bytes) as (path, file):
                 for data_name, data_bytes in DATA.items():
                     seen, told, blocks = seen_of(path, file, size_bytes, data_bytes, looks, seconds)
-                    row = (drive_name, data_name, seen, looks, 100.0 * seen / looks, 100 * told, blocks)
-                    print("| %s | %s | %d of %d | %.1f | %.1f | %d |" % row, flush=True)
+                    shares = f"{100.0 * seen / looks:.1f} | {100 * told:.1f}"
+                    print(f"| {drive_name} | {data_name} | {seen} of {looks} | {shares} | {blocks} |", flush=True)
 
 
 def main() -> None:

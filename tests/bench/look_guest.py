@@ -58,16 +58,11 @@ def looked_at(guest: Guest, seconds: float, *serials: str) -> None:
         guest.run(f"python3 - {seconds} {' '.join(serials)}", stdin=PROGRAM, timeout_s=300).stdout
     )
     for serial, (refusals, look) in zip(serials, seen):
-        row = (
-            serial,
-            len(serials),
-            look and look["seconds"],
-            look and look["blocks"],
-            look and look["whole"],
-            look and look["allocated_bytes"],
-            took_s,
+        seconds, blocks, whole, allocated = (
+            look and look[key] for key in ("seconds", "blocks", "whole", "allocated_bytes")
         )
-        print("| %s | %d | %s s | %s | %s | %s | %.1f s |" % row, refusals or "", flush=True)
+        told = f"{seconds} s | {blocks} | {whole} | {allocated} | {took_s:.1f} s"
+        print(f"| {serial} | {len(serials)} | {told} |", refusals or "", flush=True)
 
 
 def main() -> None:

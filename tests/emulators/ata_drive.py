@@ -9,8 +9,8 @@ aborts (4.18, table 18), the SANITIZE DEVICE state machine SD0 to SD4 (4.17). AS
 of its way at each question), and that reads and writes go on meanwhile, which a drive would abort: the media is a plain
 file.
 
-`faults` make it fail: {"set_pass": "abort" | "ignore", "erase": "abort" | "ignore" | "hang", "disable": "abort", "sanitize": "abort" | "fail" |
-"stuck" | "ignore", "silent": true, "erases_nothing": true, "serial_after": "..."}.
+`faults` make it fail: {"set_pass": "abort" | "ignore", "erase": "abort" | "ignore" | "hang", "disable": "abort",
+"sanitize": "abort" | "fail" | "stuck" | "ignore", "silent": true, "erases_nothing": true, "serial_after": "..."}.
 """
 
 from __future__ import annotations

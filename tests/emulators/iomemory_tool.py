@@ -21,7 +21,7 @@ UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 def find(machine, path):
     """The card behind a control device /dev/fctN."""
     for card in machine["iomemory"]["cards"]:
-        if path == "/dev/fct%d" % card["number"]:
+        if path == f"/dev/fct{card['number']}":
             return card
     return fail(f"Error: '{path}' is not a valid ioMemory device.")
 

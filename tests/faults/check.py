@@ -28,8 +28,8 @@ SHORT = {
 LIVELY = {"engine": {"HEARTBEAT_S": 0.2}}
 HANG_TIMEOUT_S = 90.0
 ERRORS = {
-    "enospc": errno.ENOSPC, "torn_enospc": errno.ENOSPC, "full": errno.ENOSPC, "inodes": errno.ENOSPC, "eio": errno.EIO, "eio_fsync": errno.EIO,
-    "no_process": errno.EAGAIN,
+    "enospc": errno.ENOSPC, "torn_enospc": errno.ENOSPC, "full": errno.ENOSPC, "inodes": errno.ENOSPC,
+    "eio": errno.EIO, "eio_fsync": errno.EIO, "no_process": errno.EAGAIN,
 }  # fmt: skip
 # What has to be told of a fault.
 WORDS = {**{action: os.strerror(number) for action, number in ERRORS.items()}, "oom": "signal 9"}
@@ -240,8 +240,8 @@ def _damaged(case: Case, bench: Bench) -> t.Iterator[str]:
 
 
 _WANTED: dict[str, t.Callable[[Case, Bench], t.Iterator[str]]] = {
-    "ended": _ended, "crashed": _crashed, "noted": _noted, "changed": _changed, "hung": _hung, "damaged": _damaged, "unharmed": _unharmed,
-    "back": _back, "told": _told,
+    "ended": _ended, "crashed": _crashed, "noted": _noted, "changed": _changed, "hung": _hung, "damaged": _damaged,
+    "unharmed": _unharmed, "back": _back, "told": _told,
 }  # fmt: skip
 
 

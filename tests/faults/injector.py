@@ -140,7 +140,7 @@ def _read_only(spec: Spec, _fd: int, _data: bytes) -> int:
 
     def refusing(real: t.Callable[..., t.Any], writes: t.Callable[[tuple[t.Any, ...]], bool]) -> t.Callable[..., t.Any]:
         def call(*args: t.Any, **kwargs: t.Any) -> t.Any:
-            place = os.readlink("/proc/self/fd/%d" % args[0]) if isinstance(args[0], int) else os.fspath(args[0])
+            place = os.readlink(f"/proc/self/fd/{args[0]}") if isinstance(args[0], int) else os.fspath(args[0])
             if place.startswith(spec["state"]) and writes(args):
                 raise OSError(errno.EROFS, os.strerror(errno.EROFS), place)
             return real(*args, **kwargs)
@@ -229,7 +229,7 @@ class Injector:
         self._left = spec.get("nth", 1)
 
     def _meets(self, fd: int, data: bytes | None) -> bool:
-        name = os.path.basename(os.readlink("/proc/self/fd/%d" % fd))
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{fd}"))
         if not name.lstrip(".").startswith(self._file):
             return False
         event = self._spec.get("event")
@@ -250,7 +250,7 @@ class Injector:
             size = os.fstat(fd).st_size
             tail = (
                 os.pread(fd, 65536, max(0, size - 65536))
-                if os.path.basename(os.readlink("/proc/self/fd/%d" % fd)) == self._file
+                if os.path.basename(os.readlink(f"/proc/self/fd/{fd}")) == self._file
                 else b""
             )
             if self._meets(fd, tail.rstrip(b"\n").rpartition(b"\n")[2]):

@@ -10,8 +10,8 @@ import typing as t
 
 # The records of a job in their order: each is a phase that a write may fail in.
 EVENTS = (
-    "job_started", "tuned", "snapshot", "guard", "drive_started", "test_started", "purge_started", "purge", "precondition", "cell", "round",
-    "test_finished", "drive_finished", "restored", "job_finished",
+    "job_started", "tuned", "snapshot", "guard", "drive_started", "test_started", "purge_started", "purge",
+    "precondition", "cell", "round", "test_finished", "drive_finished", "restored", "job_finished",
 )  # fmt: skip
 # The job is ended from outside, or by a machine that loses power.
 ENDS = ("kill_before", "kill_after", "torn_kill", "stop")
@@ -38,8 +38,9 @@ class Case(t.NamedTuple):
 
 
 SAMPLE = (
-    "kill_after at purge", "torn_kill at round", "stop at cell", "enospc at round", "eio_fsync at test_finished", "torn_enospc at cell", "full at purge",
-    "no_process at cell", "kill_before at restored", "shrink at round", "hang at round", "lost tuning.json at cell", ("empty status.json " "at cell then stop"),
+    "kill_after at purge", "torn_kill at round", "stop at cell", "enospc at round", "eio_fsync at test_finished",
+    "torn_enospc at cell", "full at purge", "no_process at cell", "kill_before at restored", "shrink at round",
+    "hang at round", "lost tuning.json at cell", "empty status.json at cell then stop",
 )  # fmt: skip
 
 

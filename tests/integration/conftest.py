@@ -165,7 +165,7 @@ class Site:
                 status = json.loads((path / "status.json").read_text())
                 if (
                     status["state"] in ("starting", "running")
-                    and str(path) in open("/proc/%d/cmdline" % status["pid"]).read()
+                    and str(path) in open(f"/proc/{status['pid']}/cmdline").read()
                 ):
                     os.kill(status["pid"], signal.SIGTERM)
             except (OSError, ValueError):

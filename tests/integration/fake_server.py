@@ -172,7 +172,7 @@ class FakeServer:
     @staticmethod
     def _number(disk):
         status = os.stat(disk.path)
-        return "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev))
+        return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
     @staticmethod
     def _facts(disk):

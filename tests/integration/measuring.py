@@ -60,7 +60,7 @@ class Measuring:
         job = render._job("libaio", [render._cell_section({"id": celling.cell_id(cell), **cell}, size)])  # pylint: disable=protected-access
         self._count += 1
         return self.bench.cell(
-            "cell-%d" % self._count, {"id": celling.cell_id(cell), **cell, "job": job}, size, self._count
+            f"cell-{self._count}", {"id": celling.cell_id(cell), **cell, "job": job}, size, self._count
         )
 
     def close(self):

@@ -71,15 +71,15 @@ def real_memory_settings():
 def attach(file: os.PathLike | str, *options: str) -> str:
     """Attach a file to a loop device that no other machine uses, with these options of losetup; its path."""
     for number in _loops():
-        if not os.path.exists("/sys/block/loop%d/loop" % number):
+        if not os.path.exists(f"/sys/block/loop{number}/loop"):
             for request in (
                 LOOP_CTL_REMOVE,
                 LOOP_CTL_ADD,
             ):  # a new device has the kernel's own queue settings, not those of an earlier test
                 _control(request, range(number, number + 1))
-            _run("losetup", *options, "/dev/loop%d" % number, str(file))
-            return "/dev/loop%d" % number
-    raise RuntimeError("all %d loop devices of this machine are in use" % LOOPS)
+            _run("losetup", *options, f"/dev/loop{number}", str(file))
+            return f"/dev/loop{number}"
+    raise RuntimeError(f"all {LOOPS} loop devices of this machine are in use")
 
 
 def leave() -> None:
@@ -101,7 +101,7 @@ def _loops() -> range:
     global _claim  # pylint: disable=global-statement
     first = FIRST_LOOP
     while _claim is None:
-        lock = (CLAIMS / ("ssdlab-fleet-loops-%d.lock" % first)).open("w")
+        lock = (CLAIMS / f"ssdlab-fleet-loops-{first}.lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _claim = lock, range(first, first + LOOPS)

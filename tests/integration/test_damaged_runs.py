@@ -15,11 +15,10 @@ import sys
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, folder, liveness, summary
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 DRIVE = "A1"
 PLAN = {
     "schema_version": 1,
@@ -233,7 +232,7 @@ def test_an_archive_of_a_living_run_is_whole(run_dir):
         number = 0
         while not stop:
             number += 1
-            path = os.path.join(raw, "c-%d.json" % (number % 7))
+            path = os.path.join(raw, f"c-{number % 7}.json")
             with open(path, "w") as out:
                 out.write("x" * (number * 997 % 200000))
             os.truncate(path, 5)

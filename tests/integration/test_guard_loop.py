@@ -58,10 +58,7 @@ def test_a_blank_drive_is_eligible(disk):
         "loop",
         disk.file,
     )
-    assert identity["major_minor"] == "%d:%d" % (
-        os.major(os.stat(disk.path).st_rdev),
-        os.minor(os.stat(disk.path).st_rdev),
-    )
+    assert identity["major_minor"] == f"{os.major(os.stat(disk.path).st_rdev)}:{os.minor(os.stat(disk.path).st_rdev)}"
 
 
 def test_a_loop_device_on_a_drive_is_no_drive(disk):
@@ -118,8 +115,7 @@ def test_nothing_is_written_to_a_drive_that_is_not_held(disk):
     assert [refusal["code"] for refusal in refused.value.refusals] == ["not_held"]
 
 
-# --- probes that fail
-# -----------------------------------------------------------------------------------------------------------------
+# --- probes that fail ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("tool", ["wipefs", "blkid"])

@@ -263,7 +263,7 @@ def test_drives_go_one_after_the_other_or_side_by_side_as_asked(bench, loop_driv
     drives = [loop_drive("one"), loop_drive("two")]
     for parallel, overlap in ((1, False), (2, True)):
         journal, _status = bench.run(
-            bench.plan(drives, planning.load_plan([QUICK]), parallel=parallel), run_id="p%d" % parallel
+            bench.plan(drives, planning.load_plan([QUICK]), parallel=parallel), run_id=f"p{parallel}"
         )
         times = {
             drive.selector["backing_file"]: [

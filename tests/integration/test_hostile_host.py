@@ -134,7 +134,8 @@ def test_a_path_in_an_answer_runs_nothing_when_a_bugreport_is_fetched(site, tmp_
 
 FACTS = """
 def answer(module, real):
-    return dict(real, ansible_facts={facts!r}, ansible_stats={{"data": {facts!r}, "aggregate": False, "per_host": False}},
+    stats = {{"data": {facts!r}, "aggregate": False, "per_host": False}}
+    return dict(real, ansible_facts={facts!r}, ansible_stats=stats,
                 warnings=["forged warning"], deprecations=[{{"msg": "forged deprecation", "version": "9"}}])
 """
 
@@ -400,7 +401,8 @@ def spread(value):
         return {{key: spread(item) for key, item in value.items()}}
     if isinstance(value, list):
         return [spread(item) for item in value]
-    return value + {CONTROL!r} if isinstance(value, str) and value not in ("finished", "B2", {RUN!r}) and len(value) < 60 else value
+    short = isinstance(value, str) and len(value) < 60
+    return value + {CONTROL!r} if short and value not in ("finished", "B2", {RUN!r}) else value
 def answer(module, real):
     return spread(real)
 """

@@ -221,7 +221,7 @@ def fill_that_begins(head):
     may by chance.
     """
     law = filler.LAWS[0]
-    words = list(struct.unpack("<%dQ" % law.distance, head + os.urandom(law.distance * 8 - len(head))))
+    words = list(struct.unpack(f"<{law.distance}Q", head + os.urandom(law.distance * 8 - len(head))))
     while len(words) < 64:
         words.append(words[-law.distance] * law.factor % 2**64)
     return struct.pack("<64Q", *words)
@@ -264,7 +264,7 @@ def test_every_byte_of_the_fill_counts(lab):
     lab.reattach()  # else the kernel's counters alone would tell
     for place in (0, 4096 * 777 + 7, (32 << 20) - 1):
         was = lab.put(place, b"\x5a")
-        lab.refused("two-%d" % place, "unsigned_data")
+        lab.refused(f"two-{place}", "unsigned_data")
         lab.put(place, was)
         assert lab.codes() == []
 
@@ -281,8 +281,7 @@ def test_the_entry_gives_foreign_data_up(lab):
     assert lab.codes() == []
 
 
-# --- what is not ours
-# -----------------------------------------------------------------------------------------------------------------
+# --- what is not ours ---------------------------------------------------------
 
 
 def raw(lab):
@@ -511,8 +510,7 @@ def test_a_stop_ends_a_long_look(lab, loop_drive, monkeypatch, waits):
     assert 8 <= time.monotonic() - began < 14 and not lab.has_entry()
 
 
-# --- how a run leaves a drive
-# ---------------------------------------------------------------------------------------------------------
+# --- how a run leaves a drive -------------------------------------------------
 
 
 @pytest.mark.parametrize("leave, state", [("blank", "blank"), ("as_is", None)])

@@ -34,7 +34,7 @@ def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive
         "purge by deallocate (auto: the strongest that the drive offers), not a purge as the PTS means it (not_pts), "
         "within 77 s"
     ) in output
-    assert "ioctl BLKDISCARD %s 0 %d" % (drive.path, 64 << 20) in output
+    assert f"ioctl BLKDISCARD {drive.path} 0 {64 << 20}" in output
     assert drive.digest() == before and not [argv for argv in commands(tmp_path / "log") if destructive(argv)]
 
 

@@ -103,7 +103,8 @@ def drawn(browser, chart):
     """The number of points in each line of the first chart of a kind."""
     script = f"""
       const chart = document.querySelector('[data-chart="{chart}"]');
-      const paths = [...chart.querySelectorAll('.scatterlayer .js-line')].map(path => (path.getAttribute('d') || '').split(/[MLHVC]/).length - 1);
+      const paths = [...chart.querySelectorAll('.scatterlayer .js-line')].map(
+        path => (path.getAttribute('d') || '').split(/[MLHVC]/).length - 1);
       return paths.length && paths.every(points => points > 1) ? paths : null;
     """
     return wait_for(browser, script)

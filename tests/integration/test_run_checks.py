@@ -28,7 +28,8 @@ touch = "touch {folder}/$(basename $RESULTS); until [ -e {folder}/%s ]; do sleep
 run_checks.CHECKS = (
     Check("first", SERVERS, "echo one; " + touch % "beside" + "; echo two"),
     Check("second", SERVERS, "trap 'echo cleaned; exit 0' INT; " + touch % "never"),
-    Check("beside", SOURCE, "trap '' INT; " + touch % "first" + "; nice; echo '" + {junit!r} + "' > $RESULTS/junit.xml; exit 3"),
+    Check("beside", SOURCE, "trap '' INT; " + touch % "first" + "; nice; echo '" + {junit!r}
+          + "' > $RESULTS/junit.xml; exit 3"),
     Check("plain", SOURCE, "seq -f 'line %g' 40; exit 1", ()),
     Check("guest", GUEST, "echo all=$ALL", ("all", "quick")),
 )
@@ -122,7 +123,10 @@ import run_checks
 from run_checks import SERVERS, SOURCE, Check
 run_checks.ROOT = Path({str(tmp_path)!r})
 run_checks.OUTPUT = run_checks.ROOT / "checks"
-run_checks.CHECKS = (Check("tests", SERVERS, "{sys.executable} -m pytest tests --junitxml=$RESULTS/x.xml"), Check("beside", SOURCE, "true"))
+run_checks.CHECKS = (
+    Check("tests", SERVERS, "{sys.executable} -m pytest tests --junitxml=$RESULTS/x.xml"),
+    Check("beside", SOURCE, "true"),
+)
 sys.exit(run_checks.main([]))
 """
     done = subprocess.run(

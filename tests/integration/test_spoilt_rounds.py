@@ -145,7 +145,7 @@ def cpu_quota(share):
     base = v1 if v1.is_dir() else Path("/sys/fs/cgroup")
     if not (base / "cgroup.procs").exists():
         pytest.skip("no control groups here")
-    group, period_us = base / ("ssdlab-test-%d" % os.getpid()), 100_000
+    group, period_us = base / f"ssdlab-test-{os.getpid()}", 100_000
     lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     home = [path for _number, names, path in lines if names.split(",")[0] == ("cpu" if v1.is_dir() else "")][0]
     try:
@@ -153,7 +153,7 @@ def cpu_quota(share):
         if v1.is_dir():
             (group / "cpu.cfs_quota_us").write_text(str(int(share * period_us)))
         else:
-            (group / "cpu.max").write_text("%d %d" % (share * period_us, period_us))
+            (group / "cpu.max").write_text(f"{int(share * period_us)} {period_us}")
         (group / "cgroup.procs").write_text(str(os.getpid()))
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -27,11 +27,12 @@ from pathlib import Path
 import emulator
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+
 REPO = Path(__file__).resolve().parents[2]
 PASSWORD = "s3cret-Of-The-BMC"
 USER = "bmc-operator"
 SYSTEM = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for the drives' locks and a mount namespace")
 
@@ -251,7 +252,7 @@ class Bmc:
             time.sleep(0.3)
 
     def power(self):
-        request = urllib.request.Request("https://localhost:%d/redfish/v1/Systems/%s" % (self.port, SYSTEM))
+        request = urllib.request.Request(f"https://localhost:{self.port}/redfish/v1/Systems/{SYSTEM}")
         request.add_header("Authorization", "Basic " + base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode())
         try:
             with urllib.request.urlopen(
@@ -364,7 +365,7 @@ def allowed(bmc, **more):
     return dict(
         {
             "vendor_power_cycle": True,
-            "vendor_bmc_address": "localhost:%d" % bmc.port,
+            "vendor_bmc_address": f"localhost:{bmc.port}",
             "vendor_bmc_user": USER,
             "vendor_bmc_password": PASSWORD,
             "vendor_bmc_ca_path": str(getattr(bmc, "folder", Path()) / "cert.pem"),

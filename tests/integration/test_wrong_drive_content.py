@@ -44,8 +44,7 @@ def wiped(disk, length):
     run("blockdev", "--flushbufs", disk.path)
 
 
-# --- what is left of a file system
-# ----------------------------------------------------------------------------------------------------
+# --- what is left of a file system --------------------------------------------
 
 LOST = {
     "lost table, ext4": ("mkfs.ext4", "-q", "-E", "lazy_itable_init=1,lazy_journal_init=1"),
@@ -88,8 +87,7 @@ for copies, (argv, length) in COPIES.items():
     )
 
 
-# --- raw data
-# -------------------------------------------------------------------------------------------------------------------------
+# --- raw data -----------------------------------------------------------------
 
 RAW = {
     "one block": lambda disk: disk.write(17 * MIB + 4096, noise(4096)),
@@ -113,8 +111,7 @@ def _sparse(disk, offset, length):
             os.pwrite(file.fileno(), b"somebody's row  " * 256, place)
 
 
-# --- overrides
-# ------------------------------------------------------------------------------------------------------------------------
+# --- overrides ----------------------------------------------------------------
 
 TABLE = {"allow": ["partition_table"]}
 
@@ -122,7 +119,7 @@ TABLE = {"allow": ["partition_table"]}
 @staged("33 partitions", 96 * MIB, **TABLE)
 def _many(disk):
     """The last one takes the rest: libblkid knows no GFS2 below 32 MiB."""
-    small = [word for number in range(32) for word in ("-n", "%d:+0:+1M" % (number + 1))]
+    small = [word for number in range(32) for word in ("-n", f"{number + 1}:+0:+1M")]
     run("sgdisk", "-a", "1", *small, "-n", "33:0:0", disk.path)
     first = next(
         int(line.split()[1]) for line in run("sgdisk", "-p", disk.path).splitlines() if line.split()[:1] == ["33"]

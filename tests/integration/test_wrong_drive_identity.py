@@ -163,7 +163,7 @@ def listed(bench):
 def told_each(listed, entries):
     """Each of these of ENTRIES was told its text."""
     for entry, text in entries:
-        listed.told("entries", "ssd_drives[%d]: %s" % (ENTRIES.index((entry, text)), text))
+        listed.told("entries", f"ssd_drives[{ENTRIES.index((entry, text))}]: {text}")
 
 
 @pytest.mark.case(2)
@@ -204,7 +204,7 @@ def test_case_13_what_yaml_makes_of_an_unquoted_serial(bench):
     path.write_text(text)
     outcome = bench.play("-e", f"@{path}")
     for index in range(len(TYPES)):
-        outcome.told("rack1-07", "ssd_drives[%d]: bad_selector: serial is " % index)
+        outcome.told("rack1-07", f"ssd_drives[{index}]: bad_selector: serial is ")
     assert outcome.output.count("put it in quotes") >= len(TYPES)
     outcome.refused("1e5", "not_found")  # a number for YAML 1.2, a text for the YAML that Ansible reads
 

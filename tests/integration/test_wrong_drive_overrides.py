@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from wrong_drive import MIB, run
 
-# --- overrides
-# ------------------------------------------------------------------------------------------------------------------------
+# --- overrides ----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +96,7 @@ def test_an_override_lets_the_drive_through_and_is_kept_in_the_results(overridin
     assert not canary.exists() and not Path("canary").exists()
 
 
-# --- several nights
-# -------------------------------------------------------------------------------------------------------------------
+# --- several nights -----------------------------------------------------------
 
 
 @pytest.fixture

@@ -120,18 +120,19 @@ def test_the_drives_that_nothing_happened_to_are_erased_and_it_is_seen(between):
 @pytest.mark.parametrize(
     "command",
     [
-        "", "wipefs -a /dev/sda", ("wipefs -n --json --all " "/dev/sda"), "blkdiscard -f /dev/sda", "dd if=/dev/zero of=/dev/sda", "fio job.fio",
-        ("setpriv --pdeathsig KILL " "fio " "--output=x " "job.fio"), ("fio --name=traffic " "--filename=/dev/sda"), ("nvme format " "/dev/nvme0n1 --ses=1"),
-        ("nvme sanitize /dev/nvme0 " "--sanact=2"), "nvme id-ctrl", ("hdparm --security-erase p " "/dev/sda"), "sg_format --format /dev/sda",
-        ("sg_raw --readonly " "--request=512 " "/dev/sda " "04 " "00 " "00 " "00 " "00 " "00"), ("sg_sanitize --block " "/dev/sda"), "rssdm -X -p ffff -n 0", ("ioctl BLKDISCARD " "/dev/sda 0 1"),
+        "", "wipefs -a /dev/sda", "wipefs -n --json --all /dev/sda", "blkdiscard -f /dev/sda",
+        "dd if=/dev/zero of=/dev/sda", "fio job.fio", "setpriv --pdeathsig KILL fio --output=x job.fio",
+        "fio --name=traffic --filename=/dev/sda", "nvme format /dev/nvme0n1 --ses=1",
+        "nvme sanitize /dev/nvme0 --sanact=2", "nvme id-ctrl", "hdparm --security-erase p /dev/sda",
+        "sg_format --format /dev/sda", "sg_raw --readonly --request=512 /dev/sda 04 00 00 00 00 00",
+        "sg_sanitize --block /dev/sda", "rssdm -X -p ffff -n 0", "ioctl BLKDISCARD /dev/sda 0 1",
     ],
 )  # fmt: skip
 def test_what_the_matcher_takes_for_destructive(command):
     assert destructive(command.split())
 
 
-# --- within the job
-# -------------------------------------------------------------------------------------------------------------------
+# --- within the job -----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -39,9 +39,9 @@ def server(make_bench):
         "no list of controllers", "nvme2n1", "SILENT", {"id-ns": {"nmic": 1}, "id-ctrl": {"cmic": 3}, "list-ctrl": None}
     )
     for number in (3, 4):
-        server.nvme("path %d" % number, "nvme%dn1" % number, "PATH%d" % number, wwid="eui.0025385b71b0aaaa")
+        server.nvme(f"path {number}", f"nvme{number}n1", f"PATH{number}", wwid="eui.0025385b71b0aaaa")
     for number, (label, transport) in enumerate(FABRICS.items(), start=5):
-        disk = server.nvme(label, "nvme%dn1" % number, label)
+        disk = server.nvme(label, f"nvme{number}n1", label)
         server.tree.put(disk.block + "/device/transport", transport + "\n")
     server.nvme(
         "reserved",

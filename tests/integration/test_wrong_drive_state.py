@@ -34,7 +34,7 @@ def sg_dump(data):
     rows = "".join(
         " {:02x}     {}\n".format(start, data[start : start + 16].hex(" ")) for start in range(0, len(data), 16)
     )
-    return "SCSI Status: Good \n\nReceived %d bytes of data:\n%s" % (len(data), rows)
+    return f"SCSI Status: Good \n\nReceived {len(data)} bytes of data:\n{rows}"
 
 
 def discovery(flags):
@@ -73,7 +73,7 @@ def bench(make_bench):
 
 def _sanitize(server):
     for number, (state, log) in enumerate(SANITIZE.items(), start=1):
-        server.nvme("nvme sanitize " + state, "nvme%dn1" % number, "SANITIZE%d" % number, {"sanitize-log": log})
+        server.nvme("nvme sanitize " + state, f"nvme{number}n1", f"SANITIZE{number}", {"sanitize-log": log})
     server.sata(
         "ata sanitize running",
         "sdc",
@@ -87,15 +87,15 @@ def _sanitize(server):
 
 def _security(server):
     for number, (label, security) in enumerate(SECURITY.items()):
-        server.sata(label, "sdg{}".format("abc"[number]), "SECURITY%d" % number, security=security)
+        server.sata(label, "sdg{}".format("abc"[number]), f"SECURITY{number}", security=security)
     for number, (label, flags) in enumerate(OPAL.items(), start=3):
-        server.nvme(label, "nvme%dn1" % number, "OPAL%d" % number, {"id-ctrl": {"oacs": 0x7}})
+        server.nvme(label, f"nvme{number}n1", f"OPAL{number}", {"id-ctrl": {"oacs": 0x7}})
         for protocol, data in ((0, PROTOCOLS), (1, discovery(flags))):
             server.answer(
                 "nvme",
                 "security-recv",
-                "/dev/nvme%d" % number,
-                "--secp=%d" % protocol,
+                f"/dev/nvme{number}",
+                f"--secp={protocol}",
                 stdout=hex_dump(data.ljust(512, b"\0")),
             )
     server.sata("opal sata", "sdh", "OPALATA")

@@ -176,8 +176,7 @@ def test_case_84_mounted_where_no_mountinfo_shows_it(outcome, name):
     outcome.refused(name, "busy")
 
 
-# --- where users do not show
-# ----------------------------------------------------------------------------------------------------------
+# --- where users do not show --------------------------------------------------
 
 CONTAINER = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 NO_PTRACE = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace")

@@ -168,7 +168,7 @@ class Bench(contextlib.ExitStack):
 
     def by_id(self, target):
         """A link of a unique name in this machine's /dev/disk/by-id; its name."""
-        link = "/dev/disk/by-id/" + os.path.basename(self.folder) + "-%d" % len(os.listdir("/dev/disk/by-id"))
+        link = "/dev/disk/by-id/" + os.path.basename(self.folder) + f"-{len(os.listdir('/dev/disk/by-id'))}"
         os.symlink(target, link)
         self.callback(os.unlink, link)
         return os.path.basename(link)
@@ -212,7 +212,7 @@ class Bench(contextlib.ExitStack):
         more of them, by inventory name.
         """
         self.plays += 1
-        log = os.path.join(self.folder, "commands-%d" % self.plays)
+        log = os.path.join(self.folder, f"commands-{self.plays}")
         given = [disk.entry for disk in self.disks.values()] if entries is None else entries
         given = given if isinstance(given, dict) else {SERVER: given}
         self.site.hosts = {

@@ -35,9 +35,10 @@ def told(*argv):
     return subprocess.run(argv, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 patterns = (
-    "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_*", "/sys/block/nvme*/queue/*", "/sys/block/nvme*/queue/iosched/*",
-    "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable", "/sys/devices/system/cpu/online", "/sys/module/pcie_aspm/parameters/policy",
-    "/sys/bus/pci/devices/*/link/*", "/sys/bus/pci/devices/*/power/control", "/proc/irq/*/smp_affinity_list", "/etc/default/grub.d/*",
+    "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_*", "/sys/block/nvme*/queue/*",
+    "/sys/block/nvme*/queue/iosched/*", "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
+    "/sys/devices/system/cpu/online", "/sys/module/pcie_aspm/parameters/policy", "/sys/bus/pci/devices/*/link/*",
+    "/sys/bus/pci/devices/*/power/control", "/proc/irq/*/smp_affinity_list", "/etc/default/grub.d/*",
 )
 found = {path: read(path) for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path)}
 for unit in ("irqbalance", "tuned"):

@@ -18,7 +18,7 @@ LEVELS = (OK, WARNING, BLOCKS)
 _AT_LEAST = re.compile(r">=\s*(\d.*)")
 
 
-class Drive(t.NamedTuple):
+class CheckedDrive(t.NamedTuple):
     """A drive as the checks see it. Each part is empty or None where it could not be read.
 
     path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None
@@ -57,14 +57,14 @@ class Drive(t.NamedTuple):
         return self.identity.get("transport") in ("loop", "virtio", "nbd")
 
 
-class Facts(t.NamedTuple):
+class HostFacts(t.NamedTuple):
     """All that the checks look at. machine: check_facts.machine's; devices: {address: pcie.read's} of every function;
     above: pcie.topology's; wanted: the options of the module host_checks.
     """
 
     machine: t.Mapping[str, t.Any]
     wanted: t.Mapping[str, t.Any]
-    drives: t.Sequence[Drive] = ()
+    drives: t.Sequence[CheckedDrive] = ()
     devices: t.Mapping[str, t.Mapping[str, t.Any]] = {}
     above: t.Mapping[str, t.Sequence[str]] = {}
 
@@ -79,8 +79,8 @@ class Harmless(str):
     """
 
 
-Look = t.Callable[[Facts, Drive], t.List[str]]
-HostLook = t.Callable[[Facts], t.List[str]]
+LookAtDrive = t.Callable[[HostFacts, CheckedDrive], t.List[str]]
+HostLook = t.Callable[[HostFacts], t.List[str]]
 
 
 class Check(t.NamedTuple):
@@ -94,7 +94,7 @@ class Check(t.NamedTuple):
     check: str
     level: str
     remedy: str
-    look: Look | None = None
+    look: LookAtDrive | None = None
     look_host: HostLook | None = None
 
 

@@ -18,7 +18,7 @@ from ..drive import identity as drives_util
 from ..drive.entry import label, options
 from ..machine import pcie
 from ..tools import iomemory, iomemory_pci
-from .base import WARNING, Drive, Facts
+from .base import WARNING, CheckedDrive, HostFacts
 
 # Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.
 TRAFFIC = (
@@ -64,7 +64,7 @@ def gather(
     wanted: t.Mapping[str, t.Any],
     traffic_s: float = 0,
     readable: t.Collection[str] = (),
-) -> Facts:
+) -> HostFacts:
     """The facts of a host and of those drives that can be found; the guard tells about the others.
 
     entries: as in ssd_drives; snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable`
@@ -77,7 +77,7 @@ def gather(
     asked = [traffic_s if label in readable else 0 for label in labels]
     traffic = _traffic(host, [drives_util.node(name) for _entry, name in found], asked)
     devices = (snapshot.get("pcie") or {}).get("devices") or {}
-    return Facts(
+    return HostFacts(
         machine=machine(snapshot, hypervisor(host), container(host)),
         wanted=wanted,
         drives=[
@@ -122,11 +122,11 @@ def _drive(
     snapshot: Snapshot,
     before: t.Sequence[pcie.Device],
     untouched: str | None,
-) -> Drive:
+) -> CheckedDrive:
     identity = drives_util.identity(host, name)
     after = pcie.path_to_root(host, pcie.address_of(host, name))
     queues = (snapshot.get("tunables") or {}).get("queue") or {}
-    return Drive(
+    return CheckedDrive(
         drive=label(entry),
         identity=identity,
         path=after,
@@ -203,7 +203,7 @@ def container(host: Host) -> str | None:
     )
 
 
-def vendor(host: Host, facts: Facts) -> list[dict[str, t.Any]]:
+def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
     """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not
     measured only warns.
     """

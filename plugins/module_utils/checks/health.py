@@ -11,7 +11,7 @@ Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP 
 from __future__ import annotations
 
 from ..drive.health import critical_texts
-from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown
+from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown
 
 COOL = (
     "cool it: fans at full speed, a slot with more air, the cover on; TN-FD-15 lets the system warm up for 20 "
@@ -28,7 +28,7 @@ TOLD = {
 }
 
 
-def _without(drive: Drive, *keys: str) -> list[str]:
+def _without(drive: CheckedDrive, *keys: str) -> list[str]:
     """Why a part of the health is unknown; empty where all of it is there."""
     if drive.health.get("error"):
         return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
@@ -40,7 +40,7 @@ def _without(drive: Drive, *keys: str) -> list[str]:
     )
 
 
-def failing(_facts: Facts, drive: Drive) -> list[str]:
+def failing(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The drive itself says that something is wrong."""
     told = critical_texts(drive.health["critical_warning"])
     told += [f"attribute {name} is below its threshold" for name in drive.health["failing"]]
@@ -49,13 +49,13 @@ def failing(_facts: Facts, drive: Drive) -> list[str]:
     return ["it warns: " + "; ".join(told)] if told else _without(drive, "passed")
 
 
-def media_errors(_facts: Facts, drive: Drive) -> list[str]:
+def media_errors(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Data that the drive could not read back."""
     count = drive.health.get("media_errors")
     return _without(drive, "media_errors") or ([f"it counted {count} media errors"] if count else [])
 
 
-def spare(_facts: Facts, drive: Drive) -> list[str]:
+def spare(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Spare at or below the threshold. 0 of 0 is how an emulated drive says that it does not count."""
     if drive.health.get("source") == "smartctl" and drive.health.get("spare_pct") is None:
         return []  # ATA and SCSI have no such figure
@@ -68,7 +68,7 @@ def spare(_facts: Facts, drive: Drive) -> list[str]:
     return [f"{left} % of its spare is left, its threshold is {threshold} %"] if left <= threshold else []
 
 
-def wear(facts: Facts, drive: Drive) -> list[str]:
+def wear(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Endurance used up."""
     used, most = drive.health.get("used_pct"), facts.wanted["max_used_pct"]
     return _without(drive, "used_pct") or (
@@ -76,7 +76,7 @@ def wear(facts: Facts, drive: Drive) -> list[str]:
     )
 
 
-def too_hot(_facts: Facts, drive: Drive) -> list[str]:
+def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """At or above the temperature at which it warns, and soon throttles."""
     unknown = _without(drive, "temperature_c")
     if unknown:
@@ -86,7 +86,7 @@ def too_hot(_facts: Facts, drive: Drive) -> list[str]:
     return ["it has {0} °C, its limit is {1} °C".format(drive.health["temperature_c"], limit)] if hot else []
 
 
-def headroom(facts: Facts, drive: Drive) -> list[str]:
+def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Too near to that temperature before the work has begun."""
     if _without(drive, "temperature_c"):
         return []
@@ -105,7 +105,7 @@ def headroom(facts: Facts, drive: Drive) -> list[str]:
     ]
 
 
-def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
+def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """It has been throttled, or too hot, at some time: it may be again."""
     counts = drive.health.get("throttle_counts") or {}
     if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
@@ -123,7 +123,7 @@ def throttled_before(_facts: Facts, drive: Drive) -> list[str]:
     return ["in its life it had " + ", ".join(told)] if told else []
 
 
-def write_cache(facts: Facts, drive: Drive) -> list[str]:
+def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """A volatile write cache in use that nobody chose."""
     if drive.is_virtual or drive.options.get("write_cache") or facts.wanted.get("write_cache_chosen"):
         return []

@@ -10,12 +10,12 @@ Configuration"; Micron's brief on best practices (the same versions on every hos
 
 from __future__ import annotations
 
-from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown, matches, rule_text
+from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown, matches, rule_text
 
 MIB = 1 << 20
 
 
-def tool_versions(facts: Facts) -> list[str]:
+def tool_versions(facts: HostFacts) -> list[str]:
     """Tools, or the kernel, of another version than the inventory wants (preflight_versions)."""
     found: list[str] = []
     for name, wanted in (facts.wanted.get("versions") or {}).items():
@@ -27,7 +27,7 @@ def tool_versions(facts: Facts) -> list[str]:
     return found
 
 
-def free_memory(facts: Facts) -> list[str]:
+def free_memory(facts: HostFacts) -> list[str]:
     """Too little memory that is free, so that the run would swap or be killed."""
     free, least = facts.machine["available_bytes"], facts.wanted["min_free_memory_mib"]
     if free is None:
@@ -36,7 +36,7 @@ def free_memory(facts: Facts) -> list[str]:
     return [text.format(free // MIB, least)] if free < least * MIB else []
 
 
-def cpu_count(facts: Facts) -> list[str]:
+def cpu_count(facts: HostFacts) -> list[str]:
     """Too few CPUs to keep I/O and interrupts apart."""
     count, least = facts.machine["cpus"], facts.wanted["min_cpus"]
     if count is None:
@@ -44,7 +44,7 @@ def cpu_count(facts: Facts) -> list[str]:
     return [f"it has {count} CPUs; preflight_min_cpus is {least}"] if count < least else []
 
 
-def architecture(facts: Facts) -> list[str]:
+def architecture(facts: HostFacts) -> list[str]:
     """A processor or kernel of less than 64 bit."""
     machine = facts.machine["architecture"]
     if machine is None:
@@ -56,25 +56,25 @@ def architecture(facts: Facts) -> list[str]:
     )
 
 
-def cpufreq(facts: Facts) -> list[str]:
+def cpufreq(facts: HostFacts) -> list[str]:
     """No driver for the processor's frequency, so that governor and turbo can neither be set nor read."""
     missing = "no cpufreq driver: governor, frequency and turbo can neither be set nor looked at, the firmware decides"
     return [] if facts.machine["cpufreq_driver"] else [missing]
 
 
-def virtual_machine(facts: Facts) -> list[str]:
+def virtual_machine(facts: HostFacts) -> list[str]:
     """A guest: its host shares processor, link and interrupts with others."""
     kind = facts.machine["hypervisor"]
     return [f"it is a virtual machine ({kind}): what else its host does shows in the figures"] if kind else []
 
 
-def container(facts: Facts) -> list[str]:
+def container(facts: HostFacts) -> list[str]:
     """A container: parts of /sys and /proc are another machine's, or can't be written."""
     kind = facts.machine["container"]
     return [f"it is a container ({kind}): tuning and checks reach only what it is shown"] if kind else []
 
 
-def numa_node(facts: Facts, drive: Drive) -> list[str]:
+def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """On a machine of several nodes, a drive whose node the firmware does not tell."""
     nodes = facts.machine["nodes"]
     if (

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..machine.pcie import aer_text, bandwidth_mb_s, is_bridge, link_text
-from .base import BLOCKS, WARNING, Check, Drive, Facts, Harmless, Unknown, wanted_for
+from .base import BLOCKS, WARNING, Check, CheckedDrive, Harmless, HostFacts, Unknown, wanted_for
 
 # No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
 LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
@@ -24,7 +24,7 @@ ORDER = (
 )
 
 
-def _unknown_link(drive: Drive) -> list[str]:
+def _unknown_link(drive: CheckedDrive) -> list[str]:
     """Why nothing can be said about a drive's link; empty where it is known."""
     if drive.is_virtual:
         return [Unknown("a drive of transport {0} has no PCI Express link".format(drive.identity["transport"]))]
@@ -58,7 +58,7 @@ def _least(*values: t.Any) -> t.Any:
     return min((value for value in values if value is not None), default=None)
 
 
-def link_trained_down(_facts: Facts, drive: Drive) -> list[str]:
+def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The link runs below what both of its ends can do."""
     unknown = _unknown_link(drive)
     if unknown or not drive.on_pcie:
@@ -74,7 +74,7 @@ def link_trained_down(_facts: Facts, drive: Drive) -> list[str]:
     return [f"its link runs at {link_text(*_link(drive.endpoint))}; the drive and its slot can do {link_text(*able)}"]
 
 
-def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
+def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The slot can do less than the drive; or the drive says that it can do no more than the least of all links."""
     if _unknown_link(drive) or not drive.on_pcie:
         return []
@@ -93,7 +93,7 @@ def slot_below_drive(_facts: Facts, drive: Drive) -> list[str]:
     return []
 
 
-def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
+def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The link that the inventory wants for this model (preflight_link)."""
     wanted = wanted_for(facts.wanted.get("link"), drive.identity.get("model"))
     if not wanted:
@@ -108,7 +108,7 @@ def link_as_wanted(facts: Facts, drive: Drive) -> list[str]:
     return [f"its link runs at {link_text(*_link(drive.endpoint))}; preflight_link wants {shown} for this model"]
 
 
-def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
+def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """A SATA link slower than the drive can."""
     if drive.identity.get("transport") != "sata" or drive.health.get("error"):
         return []  # a health that cannot be read is told once, by the checks of the health
@@ -118,7 +118,7 @@ def sata_trained_down(_facts: Facts, drive: Drive) -> list[str]:
     return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"] if now < most else []
 
 
-def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
+def oversubscribed(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D).
 
     It harms the measurement only where the drives that are measured at the same time need more than it has.
@@ -151,7 +151,7 @@ def oversubscribed(facts: Facts, drive: Drive) -> list[str]:
 
 
 def _oversubscribed(
-    facts: Facts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float
+    facts: HostFacts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float
 ) -> str:
     text = (
         "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
@@ -162,11 +162,11 @@ def _oversubscribed(
     return text if at_once > available * ROUNDING else text + ", which it has while the other devices are idle"
 
 
-def _parallel(facts: Facts) -> int:
+def _parallel(facts: HostFacts) -> int:
     return facts.wanted.get("parallel_drives") or 1
 
 
-def measured_at_once(facts: Facts, loads: t.Mapping[str, float]) -> float:
+def measured_at_once(facts: HostFacts, loads: t.Mapping[str, float]) -> float:
     """The most that the drives under test among these devices can need together, in MB/s. loads: {address: load}."""
     under_test = {_slot(drive.endpoint["address"]) for drive in facts.drives if drive.endpoint}
     return sum(
@@ -181,7 +181,7 @@ def _slot(address: str) -> str:
     return address.rpartition(".")[0]
 
 
-def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
+def links_below(facts: HostFacts, bridge: str) -> dict[str, float | None]:
     """What each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device
     share its link.
     """
@@ -193,7 +193,7 @@ def links_below(facts: Facts, bridge: str) -> dict[str, float | None]:
     return loads
 
 
-def chipset(_facts: Facts, drive: Drive) -> list[str]:
+def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The slot hangs on the chipset (southbridge)."""
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
     return (
@@ -203,7 +203,7 @@ def chipset(_facts: Facts, drive: Drive) -> list[str]:
     )
 
 
-def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
+def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Error counters that rose while the drive was read."""
     if drive.is_virtual or not drive.path:
         return []
@@ -220,7 +220,7 @@ def errors_under_traffic(_facts: Facts, drive: Drive) -> list[str]:
     return [f"{address} rose by {aer_text(rose)} while the drive was read" for address, rose in drive.aer_rose.items()]
 
 
-def errors_before(_facts: Facts, drive: Drive) -> list[str]:
+def errors_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges
     report falsely.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..machine.pcie import bandwidth_mb_s, link_text
-from .base import BLOCKS, WARNING, Check, Drive, Facts, Unknown, matches, rule_text, version_key, wanted_for
+from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown, matches, rule_text, version_key, wanted_for
 
 GB = 10**9
 MICRON_VENDOR = "0x1344"
@@ -34,7 +34,7 @@ class Needs(t.NamedTuple):
     bits: int | None = None
 
 
-NEEDS: tuple[tuple[t.Callable[[Drive], bool], Needs], ...] = (
+NEEDS: tuple[tuple[t.Callable[[CheckedDrive], bool], Needs], ...] = (
     (
         lambda drive: (
             (drive.endpoint.get("vendor"), drive.endpoint.get("device"))
@@ -56,12 +56,12 @@ NEEDS: tuple[tuple[t.Callable[[Drive], bool], Needs], ...] = (
 )
 
 
-def needs(drive: Drive) -> Needs | None:
+def needs(drive: CheckedDrive) -> Needs | None:
     """The requirements of a drive's model; None for one that nobody published any for."""
     return next((row for fits, row in NEEDS if fits(drive)), None)
 
 
-def firmware(facts: Facts, drive: Drive) -> list[str]:
+def firmware(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Another firmware than the inventory wants for this model (preflight_firmware)."""
     wanted, actual = (
         wanted_for(facts.wanted.get("firmware"), drive.identity.get("model")),
@@ -80,7 +80,7 @@ def firmware(facts: Facts, drive: Drive) -> list[str]:
     )
 
 
-def driver(facts: Facts, drive: Drive) -> list[str]:
+def driver(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """No driver that could be named, or another version than the inventory wants (preflight_drivers)."""
     driver_name, version = drive.driver.get("name"), drive.driver.get("version")
     name = drive.driver.get("module") or driver_name
@@ -98,7 +98,7 @@ def driver(facts: Facts, drive: Drive) -> list[str]:
     )
 
 
-def machine_needs(facts: Facts, drive: Drive) -> list[str]:
+def machine_needs(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """What the maker asks of the machine, and what there is of it."""
     row, machine = needs(drive), facts.machine
     if row is None:
@@ -129,7 +129,7 @@ def _short(row: Needs, name: str, unit: str, actual: float | None, least: float 
     return f"{asked}; the machine has {actual / scale:.4g}" if actual < least else ""
 
 
-def slot_power(_facts: Facts, drive: Drive) -> list[str]:
+def slot_power(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """A slot that gives less power than the model needs."""
     row = needs(drive)
     if row is None or row.slot_power_w is None:
@@ -148,7 +148,7 @@ def slot_power(_facts: Facts, drive: Drive) -> list[str]:
     )
 
 
-def kernel(facts: Facts, drive: Drive) -> list[str]:
+def kernel(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """A kernel that the model's driver cannot be built for, or one of less than 64 bit."""
     row, release, machine = needs(drive), facts.machine["kernel"], facts.machine["architecture"]
     if row is None:
@@ -163,7 +163,7 @@ def kernel(facts: Facts, drive: Drive) -> list[str]:
     return told
 
 
-def slot_link(_facts: Facts, drive: Drive) -> list[str]:
+def slot_link(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """A slot that is slower than the model needs."""
     row = needs(drive)
     slot = drive.bridges[0] if drive.bridges else None

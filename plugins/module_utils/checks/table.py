@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from . import health, host, link, model
-from .base import OK, WARNING, Check, Facts, Harmless, Unknown
+from .base import OK, WARNING, Check, Harmless, HostFacts, Unknown
 
 TABLE: tuple[Check, ...] = model.CHECKS + link.CHECKS + health.CHECKS + host.CHECKS
 # Codes under which a vendor's own tool reports (iomemory_pci.py: fio-pci-check, fio-status); each finding there has a
@@ -27,10 +27,12 @@ CODES: tuple[str, ...] = tuple(
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
 UNKNOWN_REMEDY = "look at it by hand, and let it pass with preflight_levels"
 
-Finding = t.Dict[str, t.Any]
+CheckFinding = t.Dict[str, t.Any]
 
 
-def run(facts: Facts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[str, t.Any]] = ()) -> list[Finding]:
+def run(
+    facts: HostFacts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[str, t.Any]] = ()
+) -> list[CheckFinding]:
     """Everything that was found: [{check, drive | None, level: ok | warning | blocks, message, remedy}].
 
     levels: what the inventory chose for some checks (preflight_levels). vendor: findings that a vendor's tool made.
@@ -52,7 +54,7 @@ def run(facts: Facts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[
     return found + [dict(item, level=levels.get(item["check"], item["level"])) for item in vendor]
 
 
-def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, str]) -> Finding:
+def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, str]) -> CheckFinding:
     remedy = UNKNOWN_REMEDY if isinstance(message, Unknown) else check.remedy
     return {
         "check": check.check,
@@ -75,7 +77,7 @@ def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
     return WARNING if isinstance(message, Unknown) else check.level
 
 
-def passed(found: t.Iterable[Finding]) -> list[str]:
+def passed(found: t.Iterable[CheckFinding]) -> list[str]:
     """The checks that found nothing on this host."""
     fired = {finding["check"] for finding in found}
     return [check.check for check in TABLE if check.check not in fired]

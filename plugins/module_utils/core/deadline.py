@@ -48,7 +48,8 @@ def within(timeout_s: float, what: str, step: t.Callable[[], Value]) -> Value:
         raise Hangs(f"no answer for {timeout_s:g} s in the step {what}") from None
     if error is not None:
         raise error
-    return value
+    found: Value = value
+    return found
 
 
 class Watchdog:
@@ -81,4 +82,5 @@ class Watchdog:
                     raise Hangs(text.format(round(now_s - began), what)) from None
         if error is not None:
             raise error
-        return value
+        found: Value = value
+        return found

@@ -184,6 +184,15 @@ def read_json(path: str) -> dict[str, t.Any] | None:
     return data
 
 
+def sha256(path: str) -> str:
+    """The digest of a file's content, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as source:
+        for block in iter(lambda: source.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def append_line(path: str, text: str) -> None:
     """Add a line to a file in one write(2), so that lines of several processes never mix. Raises OSError."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)

@@ -76,7 +76,7 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
 
 
-def _abandon(process: subprocess.Popen) -> None:
+def _abandon(process: subprocess.Popen[bytes]) -> None:
     """End a command, but never wait for one that hangs in the kernel with a dead drive: no signal reaches it there."""
     process.kill()
     try:
@@ -116,7 +116,7 @@ class Host:
         argv: Sequence[str],
         timeout_s: float = 60,
         stdin: str | None = None,
-        started: Callable[[subprocess.Popen], object] | None = None,
+        started: Callable[[subprocess.Popen[bytes]], object] | None = None,
     ) -> Result:
         """Run a command, given as an argument list; never raises for what the command or its absence does.
 

@@ -67,7 +67,7 @@ class InTime(Host):
         argv: t.Sequence[str],
         timeout_s: float = 60,
         stdin: str | None = None,
-        started: t.Callable[[subprocess.Popen], object] | None = None,
+        started: t.Callable[[subprocess.Popen[bytes]], object] | None = None,
     ) -> Result:
         """As the host behind runs it; `started` is passed on only where it is given."""
         more: dict[str, t.Any] = {} if started is None else {"started": started}
@@ -110,6 +110,7 @@ class InTime(Host):
         with contextlib.suppress(BrokenPipeError):  # told by the answer, which does not come
             sent.write(json.dumps([self.path(path), text]).encode() + b"\n")
             sent.flush()
+        data: str
         number, data = json.loads(self._answer(self._child, what, self.patience_s))
         if number:
             raise OSError(number, os.strerror(number), path)

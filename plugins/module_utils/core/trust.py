@@ -26,7 +26,7 @@ def problems(path: str) -> list[str]:
         if not stat.S_ISDIR(status.st_mode):
             found.append(f"{place} is no folder")
         elif status.st_uid not in (0, os.geteuid()):
-            found.append("%s belongs to user %d" % (place, status.st_uid))
+            found.append(f"{place} belongs to user {status.st_uid}")
         elif others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
             found.append(f"others than root may write to {place} (mode {stat.S_IMODE(status.st_mode):04o})")
     return found
@@ -44,7 +44,7 @@ def alone_problems(path: str, folder: bool = False) -> list[str]:
         return [f"{path} cannot be examined: {error.strerror}"]
     if not (stat.S_ISDIR if folder else stat.S_ISREG)(status.st_mode):
         return ["{} is no {}".format(path, "folder" if folder else "plain file")]
-    found = [] if status.st_uid in (0, os.geteuid()) else ["%s belongs to user %d" % (path, status.st_uid)]
+    found = [] if status.st_uid in (0, os.geteuid()) else [f"{path} belongs to user {status.st_uid}"]
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         found.append(f"others than root may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")
     return found

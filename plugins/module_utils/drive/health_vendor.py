@@ -74,7 +74,7 @@ def glance(host: Host, name: str) -> Found:
     return {"critical_warning": MICRON_STATUS[status]} if status in MICRON_STATUS else {}
 
 
-def from_rssdm(drive: rssdm.Drive, smart: t.Mapping[str, int]) -> Found:
+def from_rssdm(drive: rssdm.RssdmDrive, smart: t.Mapping[str, int]) -> Found:
     """From `rssdm -L` and `rssdm -S`."""
     spare = smart.get(rssdm.RESERVED_SPACE)
     return {

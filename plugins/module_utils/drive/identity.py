@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..core import sysfs
 from ..core.host import Host, container
@@ -67,7 +67,7 @@ def node(name: str) -> str:
 def best_selector(host: Host, name: str) -> dict[str, str] | None:
     """The first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
     links = [os.path.basename(link) for link in host.glob(BY_ID + "*") if host.realpath(link) == node(name)]
-    values = {
+    values: dict[str, Sequence[str | None]] = {
         "serial": [serial(host, name)],
         "wwn": [wwn(host, name)],
         "by_id": links,
@@ -155,7 +155,7 @@ def _is_behind(host: Host, name: str, path: str) -> bool:
     except (OSError, ValueError):
         return False
     return (behind.device, behind.inode) == (
-        "%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev)),
+        f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}",
         status.st_ino,
     )
 
@@ -163,12 +163,10 @@ def _is_behind(host: Host, name: str, path: str) -> bool:
 def _backing(host: Host, name: str) -> str | None:
     """What is behind a loop device, as the kernel has it; None for anything else."""
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
-    return behind and "device %s, inode %d, from byte %d, limit %d" % (
-        behind.device,
-        behind.inode,
-        behind.offset_bytes,
-        behind.limit_bytes,
-    )
+    if not behind:
+        return None
+    part = f"from byte {behind.offset_bytes}, limit {behind.limit_bytes}"
+    return f"device {behind.device}, inode {behind.inode}, {part}"
 
 
 def backing_file(host: Host, name: str) -> str | None:

@@ -57,4 +57,4 @@ def at(handle: int) -> Loop | None:
 
 
 def _number(device: int) -> str:
-    return "%d:%d" % (os.major(device), os.minor(device))
+    return f"{os.major(device)}:{os.minor(device)}"

@@ -12,7 +12,8 @@ import stat
 from typing import Any, Iterable, Mapping
 
 from ..core.host import Host
-from . import attributes, loop
+from ..core.sysfs import nvme_controllers
+from . import loop
 from .identity import node
 
 
@@ -22,10 +23,10 @@ def key_of(mode: int, device: int, inode: int, number: int) -> str | None:
     `device`, `inode` and `number` as st_dev, st_ino and st_rdev.
     """
     if stat.S_ISBLK(mode):
-        return "%d:%d" % (os.major(number), os.minor(number))
+        return f"{os.major(number)}:{os.minor(number)}"
     if stat.S_ISCHR(mode):
-        return "char %d:%d" % (os.major(number), os.minor(number))
-    return "file %d:%d %d" % (os.major(device), os.minor(device), inode) if stat.S_ISREG(mode) else None
+        return f"char {os.major(number)}:{os.minor(number)}"
+    return f"file {os.major(device)}:{os.minor(device)} {inode}" if stat.S_ISREG(mode) else None
 
 
 def key_at(host: Host, path: str) -> str | None:
@@ -42,11 +43,11 @@ def other_nodes(host: Host, name: str) -> set[str]:
     block = f"/sys/block/{name}/device/"
     paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob(f"{block}{kind}/*/dev")]
     if name.startswith("nvme"):
-        paths += [controller + "/dev" for controller in attributes.nvme_controllers(host, name)]
+        paths += [controller + "/dev" for controller in nvme_controllers(host, name)]
         paths.append("/sys/class/nvme-generic/ng{}/dev".format(name[len("nvme") :]))
     keys = {"char " + number for number in map(host.get, paths) if number}
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
-    return keys | ({"file %s %d" % (behind.device, behind.inode)} if behind and not behind.node else set())
+    return keys | ({f"file {behind.device} {behind.inode}"} if behind and not behind.node else set())
 
 
 def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> list[str]:

@@ -35,11 +35,13 @@ def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
     NUSE counts only with thin provisioning (NSFEAT bit 0), or where it is below NCAP: other drives may always report
     NCAP (NVM Command Set 1.0, 4.1.5.1).
     """
-    used, most, features = (namespace.get(key) for key in ("nuse", "ncap", "nsfeat"))
-    block_bytes = facts.identity.get("logical_block_size_bytes")
-    if all(isinstance(value, int) and value >= 0 for value in (used, most, features, block_bytes)) and (
-        features & 1 or used < most
-    ):
+    told = [namespace.get(key) for key in ("nuse", "ncap", "nsfeat")]
+    told.append(facts.identity.get("logical_block_size_bytes"))
+    numbers = [value for value in told if isinstance(value, int) and value >= 0]
+    if len(numbers) < len(told):
+        return
+    used, most, features, block_bytes = numbers
+    if features & 1 or used < most:
         facts.allocated_bytes = _within(facts, used * block_bytes)
 
 
@@ -62,7 +64,7 @@ def from_scsi(host: Host, facts: Facts) -> None:
     for _answer in range(_MOST_ANSWERS):
         result = sg3.run(
             host,
-            ["sg_get_lba_status", "--readonly", "--hex", "--maxlen=%d" % _ANSWER_BYTES, "--lba=%d" % block, facts.path],
+            ["sg_get_lba_status", "--readonly", "--hex", f"--maxlen={_ANSWER_BYTES}", f"--lba={block}", facts.path],
         )
         try:
             told_of = sg3.lba_status(sg3.hex_bytes(result.stdout)) if result.rc == 0 else []

@@ -65,7 +65,7 @@ class BlockReader:
         for offset, length in zip(offsets, lengths):
             if length != self._piece_bytes:
                 code = -length if length < 0 else errno.EIO
-                raise OSError(code, "%s at byte %d" % (os.strerror(code), offset))
+                raise OSError(code, f"{os.strerror(code)} at byte {offset}")
         return self._buffer[: len(offsets) * self._piece_bytes]
 
     def _read_one(self, place: int, offset: int) -> int:

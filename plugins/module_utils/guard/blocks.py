@@ -28,5 +28,5 @@ class Reader:
         with mmap.mmap(-1, end - start) as buffer:
             got = os.preadv(self._handle, [buffer], start)
             if got != end - start:
-                raise OSError(5, "%d of %d bytes" % (got, end - start))
+                raise OSError(5, f"{got} of {end - start} bytes")
             return buffer[offset - start : min(end, offset + length) - start]

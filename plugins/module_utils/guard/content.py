@@ -41,7 +41,7 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
     except (ValueError, KeyError, TypeError, RecursionError):
         listed = None
     if not isinstance(listed, list):  # an empty mapping or text would look like no signature
-        facts.failures.append("wipefs gave no list of signatures: %.80r" % result.stdout)
+        facts.failures.append(f"wipefs gave no list of signatures: {result.stdout!r:.80}")
         return
     for kind, entry in zip(kinds, listed):
         _add_signature(facts, kind)
@@ -58,7 +58,7 @@ def _add_mark(facts: Facts, kind: str, entry: Mapping[str, Any]) -> None:
 
 def _wipefs_is_silent(host: Host) -> bool:
     match = re.search(r"util-linux (\d+)\.(\d+)", host.run(["wipefs", "--version"]).stdout)
-    return bool(match) and (int(match.group(1)), int(match.group(2))) < _WIPEFS_SAYS_NONE
+    return match is not None and (int(match.group(1)), int(match.group(2))) < _WIPEFS_SAYS_NONE
 
 
 def probe_blkid(host: Host, facts: Facts) -> None:
@@ -94,10 +94,10 @@ def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
 def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
     """Partitions by the tables' own bytes, and what lies in each of them. Raises OSError where it cannot be read."""
     for number, part in enumerate(tables.partitions(reader.read, reader.size_bytes), start=1):
-        where = "partition %d: " % number
+        where = f"partition {number}: "
         add(facts.tables, *([] if facts.tables else [f"{where[:-2]} of type {part.type}"]))
         if part.type in tables.EFI_SYSTEM:
-            add(facts.efi, "at byte %d" % part.start_bytes)
+            add(facts.efi, f"at byte {part.start_bytes}")
         if part.type in tables.CLUSTER:
             add(facts.cluster, where + tables.CLUSTER[part.type])
         names.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
@@ -119,4 +119,4 @@ def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_b
             facts.marks.append(Mark(found.offset, structure.PIECE_BYTES))
     for start in structure.FIRST_PARTITIONS:
         if start < size_bytes:
-            _blkid(host, facts, "at byte %d: " % start, "--offset", str(start), "--size", str(size_bytes - start))
+            _blkid(host, facts, f"at byte {start}: ", "--offset", str(start), "--size", str(size_bytes - start))

@@ -56,10 +56,10 @@ def probe_device(host: Host, facts: Facts) -> None:
         if _RECOVERY_NAME.search(str(identity.get(key) or "")):
             add(
                 facts.placeholder,
-                "{}, with the {} {}".format("unknown" if size is None else "%d bytes" % size, key, identity[key]),
+                "{}, with the {} {}".format("unknown" if size is None else f"{size} bytes", key, identity[key]),
             )
     if size and size < _LEAST_BYTES:
-        add(facts.placeholder, "%d bytes" % size)
+        add(facts.placeholder, f"{size} bytes")
     if _VIRTUAL_MEDIA.search(model):
         add(facts.removable, model)
     _raid(host, facts, block, model)

@@ -166,7 +166,7 @@ class Facts:
             self.failures.append(f"{tool} is missing, and this drive cannot be checked without it; install {package}")
             return
         said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[0]
-        self.failures.append(problem or "%s ended with %d and said: %.160s" % (" ".join(result.argv), result.rc, said))
+        self.failures.append(problem or f"{' '.join(result.argv)} ended with {result.rc} and said: {said:.160}")
         self.hangs = self.hangs or result.rc == TIMED_OUT
 
 

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import math
 import time
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from . import filler
 from .blockreader import BlockReader
@@ -113,7 +113,7 @@ def longer_s(terms: Terms, size_bytes: int) -> float:
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
 
-def text(record: dict[str, Any], capacity: Callable[[int], str]) -> str:
+def text(record: Mapping[str, Any], capacity: Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how sizes of drives are written."""
     if record["whole"]:
         return "read whole: {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])

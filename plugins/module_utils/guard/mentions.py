@@ -89,7 +89,7 @@ def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
             data = _read(host, path)
             count += data is not None
             if count > MOST_FILES or time.monotonic() - began > MOST_S:
-                facts.texts_cut = "the search of %s ended at %s, after %d files" % (TOP, path, count)
+                facts.texts_cut = f"the search of {TOP} ended at {path}, after {count} files"
                 return
             if data and _INVENTORY not in data:
                 facts.texts.append(Text(path, data))
@@ -134,7 +134,7 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
     for text in shared.texts:
         lines = list(_lines(text.data, pattern))
         if lines and not _as_shipped(host, text):
-            add(facts.mentioned, *("%s, line %d" % (text.path, number) for number in lines[:2]))
+            add(facts.mentioned, *(f"{text.path}, line {number}" for number in lines[:2]))
 
 
 def _lines(data: bytes, pattern: Pattern[bytes]) -> Iterable[int]:

@@ -52,5 +52,5 @@ def device_number(host: Host, path: str) -> str | None:
     except (OSError, ValueError):  # a text with a NUL byte names no node
         return None
     if stat.S_ISBLK(status.st_mode):
-        return "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev))
+        return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     return None

@@ -39,7 +39,7 @@ def probe_nvme(host: Host, facts: Facts) -> None:
     try:
         namespace_id = nvme.number({"nsid": host.get(f"/sys/block/{facts.name}/nsid")}, "nsid", _DWORD - 1)
         controller = nvme.query(host, ["id-ctrl", nodes[0]])
-        namespace = nvme.query(host, ["id-ns", nodes[0], "--namespace-id=%d" % namespace_id])
+        namespace = nvme.query(host, ["id-ns", nodes[0], f"--namespace-id={namespace_id}"])
     except NvmeError as error:
         facts.failures.append(_missing(host) or str(error))
         return
@@ -63,7 +63,7 @@ def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     if not nvme.number(answers["namespace"], "nmic", _BYTE) & _MAY_BE_SHARED:
         return
     try:
-        attached = nvme.query(host, ["list-ctrl", answers["node"], "--namespace-id=%d" % answers["namespace_id"]])
+        attached = nvme.query(host, ["list-ctrl", answers["node"], f"--namespace-id={answers['namespace_id']}"])
         count = nvme.number(attached, "num_ctrl", _WORD)
     except NvmeError as error:
         if nvme.number(answers["controller"], "cmic", _BYTE) & _SEVERAL_CONTROLLERS:
@@ -76,7 +76,7 @@ def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
             )
         return
     if count != 1:
-        add(facts.shared, "it is attached to %d controllers" % count)
+        add(facts.shared, f"it is attached to {count} controllers")
 
 
 def _state(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
@@ -113,7 +113,7 @@ def _reservations(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     registered = nvme.number(report, "regstrnt" if "regstrnt" in report else "regctl", _WORD)
     kind = nvme.number(report, "rtype", _BYTE)
     if registered or kind:
-        add(facts.reserved, "%d registrations, reservation type %d" % (registered, kind))
+        add(facts.reserved, f"{registered} registrations, reservation type {kind}")
 
 
 def _opal(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
@@ -129,18 +129,18 @@ def _receive(host: Host, node: str, protocol: int, specific: int, size: int) -> 
         "nvme",
         "security-recv",
         node,
-        "--secp=%d" % protocol,
-        "--spsp=%d" % specific,
-        "--size=%d" % size,
-        "--al=%d" % size,
+        f"--secp={protocol}",
+        f"--spsp={specific}",
+        f"--size={size}",
+        f"--al={size}",
     ]
     result = host.run(argv)
     if result.rc != 0:
-        raise NvmeError("%s ended with %d: %s" % (" ".join(argv[:3]), result.rc, nvme.said(result)))
+        raise NvmeError(f"{' '.join(argv[:3])} ended with {result.rc}: {nvme.said(result)}")
     data = b""
     for place, digits in _HEX_LINE.findall(result.stdout):
         if int(place, 16) != len(data):
-            raise NvmeError("%s gave a hex dump with a gap at byte %d" % (" ".join(argv[:3]), len(data)))
+            raise NvmeError(f"{' '.join(argv[:3])} gave a hex dump with a gap at byte {len(data)}")
         data += bytes.fromhex(digits)
     return data
 

@@ -53,7 +53,7 @@ class Opener(NamedTuple):
 
     def text(self) -> str:
         """For people."""
-        return "%s (process %d)" % (self.name, self.pid) if self.pid else self.name
+        return f"{self.name} (process {self.pid})" if self.pid else self.name
 
 
 Look = Dict[str, Set[Opener]]

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ledger of drives that we wrote to. That a drive is in it proves nothing yet: somebody may have written since.
 
-`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released, reason, blank,
-written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only while it is a file
-  that root alone may
-write; one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told
-(`Untrusted`) and never passed over. The data is ours only where one of two things proves it: the kernel counted no
-write since we let go of the drive (`untouched`), or the look found nothing but blank blocks and fio's fill.
+`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released,
+reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only
+while it is a file that root alone may write; one that others could have changed, or that is damaged, may have kept a
+drive as evidence, so it is told (`Untrusted`) and never passed over. The data is ours only where one of two things
+proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look found nothing but blank
+blocks and fio's fill.
 """
 
 from __future__ import annotations
@@ -174,11 +174,9 @@ def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -
     seen by chance proves otherwise.
     """
     before, after = entry.get("written"), written(host, identity)
-    same = (
-        entry["state"] != WRITING
-        and isinstance(before, dict)
-        and all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
-    )
+    if entry["state"] == WRITING or not isinstance(before, dict):
+        return False
+    same = all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
     return same and before.get("sectors") != after["sectors"]
 
 

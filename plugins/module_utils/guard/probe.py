@@ -66,7 +66,9 @@ def probe(
     users.probe_users(host, facts, shared)
     configured.read_tags(host, facts)
     probe_device(host, facts)
-    _BY_TRANSPORT.get(facts.identity["transport"] or "", lambda *_none: None)(host, facts)
+    by_transport = _BY_TRANSPORT.get(facts.identity["transport"] or "")
+    if by_transport is not None:
+        by_transport(host, facts)
     if ledger is not None:
         facts.own_data = own_data.known(ledger)
         if own_data.keeps_evidence(ledger):
@@ -146,11 +148,11 @@ def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:
     """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
     facts.look = dict(seen.record(), allocated_bytes=facts.allocated_bytes)
     if seen.foreign is not None:
-        add(facts.unsigned, "the block at byte %d is not blank" % seen.foreign)
+        add(facts.unsigned, f"the block at byte {seen.foreign} is not blank")
     elif len(seen.fills) > 1:
         add(facts.unsigned, "some of its blocks hold zeros and some ones, so it is not blank")
     elif seen.filled:
-        add(facts.unsigned, "the block at byte %d is random data of fio" % (seen.first_filled or 0))
+        add(facts.unsigned, f"the block at byte {seen.first_filled or 0} is random data of fio")
     if facts.own_data is not None and seen.only_fill and proves:
         facts.own_data["proved"] = "content"
 
@@ -227,7 +229,7 @@ def differences(handle: int, identity: dict[str, Any]) -> list[str]:
         if not stat.S_ISBLK(status.st_mode):
             return ["{} is not a block device".format(identity["path"])]
         opened = {
-            "major_minor": "%d:%d" % (os.major(status.st_rdev), os.minor(status.st_rdev)),
+            "major_minor": f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}",
             "size_bytes": _ioctl_u64(handle, _BLKGETSIZE64),
         }
     except OSError as error:
@@ -244,4 +246,5 @@ def differences(handle: int, identity: dict[str, Any]) -> list[str]:
 
 
 def _ioctl_u64(handle: int, request: int) -> int:
-    return struct.unpack("=Q", fcntl.ioctl(handle, request, bytes(8)))[0]
+    (value,) = struct.unpack("=Q", fcntl.ioctl(handle, request, bytes(8)))
+    return int(value)

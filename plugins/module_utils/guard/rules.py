@@ -224,7 +224,7 @@ def _not_whole(facts: Facts) -> list[str]:
 
 def _no_capacity(facts: Facts) -> list[str]:
     size = facts.identity.get("size_bytes")
-    unknown = [] if size or facts.kind != "drive" else ["unknown" if size is None else "%d bytes" % size]
+    unknown = [] if size or facts.kind != "drive" else ["unknown" if size is None else f"{size} bytes"]
     return unknown or facts.placeholder
 
 
@@ -359,7 +359,7 @@ def make_refusals(code: str, who: str, details: Sequence[str], text: _Text | Non
     if not details:
         return []
     shown = list(dict.fromkeys(details))
-    more = ["%d more" % (len(shown) - _MOST_SHOWN)] if len(shown) > _MOST_SHOWN else []
+    more = [f"{len(shown) - _MOST_SHOWN} more"] if len(shown) > _MOST_SHOWN else []
     text = text or REFUSALS[code]
     return [
         {

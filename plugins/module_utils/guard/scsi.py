@@ -113,7 +113,7 @@ def _opal(host: Host, facts: Facts, expected: bool) -> None:
 def _receive(host: Host, facts: Facts, protocol: int, specific: int, size: int) -> Result:
     command = bytes([0xA2, protocol, *specific.to_bytes(2, "big"), 0, 0, *size.to_bytes(4, "big"), 0, 0])
     return sg3.run(
-        host, ["sg_raw", "--readonly", "--request=%d" % size, facts.path, *(f"{byte:02x}" for byte in command)]
+        host, ["sg_raw", "--readonly", f"--request={size}", facts.path, *(f"{byte:02x}" for byte in command)]
     )
 
 

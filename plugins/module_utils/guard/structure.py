@@ -138,9 +138,9 @@ def _places(size_bytes: int) -> Iterator[_Look]:
     here.
     """
     for start in _starts(size_bytes):
-        yield _Look(start, STARTS, "at byte %d" % start)
+        yield _Look(start, STARTS, f"at byte {start}")
         for offset, magic in LATER:
-            yield _Look(start + offset, (magic,), "at byte %d" % start)
+            yield _Look(start + offset, (magic,), f"at byte {start}")
     for start in (0, *_OLD_STARTS, _MIB, 2 * _MIB):
         yield from _copies(start, size_bytes)
 
@@ -163,7 +163,7 @@ def _copies(start: int, size_bytes: int) -> Iterator[_Look]:
             piece = offset // PIECE_BYTES * PIECE_BYTES
             within = offset - piece
             if within <= PIECE_BYTES - 1024:
-                yield _Look(piece, (_ext_copy(within, group),), "the copy of its superblock in group %d" % group)
+                yield _Look(piece, (_ext_copy(within, group),), f"the copy of its superblock in group {group}")
     for end in (size_bytes, size_bytes - _MIB, size_bytes - 33 * _SECTOR, size_bytes - 34 * _SECTOR):
         for offset in _xfs_groups(start, (end - start) // 4096):
             yield _Look(offset, (_XFS,), "the superblock of an allocation group")

@@ -73,7 +73,7 @@ def _is_whole(header: bytes) -> bool:
     if len(header) < 92:
         return False
     length, checksum = struct.unpack_from("<II", header, 12)
-    return length == 92 and checksum == zlib.crc32(header[:16] + bytes(4) + header[20:92])
+    return bool(length == 92 and checksum == zlib.crc32(header[:16] + bytes(4) + header[20:92]))
 
 
 def _gpt(read: Read, offset: int, block_bytes: int) -> list[Partition]:

@@ -174,8 +174,7 @@ def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> list[tupl
     return [(number, where) for number, where in found if number]
 
 
-# --- the system's own drives
-# ---------------------------------------------------------------------------------------------------------
+# --- the system's own drives --------------------------------------------------
 
 
 def _read_system(host: Host, facts: Machine) -> None:
@@ -246,8 +245,7 @@ def _name_of(host: Host, path: str) -> str | None:
     return name if name and host.exists("/sys/class/block/" + name) else None
 
 
-# --- processes
-# -----------------------------------------------------------------------------------------------------------------------
+# --- processes ----------------------------------------------------------------
 
 
 def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
@@ -271,8 +269,7 @@ def _partitions(host: Host, name: str) -> list[str]:
     return [part for part in host.listdir("/sys/block/" + name) if host.exists(f"/sys/block/{name}/{part}/partition")]
 
 
-# --- one drive
-# -----------------------------------------------------------------------------------------------------------------------
+# --- one drive ----------------------------------------------------------------
 
 
 def probe_users(host: Host, facts: Facts, shared: Machine) -> None:

@@ -24,6 +24,7 @@ from ..run import archive, decision, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
 from ..run.liveness import Process, is_live, job_of, pid_start, run_state
 from ..tuning import settings
+from ..tuning.kinds import Setting
 from .launch import (
     START_TIMEOUT_S,
     STOP_TIMEOUT_S,
@@ -191,7 +192,7 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
         if is_live(host, run_dir):
             message = "run {0} is under way and will restore this host itself; wait for it or end it (stop.yml)"
             raise JobError(message.format(run_dir.run_id))
-    restored: list[settings.Setting] = []
+    restored: list[Setting] = []
     if left and not check:
         with _host_to_itself("restore", STOP_TIMEOUT_S):
             restored = restore_leftovers(host, state_dir, kept=run_id is None)
@@ -212,7 +213,9 @@ def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
     """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a
     password of ours is on a drive.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL) if process else ():
+    if process is None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
         erased = _security_erased(run_dir) if number == signal.SIGKILL else []
         if erased:
             text = (
@@ -227,8 +230,7 @@ def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
             if pid_start(host, process.pid) != process.start:
                 return
             time.sleep(0.1)
-    if process:
-        raise JobError(f"the host job (pid {process.pid}) of run {run_dir.run_id} does not end")
+    raise JobError(f"the host job (pid {process.pid}) of run {run_dir.run_id} does not end")
 
 
 def _security_erased(run_dir: RunDir) -> list[str]:

@@ -175,7 +175,9 @@ class DriveTests:
         averages = rounds.averages()
         windows = rounds.steady_state() if rounds.count else []
         first = (windows or [{}])[0].get("cell")
-        tracked = next((item["metrics"] for item in averages if first in (None, item["cell"])), {})
+        tracked: t.Mapping[str, t.Any] = next(
+            (item["metrics"] for item in averages if first in (None, item["cell"])), {}
+        )
         fitted = [item for item in windows if item["cell"] == first and item["fitted_end"] is not None]
         ends = {item["metric"] + FITTED_END: item["fitted_end"] for item in fitted}
         fields = dict(
@@ -209,7 +211,8 @@ class DriveTests:
         if started is None:
             return
         self._station.watchdog.call("identify", self._station.held.identify)
-        test = next((test for test in self._station.plan["tests"] if test["name"] == started["test"]), {"purge": {}})
+        planned = [test for test in self._station.plan["tests"] if test["name"] == started["test"]]
+        test: t.Mapping[str, t.Any] = planned[0] if planned else {"purge": {}}
         self._station.show(phase="purge", path=self._station.held.path, test=started["test"])
         if purge_step.wait_for_unfinished(self.work(test, {}), started):
             self._waited_for = started
@@ -218,7 +221,7 @@ class DriveTests:
         """What a purge method gets for a test. `names`: of the test and its attempt."""
         station = self._station
 
-        def fill(tick: t.Callable[[float], None]) -> dict[str, t.Any]:
+        def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:
             size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
             record = station.bench.fill(station.file(names, "purge"), test["purge"], size, seed, tick)
             fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])

@@ -30,6 +30,7 @@ from ..run import decision
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start
 from ..tuning import settings
+from ..tuning.kinds import Setting
 from ..tuning.tuned_host import TunedHost
 from .campaign import Campaign
 from .leaving import AS_IS
@@ -189,7 +190,7 @@ class HostJob:
         self._tuned.release()
         if self._plan["tune"].get("keep"):
             return False
-        done: list[settings.Setting] | None = None
+        done: list[Setting] | None = None
         with self._told(messages):
             done = settings.restore(
                 self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung

@@ -30,7 +30,9 @@ def with_points(test: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[
 def _settled(cell: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:
     name = cell["point"]["test"]
     sweep = next(test for test in tests if test["name"] == name)
-    averages = next((record["cells"] for record in reversed(finished) if record["test"] == name), [])
+    averages: t.Sequence[Mapping] = next(
+        (record["cells"] for record in reversed(finished) if record["test"] == name), []
+    )
     found = load.chosen(cell["point"], sweep["cells"], averages)
     if found is None:
         limit = cell["point"].get("mean_latency_below_us")

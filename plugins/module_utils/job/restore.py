@@ -13,7 +13,7 @@ from ..run.folder import Journal, RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live
 from ..run.summary import UNKNOWN
 from ..tuning import settings
-from ..tuning.kinds import KINDS
+from ..tuning.kinds import KINDS, Setting
 
 
 class NotRestored(Exception):
@@ -91,7 +91,7 @@ def next_order(state_dir: str) -> int:
     return 1 + max((each.record.get("order") or 0 for each in found if each), default=0)
 
 
-def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[settings.Setting]:
+def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[Setting]:
     """Put back what dead jobs left behind, the newest record first, as each holds what the one before had set.
 
     `kept`: also what tune.yml set, to stay until it is restored, and without drives that are not there any more.
@@ -107,7 +107,7 @@ def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[se
     return done
 
 
-def refuse_unrestored(done: t.Iterable[settings.Setting]) -> None:
+def refuse_unrestored(done: t.Iterable[Setting]) -> None:
     """Raise NotRestored when a setting could not be put back: another run on top would measure an odd host."""
     failed = settings.failures(done)
     if failed:
@@ -115,7 +115,7 @@ def refuse_unrestored(done: t.Iterable[settings.Setting]) -> None:
         raise NotRestored("settings of an earlier run could not be put back; " + advice + "; ".join(failed))
 
 
-def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[settings.Setting]:
+def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setting]:
     """Put back what one run's dead job left, and say so in its journal and status. Where nobody knows what it changed,
     that is a failure.
     """
@@ -131,7 +131,7 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[setti
     return done
 
 
-def _unknown(left: Leftover) -> settings.Setting:
+def _unknown(left: Leftover) -> Setting:
     """What was changed by a record that nobody can read; the file stays until a person has seen to it."""
     return {
         "name": "tuning.json",
@@ -143,7 +143,7 @@ def _unknown(left: Leftover) -> settings.Setting:
     }
 
 
-def _tell(run_dir: RunDir, done: list[settings.Setting]) -> None:
+def _tell(run_dir: RunDir, done: list[Setting]) -> None:
     known: t.Mapping[str, t.Any] = next(iter(read_journal(run_dir.journal)), {})
     journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=known.get("host") or UNKNOWN)
     try:

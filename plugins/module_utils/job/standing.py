@@ -16,8 +16,6 @@ KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
 # The first reason of a test that was not begun, as the host could not be tuned.
 NOT_BEGUN = "neither purged nor measured"
 
-Mapping = t.Mapping[str, t.Any]
-
 
 def crash_text(error: Exception) -> str:
     """An exception that nobody foresaw, in one line."""
@@ -95,7 +93,7 @@ def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping
     chains: dict[str, str] = {}
     for test in tests:
         before = test.get("follows")
-        chains[test["name"]] = chains.get(before, before) if before else test["name"]
+        chains[test["name"]] = str(chains.get(before, before) if before else test["name"])
     broken = {chains[test["name"]] for test in tests if test["name"] not in kept}
     return [test for test in tests if chains[test["name"]] in broken]
 

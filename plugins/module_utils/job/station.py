@@ -89,8 +89,10 @@ class Station:
 
     def active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
         """The ActiveRange in whole logical blocks."""
-        block = self.held.identity["logical_block_size_bytes"]
-        return self.held.identity["size_bytes"] * test["active_range_pct"] // 100 // block * block
+        block: int = self.held.identity["logical_block_size_bytes"]
+        size_bytes: int = self.held.identity["size_bytes"]
+        share_pct: int = test["active_range_pct"]
+        return size_bytes * share_pct // 100 // block * block
 
     def tick(self, share: float | None) -> None:
         """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""

@@ -142,7 +142,10 @@ def usable(host: Host) -> Topology:
     seen, allowed = topology(host), set(in_cpuset(host))
     if not allowed.intersection(seen.core_of):
         return seen
-    return Topology(*({cpu: value for cpu, value in told.items() if cpu in allowed} for told in seen))
+    return Topology(
+        core_of={cpu: core for cpu, core in seen.core_of.items() if cpu in allowed},
+        node_of={cpu: node for cpu, node in seen.node_of.items() if cpu in allowed},
+    )
 
 
 def topology(host: Host) -> Topology:

@@ -151,7 +151,7 @@ class Runner:
 
     def _wait(
         self,
-        process: subprocess.Popen,
+        process: subprocess.Popen[bytes],
         tick: t.Callable[[], None] | None,
         deadline_s: float | None,
         at_end: t.Callable[[int], None] | None,
@@ -183,7 +183,7 @@ class Runner:
         return stderr.decode(errors="replace")
 
 
-def end_process(process: subprocess.Popen) -> None:
+def end_process(process: subprocess.Popen[bytes]) -> None:
     """Make sure that the process is gone: SIGTERM, then SIGKILL. Raises Hangs when neither ends it; it is left behind
     then.
     """

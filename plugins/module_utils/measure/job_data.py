@@ -13,7 +13,7 @@ from .plausible import sections
 
 # Options of fio (HOWTO, "Buffers and memory") that make data which a controller can shrink; of a flag, what it has to
 # be for that.
-SHRINKING = {
+SHRINKING: dict[str, t.Callable[[str], bool]] = {
     "zero_buffers": lambda value: value != "0",
     "buffer_pattern": lambda _value: True,
     "buffer_compress_percentage": lambda value: value.rstrip("%") not in ("", "0"),

@@ -15,9 +15,10 @@ Mapping = t.Mapping[str, t.Any]
 
 def burst_time_s(cell: Mapping) -> float:
     """How long a cell does I/O within its runtime: all of it, or its bursts."""
-    if not cell.get("burst_s"):
-        return cell["runtime_s"]
-    return cell["runtime_s"] * cell["burst_s"] / float(cell["burst_s"] + cell["idle_s"])
+    busy_s: float = cell["runtime_s"]
+    if cell.get("burst_s"):
+        busy_s = busy_s * cell["burst_s"] / float(cell["burst_s"] + cell["idle_s"])
+    return busy_s
 
 
 def busy_share(cell: Mapping, run_s: float, with_ramp: bool = False) -> float:

@@ -132,7 +132,8 @@ def _in_flight(options: Mapping) -> int:
 
 def _ended(side: Mapping, sizes: Sizes) -> int:
     """How many I/Os ended. Of several sizes bytes do not tell; such a job has no ramp, so all that began did."""
-    return side["io_bytes"] // sizes.most if sizes.are_one else side["total_ios"]
+    ended: int = side["io_bytes"] // sizes.most if sizes.are_one else side["total_ios"]
+    return ended
 
 
 def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
@@ -219,7 +220,7 @@ def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     return [line for share, value in shown.items() for line in _percentile(name, bins, counted, share, value)]
 
 
-def _percentile(name: str, bins: Mapping, counted: int, share: str, value: float) -> list[str]:
+def _percentile(name: str, bins: t.Mapping[int, int], counted: int, share: str, value: int) -> list[str]:
     wanted = Fraction(float(share)) * counted / 100
     below = sum(count for told, count in bins.items() if told < value)
     if value in bins and below < wanted * (1 + EDGE_SHARE) and below + bins[value] >= wanted * (1 - EDGE_SHARE):
@@ -246,7 +247,8 @@ def _mix(sides: Mapping, options: Mapping) -> list[str]:
     # A drive that keeps up with rates of both directions gives their ratio, which whole I/Os a second make another than
     # was asked.
     rates = [int(rate) for rate in options.get("rate_iops", "").split(",") if rate.isdigit()]
-    shares = [share, rates[0] / float(sum(rates))] if len(rates) == 2 and sum(rates) else [share]
+    together = sum(rates)
+    shares = [share, rates[0] / float(together)] if len(rates) == 2 and together else [share]
     allowed = MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + _in_flight(options)
     if min(shares) * total - allowed <= reads <= max(shares) * total + allowed:
         return []

@@ -306,14 +306,17 @@ def fitted_end(result: t.Mapping[str, t.Any]) -> float | None:
 
     result: of steady_state.evaluate. None without an average or a slope.
     """
-    if result["average"] is None or result["slope"] is None:
+    average: float | None = result["average"]
+    slope: float | None = result["slope"]
+    if average is None or slope is None:
         return None
-    return result["average"] + result["slope"] * (len(result["window_values"]) - 1) / 2.0
+    return average + slope * (len(result["window_values"]) - 1) / 2.0
 
 
 def cell_s(cell: t.Mapping[str, t.Any]) -> float:
     """How long a cell does I/O: what counts, and the ramp before it."""
-    return cell["runtime_s"] + cell.get("ramp_s", 0)
+    seconds: float = cell["runtime_s"] + cell.get("ramp_s", 0)
+    return seconds
 
 
 def bound_s(

@@ -78,30 +78,19 @@ def evaluate(
     )
 
 
-def first_steady(
-    values: Sequence[Any],
-    window: int = WINDOW,
-    range_limit: Any = RANGE_LIMIT,
-    slope_limit: Any = SLOPE_LIMIT,
-) -> int | None:
-    """The first round, counted from 1, at which the window that ends there is steady; None if there is none."""
-    return _first_steady(
-        _exact_values(values),
-        _whole_number("window", window),
-        _limit("range_limit", range_limit),
-        _limit("slope_limit", slope_limit),
-    )
-
-
 def _first_steady(
     exact: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction
 ) -> int | None:
     scale = _common_denominator(exact)
     for end in range(window, len(exact) + 1):
-        part = exact[end - window : end]
-        if None not in part and _is_steady(_measure(part, scale), range_limit, slope_limit):
+        part = _finite(exact[end - window : end])
+        if len(part) == window and _is_steady(_measure(part, scale), range_limit, slope_limit):
             return end
     return None
+
+
+def _finite(part: list[Fraction | None]) -> list[Fraction]:
+    return [value for value in part if value is not None]
 
 
 def _is_steady(measured: _Window, range_limit: Fraction, slope_limit: Fraction) -> bool:
@@ -125,9 +114,10 @@ def _measure(part: Sequence[Fraction], scale: int) -> _Window:
 
 def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
     figures: dict[str, float | None] = {"average": None, "range_ratio": None, "slope": None, "slope_ratio": None}
-    if not part or None in part:
+    finite = _finite(part)
+    if not finite or len(finite) < len(part):
         return figures
-    measured = _measure(part, _common_denominator(part))
+    measured = _measure(finite, _common_denominator(finite))
     figures["average"] = _display(measured.average())
     if measured.size > 1:
         figures["slope"] = _display(measured.slope())
@@ -140,12 +130,13 @@ def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
 def _reasons(part: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction) -> list[str]:
     reasons = []
     if len(part) < window:
-        reasons.append("%d of the %d rounds that the window needs" % (len(part), window))
-    if None in part:
+        reasons.append(f"{len(part)} of the {window} rounds that the window needs")
+    finite = _finite(part)
+    if len(finite) < len(part):
         reasons.append("a value in the window is NaN or infinite")
     if reasons:
         return reasons
-    measured = _measure(part, _common_denominator(part))
+    measured = _measure(finite, _common_denominator(finite))
     if measured.total <= 0:
         return [f"the average of the window is {_digits(measured.average(), 6)}, not above zero"]
     if measured.range_ratio() > range_limit:
@@ -166,13 +157,13 @@ def _above(ratio: Fraction, limit: Fraction) -> str:
 
 def _digits(number: Fraction, digits: int) -> str:
     shown = _display(number)
-    return "beyond 1e308" if shown is None else "%.*g" % (digits, shown)
+    return "beyond 1e308" if shown is None else f"{shown:.{digits}g}"
 
 
 def _exact_values(values: Sequence[Any]) -> list[Fraction | None]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise ValueError(f"values must be a list of numbers, not {values!r}")
-    return [_exact("values[%d]" % index, value) for index, value in enumerate(values)]
+    return [_exact(f"values[{index}]", value) for index, value in enumerate(values)]
 
 
 def _exact(name: str, value: Any) -> Fraction | None:
@@ -180,8 +171,7 @@ def _exact(name: str, value: Any) -> Fraction | None:
     text = _decimal_text(value)
     if text is not None and _NOT_FINITE.fullmatch(text):
         return None
-    match = _NUMBER.fullmatch(text) if text is not None else None
-    if match is None:
+    if text is None or _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{name} is not a number: {value!r}")
     digits, _mark, exponent = text.lower().partition("e")
     if max(abs(int(exponent or 0)), len(digits)) > _MOST_DIGITS:

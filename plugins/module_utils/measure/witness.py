@@ -141,6 +141,10 @@ def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
     return found if len(found) == len(PROCESS) else None
 
 
+def _grown(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)
+
+
 def evidence(
     cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
@@ -175,5 +179,5 @@ def evidence(
         "cpu_steal": round(cpu[2] / cpu[0], 4) if cpu and cpu[0] else None,
         "throttled_s": round(max(held), 4) if held else None,
         "elapsed_s": round(elapsed_s, 3),
-        "beside_bytes": None if None in (before.beside, after.beside) else max(0, after.beside - before.beside),
+        "beside_bytes": _grown(before.beside, after.beside),
     }

@@ -265,15 +265,16 @@ class Workbench:
         STUCK_S.
         """
         before = self._held.bytes_written()
-        progress = {"bytes": before, "time": time.monotonic()}
+        seen, seen_s = before, time.monotonic()
 
         def share_done() -> None:
+            nonlocal seen, seen_s
             written, now_s = self._held.bytes_written(), time.monotonic()
             if written is None or before is None:
                 return tick(None)
-            if written != progress["bytes"]:
-                progress.update(bytes=written, time=now_s)
-            elif now_s - progress["time"] > STUCK_S:
+            if written != seen:
+                seen, seen_s = written, now_s
+            elif now_s - seen_s > STUCK_S:
                 raise fio.FioError(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
             return tick(min(1.0, (written - before) / total))
 

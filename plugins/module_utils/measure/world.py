@@ -127,7 +127,8 @@ def _power(first: World, now: World) -> dict[str, str]:
 
 def limit_c(world: World) -> int | None:
     """The drive's own limit: where it warns, else where it is critical."""
-    return world["warning_temperature_c"] or world["critical_temperature_c"]
+    limit: int | None = world["warning_temperature_c"] or world["critical_temperature_c"]
+    return limit
 
 
 def _heat(first: World, before: World, now: World) -> dict[str, str]:

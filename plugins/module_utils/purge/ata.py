@@ -19,8 +19,7 @@ import typing as t
 from ..core.host import Host, Result
 from ..core.progress import RUNNING, Progress, Unreadable
 from ..tools import hdparm
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s, wait_for
-from .watch import Stuck, watch
+from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s, wait_for
 
 FAMILY = "ata"
 PASSWORD = "ssdlab-fleet"
@@ -120,29 +119,14 @@ def sanitize_progress(work: Work) -> Progress:
         raise Unreadable(str(error)) from None
 
 
-def _watch(work: Work) -> None:
-    size = work.identity["size_bytes"]
-    try:
-        watch(
-            lambda: sanitize_progress(work),
-            timeout_s(size, work.options),
-            stuck_s(size, work.options),
-            work.tick,
-            work.clock,
-            work.sleep,
-        )
-    except Stuck as error:
-        raise PurgeError(str(error)) from None
-
-
 def _sanitize(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         (argv,) = _sanitize_commands(method)(work.capabilities, work.options)
         before = _sanitize_status(work.host, work.identity["path"])
         if before.state == RUNNING:  # not ours: let it end, a drive takes no second one meanwhile
-            _watch(work)
+            work.watch(sanitize_progress, timeout_s(work.identity["size_bytes"], work.options))
         _must(work.command(argv, _ASK_S), "the drive did not start the sanitize")
-        _watch(work)
+        work.watch(sanitize_progress, timeout_s(work.identity["size_bytes"], work.options))
         _identify(work.host, work.identity)
         return {"waited_for_another": before.state == RUNNING}
 
@@ -333,6 +317,7 @@ METHODS = tuple(
         _erase_commands(name),
         _erase(name),
         timeout_s=_erase_timeout_s(name),
+        slow=name == "ata_security_erase",
     )
     for name, strength in (("ata_security_erase_enhanced", 70), ("ata_security_erase", 60))
 )

@@ -59,5 +59,5 @@ def _overwrite(work: Work) -> dict[str, t.Any]:
 
 METHODS = (
     Method("deallocate", FAMILY, NOT_PTS, 20, _can_discard, _discard_command, _deallocate),
-    Method("overwrite", FAMILY, NOT_PTS, 10, lambda _found: "", _fill_command, _overwrite),
+    Method("overwrite", FAMILY, NOT_PTS, 10, lambda _found: "", _fill_command, _overwrite, slow=True),
 )

@@ -17,6 +17,7 @@ from ..core.host import Host, Result
 from ..core.progress import Progress
 from ..drive.holding import HeldDrive
 from ..drive.nodes import strangers
+from .watch import Stuck, watch
 
 PTS, NOT_PTS = "pts", "not_pts"
 Capabilities = t.Mapping[str, t.Any]
@@ -70,13 +71,12 @@ class Method(t.NamedTuple):
 
     strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
     commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record;
-      raises
-    PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far such a
-    purge
-    is that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again:
-    further fields of the record of one that was left behind, by what the drive tells now; work.capabilities are those
-    before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may raise
-    PurgeError for options that the drive can't do.
+    raises PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far
+    such a purge is that goes on in the drive by itself, for one that was left behind; None: it ends with its command.
+    read_again: further fields of the record of one that was left behind, by what the drive tells now; work.capabilities
+    are those before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may
+    raise PurgeError for options that the drive can't do. slow: it writes or erases block by block, so it takes as long
+    as a full overwrite, as far as anybody can tell before.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Method(t.NamedTuple):
     progress: t.Callable[[Work], Progress] | None = None
     read_again: t.Callable[[Work], dict[str, t.Any]] = _nothing
     sets_lba_size: bool = False
+    slow: bool = False
 
 
 class Work:
@@ -110,7 +111,7 @@ class Work:
         options: Options,
         tick: t.Callable[[float | None], None],
         note: t.Callable[..., None],
-        fill: t.Callable[[t.Callable[[float], None]], dict[str, t.Any]],
+        fill: t.Callable[[t.Callable[[float | None], None]], dict[str, t.Any]],
         history: t.Sequence[t.Mapping[str, t.Any]] = (),
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
@@ -159,6 +160,14 @@ class Work:
         if found:
             raise PurgeError("; ".join(found) + "; nothing was run", "identity_changed")
 
+    def watch(self, progress: t.Callable[[Work], Progress], limit_s: float) -> None:
+        """Wait for a purge that goes on in the drive by itself. Raises PurgeError for one that is stuck or failed."""
+        still_s = stuck_s(self.identity["size_bytes"], self.options)
+        try:
+            watch(lambda: progress(self), limit_s, still_s, self.tick, self.clock, self.sleep)
+        except Stuck as error:
+            raise PurgeError(str(error)) from None
+
     def command(
         self,
         argv: t.Sequence[str],
@@ -172,7 +181,7 @@ class Work:
         for 10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
         """
         self.prove(argv)
-        processes: list[subprocess.Popen] = []
+        processes: list[subprocess.Popen[bytes]] = []
 
         def kill() -> None:
             for process in processes:

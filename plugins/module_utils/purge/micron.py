@@ -37,7 +37,7 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
     }
 
 
-def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.Drive:
+def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.RssdmDrive:
     try:
         drive = rssdm.find(rssdm.drives(host), str(identity.get("serial") or ""))
     except rssdm.RssdmError as error:

@@ -18,8 +18,7 @@ from ..core.host import Host
 from ..core.progress import IDLE, RUNNING, Progress, Unreadable
 from ..tools import nvme, nvme_capabilities
 from ..tools.nvme import LbaFormat, NvmeError
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s
-from .watch import Stuck, watch
+from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "nvme"
 # Commands that only start something: the drive answers them at once.
@@ -278,18 +277,7 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) 
         result = work.command(argv, START_S)
         if result.rc != 0:
             raise PurgeError(f"nvme sanitize ended with {result.rc}: {nvme.said(result)}")
-        size = before["size_bytes"]
-        try:
-            watch(
-                lambda: sanitize_progress(work),
-                timeout_s(size, work.options),
-                stuck_s(size, work.options),
-                work.tick,
-                work.clock,
-                work.sleep,
-            )
-        except Stuck as error:
-            raise PurgeError(str(error)) from None
+        work.watch(sanitize_progress, timeout_s(before["size_bytes"], work.options))
         return _lba_formats(before, _again(work))
 
     return run
@@ -308,6 +296,7 @@ def _sanitize_method(name: str, kind: _Sanitize) -> Method:
         _sanitize_hits,
         progress=sanitize_progress,
         read_again=_read_formats,
+        slow=name == "nvme_sanitize_overwrite",
     )
 
 

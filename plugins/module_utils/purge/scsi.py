@@ -16,8 +16,7 @@ import typing as t
 from ..core.host import Host
 from ..core.progress import RUNNING, Progress, Unreadable
 from ..tools import sg3
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, stuck_s, timeout_s
-from .watch import Stuck, watch
+from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "scsi"
 # --quick: no 15 s for second thoughts; the guard has done the thinking.
@@ -141,21 +140,6 @@ def progress(work: Work) -> Progress:
     return sg3.progress(work.host, work.identity["path"])
 
 
-def _watch(work: Work, method: str) -> None:
-    limit_s = _timeout_s(method)(work.capabilities, work.options)
-    try:
-        watch(
-            lambda: progress(work),
-            limit_s,
-            stuck_s(work.identity["size_bytes"], work.options),
-            work.tick,
-            work.clock,
-            work.sleep,
-        )
-    except Stuck as error:
-        raise PurgeError(str(error)) from None
-
-
 def _run(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
     def run(work: Work) -> dict[str, t.Any]:
         wanted = work.options.get("lba_size_bytes")
@@ -165,7 +149,7 @@ def _run(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
         result = work.command(argv, _START_S + 60)
         if result.rc != 0:
             raise PurgeError(f"the drive did not start {_KINDS[method].title}: {sg3.explain(result)}")
-        _watch(work, method)
+        work.watch(progress, _timeout_s(method)(work.capabilities, work.options))
         if changes:
             with work.lend(("logical_block_size_bytes", "physical_block_size_bytes", "size_bytes")):
                 work.host.write("/sys/block/{0}/device/rescan".format(work.identity["kernel_name"]), "1")
@@ -181,7 +165,7 @@ def _wait_for_another(work: Work, method: str) -> bool:
     except Unreadable:
         return False  # the command itself will say what is wrong
     if running:
-        _watch(work, method)
+        work.watch(progress, _timeout_s(method)(work.capabilities, work.options))
     return running
 
 
@@ -197,6 +181,7 @@ METHODS = tuple(
         timeout_s=_timeout_s(name),
         progress=progress,
         sets_lba_size=name == "scsi_format_unit",
+        slow=name in ("scsi_sanitize_overwrite", "scsi_format_unit"),
     )
     for name, kind in _KINDS.items()
 )

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import hashlib
 import os
 import tarfile
 import tempfile
 import typing as t
 
-from ..core.files import aside_prefix, left_behind
+from ..core.files import aside_prefix, left_behind, sha256
 from .folder import RunDir
 
 
@@ -28,7 +27,7 @@ def pack(run_dir: RunDir) -> dict[str, t.Any]:
     newest_ns = max([_mtime_ns(name) for name in files] or [0])
     if not _is_newer(path, newest_ns):
         _write(path, run_dir.path, files)
-    return {"path": path, "size_bytes": os.path.getsize(path), "sha256": _sha256(path)}
+    return {"path": path, "size_bytes": os.path.getsize(path), "sha256": sha256(path)}
 
 
 def sweep(run_dir: RunDir) -> None:
@@ -101,11 +100,3 @@ class _Whole:
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes."""
         return self._source.read(size).ljust(size, b"\0")
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as source:
-        for block in iter(lambda: source.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()

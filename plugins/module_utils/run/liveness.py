@@ -53,8 +53,9 @@ def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:
     """The state that status.json gives, or `dead` when its job ended without saying so."""
     if status is None:
         return "dead"
-    if status["state"] in FINAL_STATES:
-        return status["state"]
+    state: str = status["state"]
+    if state in FINAL_STATES:
+        return state
     alive = (
         status.get("boot_id") == host.get(BOOT_ID)
         and status.get("pid_start") is not None

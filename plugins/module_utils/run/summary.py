@@ -55,7 +55,7 @@ def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of
     return [run for run in found if run_name is None or run["run_name"] == run_name]
 
 
-def definitions(plan: Record) -> Record:
+def definitions(plan: t.Mapping[str, t.Any]) -> Record:
     """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do
     count too.
     """
@@ -114,11 +114,11 @@ def read(host: Host, run_dir: RunDir) -> Run:
     # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
     state, status = run_state(host, run_dir)
     journal, lines = scan_journal(run_dir.journal)
-    plan, damage = _plan(run_dir)
+    plan, of_plan = _plan(run_dir)
     torn = (
         [f"{run_dir.journal}: {len(lines)} line(s) of it are no records, the first is line {lines[0]}"] if lines else []
     )
-    damage = [text for text in (run_dir.status_damage(), damage) if text] + torn
+    damage = [text for text in (run_dir.status_damage(), of_plan) if text] + torn
     return Run(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
 
 

@@ -252,7 +252,7 @@ def find(listed: list[Card], serial: str) -> Card:
 def said(result: Result) -> str:
     """What a tool that failed said, in one line."""
     lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
-    return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-4:]) or "nothing")
+    return f"{' '.join(result.argv)} ended with {result.rc} and said: {' | '.join(lines[-4:]) or 'nothing':.300}"
 
 
 def attach_arguments(control: str) -> list[str]:
@@ -275,7 +275,7 @@ def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str
         raise IomemoryError(
             f"size_pct {size_pct} is refused: 1 to 100 per cent of the advertised capacity, such as 90 or 80"
         )
-    return ["fio-format", "-y", "-b", str(sector_bytes), "-s", "%d%%" % size_pct, control]
+    return ["fio-format", "-y", "-b", str(sector_bytes), "-s", f"{size_pct}%", control]
 
 
 def beacon_arguments(control: str, lit: bool) -> list[str]:
@@ -286,7 +286,7 @@ def beacon_arguments(control: str, lit: bool) -> list[str]:
 def bugreport(host: Host) -> str:
     """Run fio-bugreport; the path of its archive on the host. Raises IomemoryError."""
     result = host.run(["fio-bugreport"], timeout_s=900)
-    found = re.findall(r"(/[\w./-]*fio-bugreport-[\w.-]+\.tar\.\w+)", result.stdout + "\n" + result.stderr)
+    found: list[str] = re.findall(r"(/[\w./-]*fio-bugreport-[\w.-]+\.tar\.\w+)", result.stdout + "\n" + result.stderr)
     if result.rc != 0 or not found:
         raise IomemoryError(said(result))
     if not host.exists(found[-1]):

@@ -15,7 +15,7 @@ from typing import Any, Dict, NamedTuple, Sequence
 from ..core.host import COMMAND_NOT_FOUND, Host
 from .iomemory import TIMEOUT_S, Card, IomemoryError, said
 
-Finding = Dict[str, Any]
+CheckFinding = Dict[str, Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
 COMMAND = ("fio-pci-check", "-n")
 _NODE = re.compile(
@@ -98,12 +98,12 @@ def _add(node: Node, line: str, marked: bool) -> Node:
     return node._replace(marked=[*node.marked, line]) if marked else node
 
 
-def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[Finding]:
+def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[CheckFinding]:
     """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is;
     `parallel`: how many are measured at a time.
     """
     serials = {_short(card.pci_address): card.serial for card in cards if card.pci_address}
-    found: list[Finding] = []
+    found: list[CheckFinding] = []
     for node in nodes:
         where = (f"{node.kind} {node.address}").strip()
         drive = serials.get(_short(node.address)) if node.address else None
@@ -115,7 +115,7 @@ def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | 
     return found
 
 
-def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Finding]:
+def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[CheckFinding]:
     """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo;
     not given: than any card's).
     """
@@ -125,12 +125,7 @@ def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Findi
             text = f"{card.serial} ({card.control}): PCIe errors: {card.bus_errors}"
             found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
         if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
-            text = "%s (%s): the link has %d of %d lanes" % (
-                card.serial,
-                card.control,
-                card.link_lanes,
-                lanes or LEAST_LANES,
-            )
+            text = f"{card.serial} ({card.control}): the link has {card.link_lanes} of {lanes or LEAST_LANES} lanes"
             found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
         if card.trouble:
             found.append(
@@ -152,29 +147,26 @@ def _relief(nodes: Sequence[Node], node: Node, parallel: int | None) -> bool:
     return bool(parallel and node.needed and node.available and node.needed * parallel <= node.available * cards)
 
 
-def _bandwidth(node: Node, where: str, relief: bool) -> list[Finding]:
+def _bandwidth(node: Node, where: str, relief: bool) -> list[CheckFinding]:
     if node.needed is None or node.available is None:
         return []
     if node.needed > node.available:
-        text = "%s is over-subscribed: the devices behind it need %d MB/s, it has %d MB/s" % (
-            where,
-            node.needed,
-            node.available,
-        )
+        rates = f"the devices behind it need {node.needed} MB/s, it has {node.available} MB/s"
+        text = f"{where} is over-subscribed: {rates}"
         if relief:
             text += "; fewer are measured at a time (ssd_parallel_drives), for which it is enough"
         remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
         return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = (
-            "%s is marked by fio-pci-check, though its figures balance (%d MB/s); a bridge above it may be "
-            "over-subscribed"
-        ) % (where, node.needed)
+            f"{where} is marked by fio-pci-check, though its figures balance ({node.needed} MB/s); a bridge above it "
+            "may be over-subscribed"
+        )
         return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
     return []
 
 
-def _errors(node: Node, where: str) -> list[Finding]:
+def _errors(node: Node, where: str) -> list[CheckFinding]:
     if not node.errors:
         return []
     text = "{} reports PCIe errors: {}".format(where, ", ".join(node.errors))
@@ -191,11 +183,11 @@ def _errors(node: Node, where: str) -> list[Finding]:
     return [_finding("pcie_errors", "blocks", text, RESEAT_CARD)]
 
 
-def _width(node: Node, where: str) -> list[Finding]:
+def _width(node: Node, where: str) -> list[CheckFinding]:
     if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
         return []
     level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
-    text = "%s: the link has %d of the %d lanes that it could have" % (where, node.lanes, node.lanes_max)
+    text = f"{where}: the link has {node.lanes} of the {node.lanes_max} lanes that it could have"
     return [
         _finding(
             "pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT
@@ -203,14 +195,14 @@ def _width(node: Node, where: str) -> list[Finding]:
     ]
 
 
-def _marked(node: Node, where: str) -> list[Finding]:
+def _marked(node: Node, where: str) -> list[CheckFinding]:
     return [
         _finding("pcie_other", "warning", f"{where}: fio-pci-check marks: {line:.160}", "See the vendor's user guide.")
         for line in node.marked
     ]
 
 
-def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> Finding:
+def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> CheckFinding:
     return {"check": check, "drive": drive, "level": level, "message": message, "remedy": remedy}
 
 
@@ -220,7 +212,7 @@ def _short(address: str | None) -> str:
     return "{}.{}".format(*match.groups()) if match else ""
 
 
-def check(host: Host, cards: Sequence[Card], parallel: int | None = None) -> list[Finding]:
+def check(host: Host, cards: Sequence[Card], parallel: int | None = None) -> list[CheckFinding]:
     """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises IomemoryError."""
     result = host.run(list(COMMAND), timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:

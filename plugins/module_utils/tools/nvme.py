@@ -14,6 +14,7 @@ import json
 import os
 import re
 import typing as t
+from dataclasses import dataclass
 
 from ..core import sysfs
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
@@ -53,7 +54,8 @@ class Controller(t.NamedTuple):
         return bool(self.oacs & 0x8)
 
 
-class LbaFormat(t.NamedTuple):
+@dataclass(frozen=True)
+class LbaFormat:
     """One way to divide a namespace into blocks. performance: 0 is the best."""
 
     index: int

@@ -8,6 +8,7 @@ means this very namespace.
 from __future__ import annotations
 
 import typing as t
+from dataclasses import asdict
 
 from ..core.host import Host
 from . import nvme
@@ -47,7 +48,7 @@ def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, 
         "fna": drive.fna,
         "sanicap": drive.sanicap,
         "lba_format": namespace.lba_format,
-        "lba_formats": [item._asdict() for item in namespace.lba_formats],
+        "lba_formats": [asdict(item) for item in namespace.lba_formats],
         "flbas": namespace.flbas,
         "dps": namespace.dps,
         "format_left_pct": namespace.format_left_pct,

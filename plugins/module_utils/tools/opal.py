@@ -20,10 +20,10 @@ LIST_BYTES, DISCOVERY_BYTES = 512, 2048
 def protocols(data: bytes) -> list[int]:
     """The security protocols of a drive. Raises ValueError for anything but their list."""
     if len(data) < 8:
-        raise ValueError("a list of security protocols has 8 bytes at least, not %d" % len(data))
+        raise ValueError(f"a list of security protocols has 8 bytes at least, not {len(data)}")
     count = int.from_bytes(data[6:8], "big")
     if not count or len(data) < 8 + count:
-        raise ValueError("%d security protocols in %d bytes" % (count, len(data)))
+        raise ValueError(f"{count} security protocols in {len(data)} bytes")
     return list(data[8 : 8 + count])
 
 
@@ -32,10 +32,10 @@ def locked(data: bytes) -> list[str]:
     anything else.
     """
     if len(data) < _HEADER_BYTES:
-        raise ValueError("a Level 0 discovery has %d bytes at least, not %d" % (_HEADER_BYTES, len(data)))
+        raise ValueError(f"a Level 0 discovery has {_HEADER_BYTES} bytes at least, not {len(data)}")
     end = 4 + int.from_bytes(data[:4], "big")
     if end < _HEADER_BYTES or end > len(data):
-        raise ValueError("a Level 0 discovery of %d bytes, of which %d were read" % (end, len(data)))
+        raise ValueError(f"a Level 0 discovery of {end} bytes, of which {len(data)} were read")
     found: list[str] = []
     place = _HEADER_BYTES
     while place < end:

@@ -69,7 +69,7 @@ class RssdmError(Exception):
     """rssdm failed, or said what cannot be relied on; the message says what to do."""
 
 
-class Drive(NamedTuple):
+class RssdmDrive(NamedTuple):
     """One drive of the list. `fields`: every line of it, the name in lower case with single blanks."""
 
     drive_id: str
@@ -92,7 +92,7 @@ class Drive(NamedTuple):
         return next((name for mark, name in _FORM_FACTORS if mark in self.model.upper()), None)
 
 
-def parse_list(text: str) -> list[Drive]:
+def parse_list(text: str) -> list[RssdmDrive]:
     """The drives that `rssdm -L` or `rssdm -L -d` lists. A block without an id that is a number is not a drive."""
     blocks: list[dict[str, str]] = []
     for line in text.splitlines():
@@ -109,9 +109,9 @@ def parse_list(text: str) -> list[Drive]:
     return [_drive(fields) for fields in blocks if re.fullmatch(r"[0-9]{1,6}", fields.get("drive id", ""))]
 
 
-def _drive(fields: dict[str, str]) -> Drive:
+def _drive(fields: dict[str, str]) -> RssdmDrive:
     pci = next((value for name, value in fields.items() if name.startswith("pci path")), "")
-    return Drive(
+    return RssdmDrive(
         drive_id=fields["drive id"],
         serial=fields.get("serial no", ""),
         model=fields.get("model no", ""),
@@ -123,7 +123,7 @@ def _drive(fields: dict[str, str]) -> Drive:
     )
 
 
-def parse_settings(drive: Drive) -> dict[str, Value]:
+def parse_settings(drive: RssdmDrive) -> dict[str, Value]:
     """What a drive of `rssdm -L -d` is set to: True, False, a number, or None where it does not say or contradicts
     itself.
     """
@@ -159,7 +159,7 @@ def parse_status(result: Result) -> str | None:
         for line in (result.stderr + "\n" + text).splitlines()
         if line.strip() and not line.startswith("Copyright")
     ]
-    return "%s ended with %d and said: %.300s" % (" ".join(result.argv), result.rc, " | ".join(lines[-6:]) or "nothing")
+    return f"{' '.join(result.argv)} ended with {result.rc} and said: {' | '.join(lines[-6:]) or 'nothing':.300}"
 
 
 def parse_smart(text: str) -> dict[str, int]:
@@ -199,7 +199,7 @@ def coalescing_for_depth(queue_depth: int) -> int | None:
     return LATENCY_VALUE if queue_depth < LATENCY_BELOW_DEPTH else None
 
 
-def refusal(drive: Drive, setting: str) -> str | None:
+def refusal(drive: RssdmDrive, setting: str) -> str | None:
     """Why this drive's setting can't be changed; None if it can. Source: TN-FD-15, "Power Limiting" and "Write Cache
     Setting".
     """
@@ -238,7 +238,7 @@ def erase_arguments(drive_id: str) -> list[str]:
     return [TOOL, "-X", "-p", "ffff", "-n", drive_id]
 
 
-def drives(host: Host, details: bool = False) -> list[Drive]:
+def drives(host: Host, details: bool = False) -> list[RssdmDrive]:
     """The drives that rssdm lists now. Raises RssdmError."""
     return parse_list(_ask(host, [TOOL, "-L", *(["-d"] if details else [])]))
 
@@ -264,7 +264,7 @@ def _ask(host: Host, argv: list[str]) -> str:
     return result.stdout
 
 
-def find(listed: list[Drive], serial: str) -> Drive:
+def find(listed: list[RssdmDrive], serial: str) -> RssdmDrive:
     """The one drive with this serial number, compared as a whole; its place in the list means nothing. Raises
     RssdmError.
     """
@@ -281,7 +281,7 @@ def find(listed: list[Drive], serial: str) -> Drive:
     )
 
 
-def read(host: Host, serial: str) -> tuple[Drive, dict[str, Value]]:
+def read(host: Host, serial: str) -> tuple[RssdmDrive, dict[str, Value]]:
     """A drive and what it is set to, by `rssdm -L -d`. Raises RssdmError."""
     drive = find(drives(host, details=True), serial)
     return drive, parse_settings(drive)

@@ -185,7 +185,9 @@ def side_effects(host: Host, setting: Setting) -> list[Setting]:
     found = []
     for pattern, touched, kind in SIDE_EFFECTS:
         match = re.fullmatch(pattern, setting["path"])
-        for template in touched if match else ():
+        if match is None:
+            continue
+        for template in touched:
             # A folder before those in it: a cpuset takes no CPU that its parent does not have.
             paths = sorted(
                 host.glob(template.format("", *match.groups())),
@@ -249,7 +251,8 @@ def waits_for(setting: Setting) -> str:
     """What keeps this and others from being read and written, should it give no answer: its drive, or what is set on
     the host.
     """
-    return setting.get("device") or setting["name"]
+    name: str = setting.get("device") or setting["name"]
+    return name
 
 
 def patience_s(setting: Setting) -> float:

@@ -46,7 +46,8 @@ class Placements:
         self._nodes = {want.drive: self._node_of(want) for want in wants}
         self._by_hand = {cpu for want in wants for cpu in self._asked(want)}
         self._shares: dict[int | None, list[list[int]]] = {}
-        for node in topology.nodes or [None]:
+        nodes: t.Sequence[int | None] = topology.nodes or [None]
+        for node in nodes:
             self._shares[node] = self._share_out(node, parallel, interrupt_cores)
         self._taken: dict[str, dict[int | None, int]] = {}
         self._running: dict[str, list[int]] = {}

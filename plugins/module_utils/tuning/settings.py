@@ -222,7 +222,8 @@ def failures(settings: t.Iterable[Setting]) -> list[str]:
 
 def paths_of(item: Setting) -> str:
     """The path of one of `alike`, and how many more there are."""
-    return item["path"] + _more(item["count"])
+    path: str = item["path"]
+    return path + _more(item["count"])
 
 
 def reapply(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:

@@ -45,8 +45,8 @@ def wanted_value(text: object) -> int | str | None:
     if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
         return int(str(text))
     raise IomemoryError(
-        "dma_delay %s is refused: iodrive_dma_delay is 0 (none) to %d (10 us), the word default gives %d (5 us)"
-        % (text, LARGEST, DEFAULT)
+        f"dma_delay {text} is refused: iodrive_dma_delay is 0 (none) to {LARGEST} (10 us), the word default gives "
+        f"{DEFAULT} (5 us)"
     )
 
 
@@ -67,15 +67,12 @@ def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
                 ", ".join(others), PARAMETER
             )
         )
-    line = (
-        None
-        if wanted == "default"
-        else "options %s %s=%d\n" % ((driver or _DRIVERS[0]).replace("_", "-"), PARAMETER, wanted)
-    )
+    configured = None if wanted == "default" else int(wanted)
+    module = (driver or _DRIVERS[0]).replace("_", "-")
+    line = None if configured is None else f"options {module} {PARAMETER}={configured}\n"
     changed = _text(host) != (_HEAD + line if line else None)
     if changed and not check:
         _write(host, _HEAD + line if line else None)
-    configured = None if wanted == "default" else int(wanted)
     in_force = DEFAULT if configured is None else configured
     return DmaDelay(changed, before, configured, effective, effective is not None and effective != in_force)
 

@@ -114,7 +114,8 @@ def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, Any]:
                 card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
             )
         )
-    return seen["identity"]
+    identity: dict[str, Any] = seen["identity"]
+    return identity
 
 
 def _erase(

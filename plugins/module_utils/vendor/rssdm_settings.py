@@ -17,7 +17,7 @@ from typing import Any, Mapping, NamedTuple
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
 from ..tools import rssdm
-from ..tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, Drive, RssdmError
+from ..tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive, RssdmError
 from .record import Record, records
 
 SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
@@ -32,7 +32,7 @@ POWER_CYCLE = (
 class Outcome(NamedTuple):
     """What the module returns. current: as `rssdm -L -d` shows; pending: set, not in effect before a power cycle."""
 
-    drive: Drive
+    drive: RssdmDrive
     changed: bool
     before: dict[str, Any]
     current: dict[str, Any]
@@ -162,7 +162,7 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
     return done
 
 
-def _refuse(drive: Drive, asked: Mapping[str, Any]) -> None:
+def _refuse(drive: RssdmDrive, asked: Mapping[str, Any]) -> None:
     problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in asked) if problem]
     if problems:
         raise RssdmError(
@@ -199,7 +199,7 @@ def _originals(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _commands(
-    drive: Drive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str
+    drive: RssdmDrive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str
 ) -> dict[str, list[str]]:
     commands = {}
     for setting, value in asked.items():
@@ -216,7 +216,9 @@ def _commands(
     return commands
 
 
-def _send(host: Host, drive: Drive, commands: Mapping[str, list[str]], sent: list[str]) -> tuple[Drive, dict[str, Any]]:
+def _send(
+    host: Host, drive: RssdmDrive, commands: Mapping[str, list[str]], sent: list[str]
+) -> tuple[RssdmDrive, dict[str, Any]]:
     """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that
     were set.
     """
@@ -235,7 +237,7 @@ def _send(host: Host, drive: Drive, commands: Mapping[str, list[str]], sent: lis
         raise RssdmError(f"drive {drive.serial} is in use by a run: {error}. Wait for it to end, or stop it") from None
 
 
-def _same_id(now: Drive, then: Drive) -> None:
+def _same_id(now: RssdmDrive, then: RssdmDrive) -> None:
     if now.drive_id != then.drive_id:
         raise RssdmError(
             f"drive {then.serial} had the rssdm id {then.drive_id} and has {now.drive_id} now; run this again"
@@ -256,7 +258,7 @@ def _remember(record: Record, fields: Mapping[str, Any]) -> None:
         record.write(**fields)
 
 
-def _message(drive: Drive, pending: Mapping[str, Any], kept: Mapping[str, Any], boot: str) -> str:
+def _message(drive: RssdmDrive, pending: Mapping[str, Any], kept: Mapping[str, Any], boot: str) -> str:
     if not pending:
         return ""
     names = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(pending.items()))

@@ -20,7 +20,7 @@ import yaml
 try:
     import jsonschema
 except ImportError:  # preflight says how to install it
-    jsonschema = None  # type: ignore[assignment]
+    jsonschema = None
 
 COLLECTION = Path(__file__).resolve().parents[3]
 SCHEMA_DIR = Path(__file__).resolve().parent / "schemas"
@@ -39,7 +39,8 @@ YAML_TYPES = {
 
 def load(name: str) -> Schema:
     """The schema of schemas/<name>.schema.json beside this file."""
-    return json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
+    schema: Schema = json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
+    return schema
 
 
 def plain(value: t.Any) -> t.Any:

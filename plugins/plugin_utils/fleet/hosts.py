@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from . import robust
+from . import metrics, robust
 from .differences import flat, told
 from .frame import FIGURE
 from .libraries import numpy as np
@@ -63,7 +63,7 @@ def _effect(group: pandas.DataFrame, key: tuple[t.Any, ...]) -> tuple[t.Any, ...
     drives = robust.against(metric, mine["value"], rest["value"])
     if np.mean(np.asarray(drives.by) > robust.PRACTICAL) < MOST_OF_THEM:
         return None
-    median = np.exp(np.log(mine["value"]).median()) if robust.metrics.is_tail(metric) else mine["value"].median()
+    median = np.exp(np.log(mine["value"]).median()) if metrics.is_tail(metric) else mine["value"].median()
     as_one = robust.against(metric, [median], rest["value"])
     # The median of several drives spreads less than one drive.
     sharper = np.sqrt((1 + _OF_MEDIAN / len(rest)) / (_OF_MEDIAN / len(mine) + _OF_MEDIAN / len(rest)))

@@ -44,7 +44,8 @@ def _outliers(result: pandas.DataFrame) -> np.ndarray:
     groups = chosen.groupby(list(PEERS), sort=False).ngroup().to_numpy()
     drives = chosen.groupby(["host", "drive", groups], sort=False).ngroup().to_numpy()
     stands[judged] = robust.stand_out(chosen["z"].to_numpy(), chosen["p"].to_numpy(), groups, drives)
-    return stands & (result["by"].to_numpy() > robust.PRACTICAL)
+    outlying: np.ndarray = stands & (result["by"].to_numpy() > robust.PRACTICAL)
+    return outlying
 
 
 def groups(judged: pandas.DataFrame) -> pandas.DataFrame:

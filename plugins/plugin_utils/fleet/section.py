@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import hosts, outliers, robust, trends
+from . import hosts, metrics, outliers, robust, trends
 from .frame import FIGURE, of_run, of_summary
 from .libraries import pandas
 
@@ -64,7 +64,7 @@ def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
     """A row a figure of a group, with its worst drive."""
     if judged.empty:
         return []
-    lower = ~judged["metric"].map(robust.metrics.is_latency).astype(bool)
+    lower = ~judged["metric"].map(metrics.is_latency).astype(bool)
     order = judged["value"].where(lower, -judged["value"])
     places = order.groupby([judged[name] for name in FIGURE], sort=False).idxmin()
     worst = judged.loc[places.to_numpy(), ["host", "drive", "value"]]
@@ -123,7 +123,7 @@ def _low_hosts(
     """One entry a host, told by its rate that is lowest, else by the figure that is worst."""
     told = []
     for host, rows in low.groupby("host", sort=False):
-        rates = rows[rows["metric"].map(robust.metrics.is_rate).astype(bool)]
+        rates = rows[rows["metric"].map(metrics.is_rate).astype(bool)]
         worst = (rates if len(rates) else rows).sort_values("by", ascending=False).iloc[0]
         others = judged[(judged["model"] == worst["model"]) & (judged["host"] != host)]["host"].unique()
         drives = judged[(judged["host"] == host) & judged["serial"].isin(worst["serials"])]["drive"].unique().tolist()

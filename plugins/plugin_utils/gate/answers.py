@@ -97,7 +97,8 @@ def _message(result: t.Mapping[str, t.Any]) -> str:
     if isinstance(said, str) and said:
         return said
     # Since ansible-core 2.19 a failure's words stand in events, one for each cause.
-    words, event = [], getattr(result.get("exception"), "event", None)
+    words: list[str] = []
+    event = getattr(result.get("exception"), "event", None)
     while event is not None and len(words) < _MOST_CAUSES:
         words.append(str(getattr(event, "msg", "")))
         event = getattr(getattr(event, "chain", None), "event", None)

@@ -36,7 +36,8 @@ def check(schema: t.Any) -> Check:
     does not know.
     """
     if isinstance(schema, bool):
-        return lambda _value, said=schema: said
+        said = schema
+        return lambda _value: said
     checks = []
     for keyword, wanted in schema.items():
         if keyword in _SAYS_NOTHING:
@@ -107,7 +108,7 @@ def _bound(holds: t.Callable[[t.Any, t.Any], bool]) -> t.Callable[[t.Any, Schema
     return lambda wanted, _schema: lambda value: not number(value) or holds(value, wanted)
 
 
-def _length(kind: type, holds: t.Callable[[int, int], bool]) -> t.Callable[[t.Any, Schema], Check]:
+def _length(kind: type[t.Sized], holds: t.Callable[[int, int], bool]) -> t.Callable[[t.Any, Schema], Check]:
     return lambda wanted, _schema: lambda value: not isinstance(value, kind) or holds(len(value), wanted)
 
 

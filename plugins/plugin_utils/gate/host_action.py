@@ -30,7 +30,7 @@ class HostAction(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
         """The module's answer, as far as it passed."""
-        result = super().run(tmp, task_vars)
+        result: Result = super().run(tmp, task_vars)
         refuse_injected_facts()
         result.update(self.ask(type(self).__module__.rpartition(".")[2], dict(self._task.args), task_vars or {}))
         self._remove_tmp_path(self._connection._shell.tmpdir)

@@ -79,7 +79,8 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
     if kind not in EVENTS:
         return None
     try:
-        return _of_event(kind).passed(record).value
+        passed: Record = _of_event(kind).passed(record).value
+        return passed
     except shape.Refused as refused:
         problems.add(f"{where} ({kind})", refused)
         return None
@@ -89,7 +90,7 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
 def _of_event(event: str) -> shape.Shape:
     """The schema of one event: asking them all for each line would take ten times as long."""
     schema = schemas.load("journal")
-    mine = (
+    mine: list[dict[str, t.Any]] = (
         [{"$ref": "#/$defs/of_test"}]
         if event in ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
         else []
@@ -111,7 +112,8 @@ def plan(path: str, problems: Problems) -> Record:
             content = source.read(MOST_PLAN_BYTES + 1)
         if len(content) > MOST_PLAN_BYTES:
             raise shape.Refused(["it is too long"])
-        return shape.of("collected_plan").passed(shape.decoded(content)).value
+        passed: Record = shape.of("collected_plan").passed(shape.decoded(content)).value
+        return passed
     except FileNotFoundError:
         return {}
     except (OSError, shape.Refused) as error:

@@ -87,7 +87,8 @@ def stored(record: t.Any) -> Record | None:
     if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS:
         return None
     try:
-        return _passed(record).value
+        passed: dict[str, t.Any] = _passed(record).value
+        return passed
     except shape.Refused as refused:
         run_id, host = record.get("run_id"), record.get("host")
         if not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id) or not _is_name(host, 255):

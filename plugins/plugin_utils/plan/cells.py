@@ -134,8 +134,9 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
 
 def rate_shares(cell: t.Mapping[str, t.Any]) -> int:
     """The smallest rate_iops that gives every thread 1 IOPS in each of the cell's directions."""
-    smaller = min(share for share in (cell["read_pct"], 100 - cell["read_pct"]) if share)
-    return -(-cell["threads"] * 100 // smaller)
+    smaller: int = min(share for share in (cell["read_pct"], 100 - cell["read_pct"]) if share)
+    threads: int = cell["threads"]
+    return -(-threads * 100 // smaller)
 
 
 def track(
@@ -175,8 +176,10 @@ def _direction_problem(metric: str, cell: Cell) -> list[str]:
 
 def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> int:
     """The ActiveRange on a drive, in whole logical blocks."""
-    block = identity["logical_block_size_bytes"]
-    return identity["size_bytes"] * test["active_range_pct"] // 100 // block * block
+    block: int = identity["logical_block_size_bytes"]
+    size_bytes: int = identity["size_bytes"]
+    share_pct: int = test["active_range_pct"]
+    return size_bytes * share_pct // 100 // block * block
 
 
 def fill_passes(passes: int, active_range_pct: int) -> int:

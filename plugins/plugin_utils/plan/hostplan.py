@@ -9,7 +9,7 @@ import typing as t
 
 from ..common import schema as schemas
 from ..common import values as numbers
-from . import limits, times, tuning, tuning_values
+from . import limits, purge_values, times, tuning, tuning_values
 from . import render as planning
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
@@ -28,12 +28,7 @@ VARIABLES = (
     "ssd_unknown_causes",
     "ssd_validity_limits",
     *tuning.VARIABLES,
-    "purge_iomemory_sector_bytes",
-    "purge_iomemory_size_pct",
-    "purge_lba_size_bytes",
-    "purge_method",
-    "purge_stuck_s",
-    "purge_timeout_s",
+    *purge_values.VARIABLES,
     "precondition_block_size",
     "precondition_passes",
     "vendor_iomemory_dma_delay",

@@ -143,4 +143,5 @@ def section(cell: Mapping) -> dict[str, t.Any]:
 def mean_bytes(cell: Mapping) -> float:
     """The mean size of a cell's I/O."""
     sizes = (cell.get("mix") or {}).get("sizes")
-    return sum(item["size_bytes"] * item["pct"] for item in sizes) / 100 if sizes else cell["block_size_bytes"]
+    block_bytes: float = cell["block_size_bytes"]
+    return sum(item["size_bytes"] * item["pct"] for item in sizes) / 100 if sizes else block_bytes

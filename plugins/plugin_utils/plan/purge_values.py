@@ -5,22 +5,19 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ...module_utils.purge import methods
+from ..common import schema as schemas
 from ..common.schema import plain, suggestion
 from ..common.values import whole
 
-# (key in the plan and in a test file, variable, least, most); null leaves it to the drive and its capacity.
-OPTIONS: tuple[tuple[str, str, int, int], ...] = (
-    ("lba_size_bytes", "purge_lba_size_bytes", 512, 1 << 20),
-    ("timeout_s", "purge_timeout_s", 1, 10**8),
-    ("stuck_s", "purge_stuck_s", 1, 10**8),
-    ("iomemory_size_pct", "purge_iomemory_size_pct", 80, 100),
-    ("iomemory_sector_bytes", "purge_iomemory_sector_bytes", 512, 4096),
-)
+# Keys in the plan and in a test file, whose schema says what each may be; with purge_ before it the variable. Null
+# leaves it to the drive and its capacity.
+OPTIONS = ("lba_size_bytes", "timeout_s", "stuck_s", "iomemory_size_pct", "iomemory_sector_bytes")
 METHODS = ("auto", *methods.METHODS, "none")
-VARIABLES = ("purge_method", *(variable for _key, variable, _least, _most in OPTIONS))
+VARIABLES = ("purge_method", *(f"purge_{key}" for key in OPTIONS))
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
@@ -29,7 +26,8 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     method = plain(asked.get("purge_method"))
     if method is not None and method not in METHODS:
         found.append(f"purge_method: {method!r} must be one of: {', '.join(METHODS)}{suggestion(method, METHODS)}")
-    for _key, variable, least, most in OPTIONS:
+    for key, (least, most) in _ranges().items():
+        variable = f"purge_{key}"
         value = plain(asked.get(variable))
         number = whole(value)
         if value not in (None, "") and (number is None or not least <= number <= most):
@@ -37,12 +35,18 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     return found
 
 
+@functools.lru_cache(maxsize=1)
+def _ranges() -> dict[str, tuple[int, int]]:
+    known = schemas.load("test")["properties"]["purge"]["properties"]
+    return {key: (known[key]["minimum"], known[key]["maximum"]) for key in OPTIONS}
+
+
 def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The purge of a rendered test: what its file says, and from the variables what it leaves open."""
     method = given["method"] if given["method"] != "auto" else str(plain(variables.get("purge_method")) or "auto")
     if method == "none":
         return {"method": method}
-    options = {key: given.get(key) or whole(plain(variables.get(variable))) for key, variable, _least, _most in OPTIONS}
+    options = {key: given.get(key) or whole(plain(variables.get(f"purge_{key}"))) for key in OPTIONS}
     return {"method": method, **{key: value for key, value in options.items() if value}}
 
 

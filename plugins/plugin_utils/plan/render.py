@@ -161,7 +161,7 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
     }
     if step not in steps:
         raise PlanError([f"no step named {step!r} (known steps: {', '.join(steps)})"])
-    empty = {
+    empty: dict[str, t.Any] = {
         "name": step,
         "source": "",
         "description": "",
@@ -265,7 +265,8 @@ def _rate(cell: celling.Cell) -> str:
 
 
 def _job(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    return _template().render(ioengine=engine, jobs=sections)
+    text: str = _template().render(ioengine=engine, jobs=sections)
+    return text
 
 
 @functools.lru_cache(maxsize=1)

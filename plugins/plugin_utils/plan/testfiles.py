@@ -81,7 +81,8 @@ class _Loader(yaml.SafeLoader):
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
             raise yaml.constructor.ConstructorError(None, None, f"the key {twice} stands twice", node.start_mark)
-        return super().construct_mapping(node, deep=deep)
+        mapping: dict[t.Any, t.Any] = super().construct_mapping(node, deep=deep)
+        return mapping
 
 
 def _read(path: Path) -> t.Any:

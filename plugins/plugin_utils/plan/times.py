@@ -9,19 +9,12 @@ import re
 import typing as t
 
 from ...module_utils.measure.rounds import cell_s
+from ...module_utils.purge import methods
 from . import cells as celling
 
 MIB = 1 << 20
 # Starting fio, its result and the journal, for each cell.
 CELL_OVERHEAD_S = 0.4
-# Methods that write or erase block by block: as slow as a full overwrite, as far as anybody can tell before.
-SLOW_PURGES = (
-    "overwrite",
-    "nvme_sanitize_overwrite",
-    "scsi_sanitize_overwrite",
-    "scsi_format_unit",
-    "ata_security_erase",
-)
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
 SHARE_OF_FILL = 0.1
 BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")
@@ -37,7 +30,9 @@ def budget_s(value: t.Any) -> float | None:
 
 def purge_share(method: str) -> float:
     """How long a purge takes as a share of the time to write the drive once."""
-    return 0.0 if method == "none" else 1.0 if method in SLOW_PURGES else SHARE_OF_FILL
+    if method == "none":
+        return 0.0
+    return 1.0 if method in methods.METHODS and methods.METHODS[method].slow else SHARE_OF_FILL
 
 
 def span_s(test: Mapping, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
@@ -70,8 +65,10 @@ def rounds_s(test: Mapping, capacity_s: float) -> tuple[float, float]:
 def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
     """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
     steady = test["steady_state"]
-    before_s = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
-    rounds = steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
+    before_s: float = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
+    rounds: int = (
+        steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
+    )
     return before_s + rounds * round_s
 
 

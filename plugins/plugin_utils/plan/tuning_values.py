@@ -12,6 +12,7 @@ import typing as t
 
 from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.machine import cpus
+from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ..common.schema import plain, role_default, suggestion
 from ..common.values import whole
 from . import tuning
@@ -22,15 +23,6 @@ WORD = re.compile(r"[a-z0-9_-]*")
 UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 # What a boot loader's configuration takes without quoting.
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
-VM_NAMES = (
-    "swappiness",
-    "dirty_ratio",
-    "dirty_bytes",
-    "dirty_background_ratio",
-    "dirty_background_bytes",
-    "dirty_expire_centisecs",
-    "dirty_writeback_centisecs",
-)
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
 WORDS = (
@@ -47,7 +39,6 @@ LEAST_REBOOT_S = 900
 LONGEST_SHOWN = 200
 # /dev/cpu_dma_latency takes a signed word of 32 bits.
 MOST_LATENCY_US = 2**31 - 1
-HOST_VARIABLES = (*tuning.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
 
 
 def switch(value: t.Any) -> bool | None:
@@ -108,6 +99,11 @@ def _texts(value: t.Any, pattern: t.Pattern[str]) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and pattern.fullmatch(item) for item in value)
 
 
+def _is_latency(value: t.Any) -> bool:
+    us = whole(value)
+    return us is not None and us <= MOST_LATENCY_US
+
+
 def _limit(value: t.Any) -> bool:
     """Whether this is one entry of tune_cpu_limits."""
     keys = set(value) - {"cpus"} if isinstance(value, dict) else set()
@@ -126,7 +122,7 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
     "tune_frequency": _one_of("highest", ""),
     "tune_turbo": _one_of("on", "off", ""),
     "tune_cpu_dma_latency_us": (
-        lambda value: _is_unset(value) or (whole(value) is not None and whole(value) <= MOST_LATENCY_US),
+        lambda value: _is_unset(value) or _is_latency(value),
         f"a whole number of microseconds up to {MOST_LATENCY_US}, or null to leave it",
     ),
     "tune_idle_states_above_us": (
@@ -278,7 +274,8 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t
     """CPUs given by hand to two drives that may run at the same time."""
     if (whole(asked.get("ssd_parallel_drives", 1)) or 1) < 2:
         return []
-    found, seen = [], {}
+    found: list[tuple[str, str]] = []
+    seen: dict[int, str] = {}
     for entry in entries:
         try:
             own = cpus.parse(options(entry)["cpus"] or "")

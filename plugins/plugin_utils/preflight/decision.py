@@ -257,7 +257,7 @@ def _plan_text(
             lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
         elif view.name in plans and view.asked:
             eligible = {
-                entry["drive"]: entry.get("path")
+                entry["drive"]: entry.get("path") or "?"
                 for entry in view.drives or ()
                 if entry.get("identity") and not findings.standing(entry, run)
             }

@@ -59,8 +59,9 @@ def _host(host: str, answer: t.Any) -> list[str]:
 def _has_name(drive: t.Mapping[str, t.Any]) -> bool:
     """Whether its selector names it: a host may answer what it likes, and must not end the list of the others."""
     selector = drive.get("selector")
-    named = isinstance(selector, t.Mapping) and any(key in selector for key in entry.SELECTOR_KEYS)
-    return named and isinstance(entry.selector_item(selector)[1], str)
+    if not isinstance(selector, t.Mapping) or not any(key in selector for key in entry.SELECTOR_KEYS):
+        return False
+    return isinstance(entry.selector_item(selector)[1], str)
 
 
 def _is_template(drive: t.Mapping[str, t.Any]) -> bool:

@@ -22,7 +22,8 @@ def offer(test: t.Mapping[str, t.Any]) -> str:
         "title": "Random writes after preconditioning, until steady",
         "precondition": {"passes": 2},
     }
-    return yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=1000).strip()
+    text: str = yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=1000)
+    return text.strip()
 
 
 def advice(test: t.Mapping[str, t.Any]) -> str:

@@ -50,7 +50,8 @@ def _estimate_test(
 def window_s(test: t.Mapping[str, t.Any]) -> float:
     """How much time the window of a test spans, from the start of its first round to the end of its last."""
     steady = test["steady_state"]
-    return ((steady["window"] - 1) * steady["sample_every"] + 1) * sum(cell_s(cell) for cell in test["cells"])
+    rounds: int = (steady["window"] - 1) * steady["sample_every"] + 1
+    return rounds * sum(cell_s(cell) for cell in test["cells"])
 
 
 def time_for_writing_s(test: t.Mapping[str, t.Any]) -> float | None:
@@ -62,10 +63,11 @@ def time_for_writing_s(test: t.Mapping[str, t.Any]) -> float | None:
     limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
     if not steady.get("min_capacity_multiple") or not any(limits):
         return None
-    return (
+    left_s: float = (
         min(filter(None, limits))
         - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
     )
+    return left_s
 
 
 def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
@@ -99,8 +101,9 @@ def describe(
         lines.append(
             f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})"
         )
-        if (looks or {}).get(drive["drive"]):
-            lines.append(f"    {look.text(looks[drive['drive']], capacity)}")
+        looked_at = (looks or {}).get(drive["drive"])
+        if looked_at:
+            lines.append(f"    {look.text(looked_at, capacity)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]

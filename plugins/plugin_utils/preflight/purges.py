@@ -32,8 +32,11 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
         return {}, []
     seen = {str(entry["drive"]): entry for entry in view.drives or () if entry.get("purge_capabilities")}
     for drive in plan["drives"]:
-        entry, identity, changed = seen.get(drive["drive"]), drive["expected"], {}
-        for test in drive["tests"] if entry else ():
+        entry, identity = seen.get(drive["drive"]), drive["expected"]
+        if entry is None:
+            continue
+        changed: dict[str, t.Any] = {}
+        for test in drive["tests"]:
             if test["purge"]["method"] == "none":
                 continue
             try:
@@ -44,10 +47,8 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
                 found[Finding(f"{refusal['code']}: {refusal['message']}", view.name, drive["drive"])] = None
             if test["purge"].get("lba_size_bytes"):
                 # What was read of the drive has the LBA size of before.
-                identity, changed = (
-                    identity_after(identity, test["purge"]),
-                    {"lba_size_bytes": test["purge"]["lba_size_bytes"]},
-                )
+                identity = identity_after(identity, test["purge"])
+                changed = {"lba_size_bytes": test["purge"]["lba_size_bytes"]}
     return chosen, list(found)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from . import values
+from ..common import values
 from .findings import DRIVES_SETTLED, Finding, Run, View
 
 

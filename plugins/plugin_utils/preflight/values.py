@@ -23,21 +23,13 @@ MISPLACED = {
 LONGEST_NAME_BYTES = 200
 
 
-def whole(value: t.Any) -> int | None:
-    """A whole number, also from a text as AWX and -e give it; else None."""
-    if isinstance(value, str):
-        return int(value) if re.fullmatch(r"\s*[0-9]{1,9}\s*", value) else None
-    number = values.number(value)
-    return int(number) if number is not None and number == int(number) else None
-
-
 def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
     return lambda value: values.number(value) is not None and holds(float(value))
 
 
 # (variable, whether a value is right, what it has to be)
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
-    ("ssd_parallel_drives", lambda value: (whole(value) or 0) >= 1, "a whole number of at least 1"),
+    ("ssd_parallel_drives", lambda value: (values.whole(value) or 0) >= 1, "a whole number of at least 1"),
     ("ssd_look_s", _number(lambda number: 0.1 <= number <= 3600), "a number of seconds from 0.1 to 3600"),
     (
         "ssd_sample_interval_s",

@@ -63,7 +63,8 @@ def _rate(cell: Mapping, bytes_per_s: float) -> float:
     """The most that a cell writes in a second: what its rate limit lets through, where it has one."""
     if not cell.get("rate_iops"):
         return bytes_per_s
-    return min(bytes_per_s, cell["rate_iops"] * (100 - cell["read_pct"]) / 100 * cell["block_size_bytes"])
+    limit: float = cell["rate_iops"] * (100 - cell["read_pct"]) / 100 * cell["block_size_bytes"]
+    return min(bytes_per_s, limit)
 
 
 def rated_bytes(model: str | None, ratings: t.Any) -> float | None:

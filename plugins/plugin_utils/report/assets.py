@@ -18,14 +18,16 @@ def script() -> str:
     """Plotly's own script; imported late, since only a report needs the package."""
     from plotly.offline import get_plotlyjs
 
-    return get_plotlyjs()
+    text: str = get_plotlyjs()
+    return text
 
 
 def version() -> str:
     """Of plotly's script; part of its name, so that a newer one leaves the reports of older runs alone."""
     from plotly.offline import get_plotlyjs_version
 
-    return get_plotlyjs_version()
+    text: str = get_plotlyjs_version()
+    return text
 
 
 def put(results_dir: str, folder: str, write: bool = True) -> bool:

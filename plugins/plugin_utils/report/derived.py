@@ -183,7 +183,7 @@ def _points(
     for cell in cells:
         asked = cell.get("point")
         sweep = asked.get("test") if isinstance(asked, dict) else None
-        if sweep in specs and asked.get("take") in demand.TAKES:
+        if isinstance(asked, dict) and isinstance(sweep, str) and sweep in specs and asked.get("take") in demand.TAKES:
             # A plan that came back from a host may lack them.
             known = [
                 item
@@ -226,7 +226,7 @@ def of_drive(
         curve = demand.curve(curves)
         points = _points(cells, specs, averages)
         before = (abouts.get(name) or {}).get("repeats")
-        one = figure(tests[before], records.get(before) or {}) if before in tests else None
+        one = figure(tests[before], records.get(before) or {}) if before is not None and before in tests else None
         change = (
             repeated(before, one, figure(test, records.get(name) or {}, (one or {}).get("metric"))) if before else None
         )

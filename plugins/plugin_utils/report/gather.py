@@ -14,9 +14,11 @@ from ..fleet import judging
 from ..results import proof, store
 from . import curves, derived, raw
 from . import series as report_series
-from .sources import Sources
+from .sources import Key, Sources
 
 Mapping = t.Dict[str, t.Any]
+# {(host, drive): {test: …}}
+OfTests = t.Dict[Key, t.Dict[str, Mapping]]
 
 # In a larger fleet a drive's outline is thinned, its page has no median of the others, and a host is read again for its
 # pages.
@@ -36,14 +38,14 @@ def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.A
         of_kind.setdefault(record["kind"], []).append(record)
     whole = len(of_kind["test"]) <= MOST_WHOLE
     read = functools.lru_cache(maxsize=None if whole else _FEW_HOSTS)(functools.partial(raw.read, run_dir, run=run))
-    drives = {(record["host"], record["drive"]): record for record in of_kind["drive"]}
-    tests: dict[tuple[str, str], dict[str, Mapping]] = {}
+    drives: dict[Key, Mapping] = {(record["host"], record["drive"]): record for record in of_kind["drive"]}
+    tests: OfTests = {}
     for record in sorted(of_kind["test"], key=lambda record: record["host"]):
         tests.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
     specs, outlines = _measured(run, tests, drives, read, whole)
     judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records, against)
     abouts = run.get("tests") or {}
-    keyed = {(drive["host"], drive["drive"]): drive for drive in judged.judgement["drives"]}
+    keyed: dict[Key, Mapping] = {(drive["host"], drive["drive"]): drive for drive in judged.judgement["drives"]}
     found = {
         key: derived.of_drive(drive, tests.get(key, {}), specs.get(key, {}), abouts) for key, drive in keyed.items()
     }
@@ -63,12 +65,16 @@ def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.A
 
 
 def _measured(
-    run: Mapping, tests: Mapping, drives: Mapping, read: t.Callable[[str], raw.HostRaw], whole: bool
-) -> tuple[Mapping, Mapping]:
+    run: Mapping,
+    tests: OfTests,
+    drives: t.Mapping[Key, Mapping],
+    read: t.Callable[[str], raw.HostRaw],
+    whole: bool,
+) -> tuple[OfTests, OfTests]:
     """Give each test record its cells, and return the rendered tests and the outlines of each drive, host by host."""
     alike: dict[str, Mapping] = {}
-    specs: dict[tuple[str, str], Mapping] = {}
-    outlines: dict[tuple[str, str], Mapping] = {}
+    specs: OfTests = {}
+    outlines: OfTests = {}
     for key, records in tests.items():
         host = read(key[0])
         size_bytes = (drives.get(key, {}).get("identity") or {}).get("size_bytes")

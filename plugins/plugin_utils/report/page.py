@@ -245,7 +245,7 @@ def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: 
 
 def _why(row: Mapping) -> str:
     if row["verdict"] == "pass" and row["outliers"]:
-        return row["outliers"][0]["reason"]
+        return str(row["outliers"][0]["reason"])
     if row["verdict"] == "pass" and row["low"]:
         return f"its host {row['host']} is slow as a whole"
     text = row["reasons"][0] if row["reasons"] else ""

@@ -52,4 +52,5 @@ def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
     wrong = decision.problem({**plan, "decision": known})
     if wrong:
         raise ValueError(f"{wrong}: a variable changed since")
-    return known
+    decided: dict[str, str] = known
+    return decided

@@ -11,7 +11,7 @@ Mapping = t.Dict[str, t.Any]
 KEYS = ("passes", "bytes_written", "block_size_bytes", "data", "bandwidth_bytes_per_s", "kernel_bytes_written")
 
 
-def kind(record: Mapping) -> Mapping | None:
+def kind(record: t.Mapping[str, t.Any]) -> Mapping | None:
     """The KEYS of a test record's fill, each None where it is unknown; None without a fill."""
     done = record.get("precondition")
     return {key: done.get(key) for key in KEYS} if done else None

@@ -93,16 +93,19 @@ def _saturation(
     shown, windows = record.get("saturation") or {}, record.get("steady_state") or []
     cells = (about.get(record["test"]) or {}).get("cells") or []
     rate = number((record.get("metrics") or {}).get("write_bandwidth"))
-    figures = (shown.get("written_before_bytes"), shown.get("elapsed_before_s"), rate, identity.get("size_bytes"))
+    written, elapsed_s, size = (
+        shown.get("written_before_bytes"),
+        shown.get("elapsed_before_s"),
+        identity.get("size_bytes"),
+    )
     if (
         record["outcome"] not in ("steady", "not_steady")
         or len(cells) != 1
         or not windows
-        or not all(figures)
+        or not (written and elapsed_s and rate and size)
         or not identity.get("model")
     ):
         return None
-    written, elapsed_s, then, size = figures
     return Saturation(
-        identity["model"], size, cells[0], written, elapsed_s, then, run.id, record["host"], record["drive"]
+        identity["model"], size, cells[0], written, elapsed_s, rate, run.id, record["host"], record["drive"]
     )

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+
+from ...module_utils.core import files
 
 
 def lines(folder: str) -> list[str]:
@@ -19,13 +20,5 @@ def lines(folder: str) -> list[str]:
             path = os.path.join(base, name)
             below = os.path.relpath(path, folder)
             if not (base == folder and name.startswith(".")):
-                found.append((below, _sha256(path)))
+                found.append((below, files.sha256(path)))
     return [f"{digest}  {below}" for below, digest in sorted(found)]
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as source:
-        digest = hashlib.sha256()
-        for block in iter(lambda: source.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()

@@ -148,8 +148,8 @@ class Proof:
         """A cell's metrics over the window: means of rounds, maxima that none is above, percentiles of histograms."""
         rounds = [self._metrics[n, cell] for n in numbers]
         for name in rounds[0] if rounds else ():
-            values = [metrics.get(name) for metrics in rounds]
-            if name not in told or None in values:
+            values = [metrics[name] for metrics in rounds if metrics.get(name) is not None]
+            if name not in told or len(values) < len(rounds):
                 continue
             if "max_latency" in name:
                 highest = max([self._metrics.get((n, cell), {}).get(name) or 0.0 for n in span], default=0.0)
@@ -201,7 +201,8 @@ def begin(run: Mapping, host: str, drive: str, test: str, spec: Mapping) -> Proo
     """For one attempt at a test of a run (run.json). spec: the test as the host had it; what it is held to is the
     controller's own.
     """
-    asked = next((entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)), {})
+    entries = [entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, drive)]
+    asked: Mapping = entries[0] if entries else {}
     limits = asked.get("validity_limits")
     cells = {cell["id"]: cell for cell in spec.get("cells") or []}
     about = (run.get("tests") or {}).get(test) or {}

@@ -23,12 +23,9 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
         found = read_json(os.path.join(results_dir, run_id, "report", "summary.json"))
     except (OSError, ValueError):
         return None
-    usable = (
-        isinstance(found, dict)
-        and found.get("schema_version") == SCHEMA_VERSION
-        and isinstance(found.get("drives"), list)
-    )
-    return found if usable and isinstance(found.get("run"), dict) else None
+    if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
+        return None
+    return found if isinstance(found.get("drives"), list) and isinstance(found.get("run"), dict) else None
 
 
 def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:

@@ -17,6 +17,7 @@ import tarfile
 import typing as t
 import zlib
 
+from ...module_utils.core import files
 from ...module_utils.core.files import left_behind
 from . import manifest
 
@@ -83,7 +84,7 @@ def is_current(folder: str, sha256: str) -> bool:
 
 def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> None:
     """Put the content of an archive in the place of a folder. Raises UnpackError, OSError."""
-    got = _sha256(archive)
+    got = files.sha256(archive)
     if got != sha256:
         raise UnpackError(f"the archive was damaged on its way: its SHA-256 is {got}, on the host {sha256}")
     aside = os.path.join(os.path.dirname(archive), UNPACKED)
@@ -232,11 +233,3 @@ def _extract(tar: tarfile.TarFile, target: str, most_files: int) -> None:
             shutil.copyfileobj(source, file, 1 << 16)  # type: ignore[arg-type]
         if os.path.getsize(path) != member.size:
             raise tarfile.ReadError(f"{member.name} is cut off")
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as source:
-        for block in iter(lambda: source.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()

@@ -53,7 +53,8 @@ def resolve(store_url: str, results_dir: str) -> str:
 
 def name(url: str) -> str:
     """A store's URL for people, without its password."""
-    return sa.make_url(url).render_as_string(hide_password=True)
+    text: str = sa.make_url(url).render_as_string(hide_password=True)
+    return text
 
 
 def path(url: str) -> str | None:

@@ -161,7 +161,8 @@ def prometheus_text(run: Run) -> str:
     """A run as gauges in base units, one family after the other, without timestamps, which the textfile collector
     refuses.
     """
-    run_id, families = run.run["run"]["id"], {}
+    run_id = run.run["run"]["id"]
+    families: dict[str, tuple[str, list[tuple[t.Mapping[str, t.Any], float]]]] = {}
 
     def add(name: str, about: str, labels: t.Mapping[str, t.Any], value: float) -> None:
         families.setdefault(PREFIX + name, (about, []))[1].append((labels, value))

@@ -297,4 +297,5 @@ class _Part:
         if known is not None:
             return known
         table = getattr(tables(), name)
-        return self._connection.execute(sa.select(table.c.id).where(table.c[column] == value)).scalar_one()
+        key: int = self._connection.execute(sa.select(table.c.id).where(table.c[column] == value)).scalar_one()
+        return key

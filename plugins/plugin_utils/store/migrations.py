@@ -36,7 +36,8 @@ def version(connection: t.Any) -> int:
     table = tables().store
     if not sa.inspect(connection).has_table(table.name):
         return 0
-    return connection.execute(sa.select(table.c.version)).scalar_one()
+    found: int = connection.execute(sa.select(table.c.version)).scalar_one()
+    return found
 
 
 def refuse_newer(found: int, name: str) -> None:

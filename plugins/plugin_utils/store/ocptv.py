@@ -106,7 +106,7 @@ def _step(test: Mapping, fault: bool) -> t.Iterator[tuple[bool, Mapping]]:
     type_ = OUTCOMES[test["verdict"]][2]
     yield False, {"testStepStart": {"name": test["test"]}}
     checks = [check for check in test["criteria"] if check.get("value") is not None]
-    whole = {check["metric"]: [] for check in checks if not check.get("cell")}
+    whole: dict[str, list[Mapping]] = {check["metric"]: [] for check in checks if not check.get("cell")}
     for check in checks:
         if not check.get("cell"):
             whole[check["metric"]] += _validators(check)

@@ -67,10 +67,8 @@ def _fleet(run: Record, summary: Record | None) -> list[str]:
     for group in fleet.get("groups") or []:
         tracked = next((item["metric"] for item in (told.get(group["test"]) or {}).get("tracked") or []), None)
         of_test = {item["metric"]: item for item in fleet["groups"] if item["test"] == group["test"]}
-        figures.setdefault(
-            group["test"],
-            tracked if tracked in of_test else _headline(of_test, told.get(group["test"]) or {}) or group["metric"],
-        )
+        headline = _headline(of_test, told.get(group["test"]) or {}) or str(group["metric"])
+        figures.setdefault(group["test"], tracked if tracked is not None and tracked in of_test else headline)
     return closing_fleet.lines(fleet, figures)
 
 

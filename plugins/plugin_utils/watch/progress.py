@@ -51,7 +51,8 @@ class HostView(t.NamedTuple):
     @property
     def drives(self) -> list[t.Mapping[str, t.Any]]:
         """The drives of status.json."""
-        return self.status.get("drives", [])
+        drives: list[t.Mapping[str, t.Any]] = self.status.get("drives", [])
+        return drives
 
 
 def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:

@@ -90,7 +90,8 @@ def _state(status: dict[str, t.Any], parts: dict[str, str]) -> str:
     another_job = parts["pid"].strip() != pid  # started just now
     hidden = not parts["init"].strip() and not stat  # /proc mounted with hidepid: no process of others shows
     if (another_job or hidden) and boot_id == status.get("boot_id"):
-        return status["state"]
+        state: str = status["state"]
+        return state
     return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)  # type: ignore[arg-type]
 
 

@@ -112,10 +112,10 @@ def test_variables_have_their_roles_prefix(role):
         assert name.startswith(f"__{role}_"), name
 
 
-def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_file():
+def test_every_concern_of_tuning_has_a_switch_a_tag_and_a_task():
     contents = load("tune", "tasks/describe.yml")
     concerns = [*tuning.CONCERNS]
-    assert [task["ansible.builtin.import_tasks"] for task in contents] == [f"{name}.yml" for name in concerns]
+    assert [task["ssdlab.fleet.tunables"]["concern"] for task in contents] == concerns
     assert [(task["tags"], task["when"]) for task in contents] == [
         ([name], f"tune_{name}_enabled | bool") for name in concerns
     ]

@@ -10,8 +10,8 @@ DOCUMENTATION = """
     description:
         - Writes how many hosts each task was executed for, skipped ones included, to the file that the environment
           variable SSDLAB_FLEET_TASK_COUNT names.
-        - Each is a process of its own for each host, which is what a play of many hosts spends its time with. C(cpu_s) is
-          what went by, of all of them and of ansible-playbook itself, until the next task began.
+        - Each is a process of its own for each host, which is what a play of many hosts spends its time with.
+          C(cpu_s) is what went by, of all of them and of ansible-playbook itself, until the next task began.
     author: The ssdlab.fleet authors
 """
 

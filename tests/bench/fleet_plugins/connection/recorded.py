@@ -26,7 +26,8 @@ DOCUMENTATION = """
                 - name: bench_record
         fault:
             description:
-                - What is wrong with this host from the start of its host job on. Preflight would stop the whole run for it.
+                - What is wrong with this host from the start of its host job on. Preflight would stop the whole run
+                  for it.
             choices: [none, hangs, unreachable, garbage]
             default: none
             vars:

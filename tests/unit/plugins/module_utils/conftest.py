@@ -149,11 +149,7 @@ class FakeHost(Host):
             "numa_node": "0",
         }
         for kind, total, count in zip(("correctable", "nonfatal", "fatal"), ("COR", "NONFATAL", "FATAL"), aer or ()):
-            facts["aer_dev_" + kind] = "Receiver Error 0\nData Link Protocol %d\nTOTAL_ERR_%s %d" % (
-                count,
-                total,
-                count,
-            )
+            facts["aer_dev_" + kind] = f"Receiver Error 0\nData Link Protocol {count}\nTOTAL_ERR_{total} {count}"
         for name, content in dict(facts, **files).items():
             self.put(f"{path}/{name}", content + "\n")
         self.put(path + "/config", config)
@@ -164,7 +160,7 @@ class FakeHost(Host):
     def loop(self, number, backing_file=None, size=GIB):
         files = {"loop__backing_file": backing_file} if backing_file else {}
         return self.disk(
-            "loop%d" % number, "7:%d" % number, "/sys/devices/virtual", size=size if backing_file else 0, **files
+            f"loop{number}", f"7:{number}", "/sys/devices/virtual", size=size if backing_file else 0, **files
         )
 
 

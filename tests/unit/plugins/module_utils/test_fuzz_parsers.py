@@ -29,6 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()
+pytestmark = pytest.mark.thorough
 fuzzed = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -37,10 +38,8 @@ def printed(request):
     yield
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
-        print(
-            "\nfuzzed %d inputs: %s"
-            % (sum(COUNT.values()), ", ".join("%s %d" % item for item in sorted(COUNT.items())))
-        )
+        told = ", ".join(f"{name} {count}" for name, count in sorted(COUNT.items()))
+        print(f"\nfuzzed {sum(COUNT.values())} inputs: {told}")
 
 
 def counted(name, garbage):
@@ -49,15 +48,14 @@ def counted(name, garbage):
     return garbage
 
 
-# --- garbage
-# --------------------------------------------------------------------------------------------------------------------------
+# --- garbage ------------------------------------------------------------------
 
 # Words that the parsers look for, so that garbage gets past their first line.
 WORDS = st.sampled_from(
-    """signatures type critical_warning value sn cmic oacs oncs fna sanicap nsze ncap nmic nsattr nsid nsid_list ctrl_list lbafs flbas ds ms rp
-    sprog sstat status jobs read write error jobname total_ios runtime regctl rtype temperature avail_spare percent_used
-    thm_temp1_trans_count nvme_smart_health_information_log smart_status ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi
-    dps tnvmcap psds flags non-operational_state
+    """signatures type critical_warning value sn cmic oacs oncs fna sanicap nsze ncap nmic nsattr nsid nsid_list
+    ctrl_list lbafs flbas ds ms rp sprog sstat status jobs read write error jobname total_ios runtime regctl rtype
+    temperature avail_spare percent_used thm_temp1_trans_count nvme_smart_health_information_log smart_status
+    ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi dps tnvmcap psds flags non-operational_state
     """.split()
 )
 NUMBERS = st.one_of(
@@ -143,8 +141,7 @@ class Says(Host):
         return Result([str(word) for word in argv], *self.answer)
 
 
-# --- parsers
-# --------------------------------------------------------------------------------------------------------------------------
+# --- parsers ------------------------------------------------------------------
 
 OF_COMMANDS = {
     "nvme id-ctrl": (lambda host: nvme.controller(host, "/dev/nvme0"), nvme.NvmeError),
@@ -231,8 +228,7 @@ def test_what_is_not_even_json_is_never_an_answer_of_nvme(name, text):
         OF_COMMANDS[name][0](Says((0, counted(name, text), "")))
 
 
-# --- the guard
-# ------------------------------------------------------------------------------------------------------------------------
+# --- the guard ----------------------------------------------------------------
 
 SELECTOR = {"serial": "SN1"}
 READY = " 00     70 00 00 00 00 00 00 0a  00 00 00 00 00 00 00 00\n 10     00 00\n"

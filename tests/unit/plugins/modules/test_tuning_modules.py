@@ -81,7 +81,7 @@ def test_tunables_only_reads_and_counts_a_difference_as_a_change_in_check_mode(c
 
 def test_what_is_alike_on_many_cpus_is_shown_once(call):
     for cpu in range(4):
-        file = call.root / ("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu)
+        file = call.root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
         file.parent.mkdir(parents=True)
         file.write_text("powersave" if cpu else "performance")
     path = "/sys/devices/system/cpu/cpu%s/cpufreq/scaling_governor"

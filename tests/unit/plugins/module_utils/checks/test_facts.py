@@ -214,8 +214,10 @@ def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
     trouble = {"trouble": "Status unknown: Driver is in MINIMAL MODE"}
     host = emulated(cards=[emulator.card(0, "C1", **trouble), emulator.card(1, "C2", **trouble)], pci_check="errors")
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
-    facts = check_facts.Facts(
-        {}, {}, [check_facts.Drive("by-id-of-C1", {"serial": "C1"}), check_facts.Drive("loop", {"serial": None})]
+    facts = check_facts.HostFacts(
+        {},
+        {},
+        [check_facts.CheckedDrive("by-id-of-C1", {"serial": "C1"}), check_facts.CheckedDrive("loop", {"serial": None})],
     )
     told = [
         (item["drive"], item["level"], item["message"][:2])
@@ -230,15 +232,15 @@ def test_fio_pci_check_is_judged_by_what_is_measured_at_the_same_time(emulated, 
     host, seen = emulated(cards=[emulator.card(0, "1241D0259")]), []
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
     monkeypatch.setattr(iomemory_pci, "check", lambda _host, cards, parallel: seen.append((len(cards), parallel)) or [])
-    assert check_facts.vendor(host, check_facts.Facts({}, {"parallel_drives": 3})) == [] and seen == [(1, 3)]
+    assert check_facts.vendor(host, check_facts.HostFacts({}, {"parallel_drives": 3})) == [] and seen == [(1, 3)]
 
 
 def test_fio_pci_checks_findings_come_with_the_others(emulated, monkeypatch):
     host = emulated(cards=[emulator.card(0, "1241D0259", pci="03:00.0")], pci_check="oversubscribed")
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
-    vendor = check_facts.vendor(host, check_facts.Facts({}, {}))
+    vendor = check_facts.vendor(host, check_facts.HostFacts({}, {}))
     assert {(item["check"], item["level"]) for item in vendor} >= {("pcie_bandwidth", "blocks")}
     told = table.run(
-        check_facts.Facts(check_facts.machine({}, None, None), WANTED), {"pcie_bandwidth": "warning"}, vendor
+        check_facts.HostFacts(check_facts.machine({}, None, None), WANTED), {"pcie_bandwidth": "warning"}, vendor
     )
     assert {item["level"] for item in told} == {"warning"} and {item["check"] for item in vendor} <= set(table.CODES)

@@ -14,9 +14,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import model a
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     LEVELS,
     Check,
-    Drive,
-    Facts,
+    CheckedDrive,
     Harmless,
+    HostFacts,
     Unknown,
     matches,
 )
@@ -88,7 +88,7 @@ def port(address="0000:00:01.0", **more):
 def drive(endpoint=None, bridges=None, model=None, told=None, **more):
     path = [device("0000:01:00.0", **(endpoint or {})), *([port()] if bridges is None else bridges)]
     fields = {"driver": {"name": "nvme", "version": "1.0"}, "aer_rose": {}, "write_cache": "write through", **more}
-    return Drive("S1", model or IDENTITY, path, dict(GOOD_HEALTH, **(told or {})), **fields)
+    return CheckedDrive("S1", model or IDENTITY, path, dict(GOOD_HEALTH, **(told or {})), **fields)
 
 
 def found(one=None, machine=None, wanted=None, devices=None):
@@ -101,7 +101,7 @@ def found(one=None, machine=None, wanted=None, devices=None):
         )
         for item in known.values()
     }
-    facts = Facts(dict(GOOD_MACHINE, **(machine or {})), dict(WANTED, **(wanted or {})), [one], known, above)
+    facts = HostFacts(dict(GOOD_MACHINE, **(machine or {})), dict(WANTED, **(wanted or {})), [one], known, above)
     told = {}
     for finding in table.run(facts, {}):
         told.setdefault(finding["check"], []).append(finding["message"])
@@ -110,7 +110,7 @@ def found(one=None, machine=None, wanted=None, devices=None):
 
 def test_a_good_drive_in_a_good_host_finds_nothing():
     assert found() == {}
-    facts = Facts(GOOD_MACHINE, WANTED, [drive()])
+    facts = HostFacts(GOOD_MACHINE, WANTED, [drive()])
     assert table.passed(table.run(facts, {})) == [check.check for check in table.TABLE]
 
 
@@ -269,7 +269,7 @@ LINK_ROWS = [
     ),
     (
         "pcie_link",
-        {"one": Drive("S1", IDENTITY, health=GOOD_HEALTH, driver={"name": "x"}, write_cache="write through")},
+        {"one": CheckedDrive("S1", IDENTITY, health=GOOD_HEALTH, driver={"name": "x"}, write_cache="write through")},
         "its PCI function is unknown",
     ),
     (
@@ -449,14 +449,14 @@ def switch(lanes_down, width_up, count, parallel=1, under_test=None):
     )
     below, drives = [], []
     for number in range(count):
-        down = port("0000:02:0%d.0" % number, speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
-        card = device("0000:0%d:00.0" % (number + 3), speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
+        down = port(f"0000:02:0{number}.0", speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
+        card = device(f"0000:0{number + 3}:00.0", speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
         above = [down["address"], up["address"], root["address"]]
         below += [dict(card, above=above), dict(down, above=above[1:])]
         drives.append(drive()._replace(path=[card, down, up, root]))
     devices = {item["address"]: item for item in [*below, dict(up, above=[root["address"]]), dict(root, above=[])]}
     above = {address: item["above"] for address, item in devices.items()}
-    facts = Facts(GOOD_MACHINE, dict(WANTED, parallel_drives=parallel), drives[:under_test], devices, above)
+    facts = HostFacts(GOOD_MACHINE, dict(WANTED, parallel_drives=parallel), drives[:under_test], devices, above)
     return [
         (item["level"], item["message"])
         for item in table.run(facts, {"pcie_slot": "ok"})
@@ -508,10 +508,10 @@ def test_a_bus_that_is_too_narrow_for_one_drive_alone_harms_it():
 
 def test_the_widest_of_the_drives_count():
     card = device("0000:03:00.0", speed=2.5, width=8)
-    facts = Facts(
+    facts = HostFacts(
         GOOD_MACHINE,
         dict(WANTED, parallel_drives=2),
-        [drive()._replace(path=[dict(card, address="0000:0%d:00.0" % bus)]) for bus in (3, 4, 5)],
+        [drive()._replace(path=[dict(card, address=f"0000:0{bus}:00.0")]) for bus in (3, 4, 5)],
     )
     loads = {"0000:03:00.0": 1000.0, "0000:04:00.1": 2000.0, "0000:05:00.0": 1500.0, "0000:06:00.0": 9000.0}
     assert link.measured_at_once(facts, loads) == 3500.0
@@ -528,7 +528,7 @@ def test_functions_of_one_device_share_its_link_and_bridges_load_nothing():
     one = drive({"speed": 2.5, "width": 4, "max_speed": 2.5})
     twin = dict(one.path[0], address="0000:01:00.1", above=["0000:00:01.0"])
     devices = {item["address"]: item for item in (*one.path, twin)}
-    facts = Facts(
+    facts = HostFacts(
         GOOD_MACHINE, WANTED, [one], devices, {"0000:01:00.0": ["0000:00:01.0"], "0000:01:00.1": ["0000:00:01.0"]}
     )
     assert link.links_below(facts, "0000:00:01.0") == {"0000:01:00.0": 1000.0}
@@ -541,8 +541,10 @@ def test_an_unknown_link_on_the_way_is_told():
 
 @pytest.mark.parametrize("identity", [LOOP, dict(LOOP, transport="virtio")])
 def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
-    one = Drive("S1", identity, health=dict(health.EMPTY, error="a drive of transport loop has no health to read"))
-    facts = Facts(GOOD_MACHINE, WANTED, [one])
+    one = CheckedDrive(
+        "S1", identity, health=dict(health.EMPTY, error="a drive of transport loop has no health to read")
+    )
+    facts = HostFacts(GOOD_MACHINE, WANTED, [one])
     told = table.run(facts, {})
     assert {item["level"] for item in told} == {"warning"}
     assert {item["check"] for item in told} == {"pcie_link", "health", "media_errors", "spare", "wear", "temperature"}
@@ -559,7 +561,7 @@ def test_a_drive_behind_an_hba_is_not_judged_by_the_hbas_link(transport):
 
 
 def test_levels_are_the_inventorys_choice():
-    facts = Facts(GOOD_MACHINE, WANTED, [drive({"width": 2}, told={"media_errors": 1, "passed": None})])
+    facts = HostFacts(GOOD_MACHINE, WANTED, [drive({"width": 2}, told={"media_errors": 1, "passed": None})])
     by_check = {item["check"]: item["level"] for item in table.run(facts, {})}
     remedies = {item["check"]: item["remedy"] for item in table.run(facts, {})}
     assert remedies["health"] == table.UNKNOWN_REMEDY and "reseat" in remedies["pcie_link"]
@@ -574,7 +576,7 @@ def test_levels_are_the_inventorys_choice():
 
 def test_a_vendors_findings_keep_their_level_unless_the_inventory_says_otherwise():
     vendor = [{"check": "pcie_bandwidth", "drive": None, "level": "blocks", "message": "m", "remedy": "r"}]
-    facts = Facts(GOOD_MACHINE, WANTED)
+    facts = HostFacts(GOOD_MACHINE, WANTED)
     assert table.run(facts, {}, vendor) == vendor
     assert table.run(facts, {"pcie_bandwidth": "warning"}, vendor)[0]["level"] == "warning"
 

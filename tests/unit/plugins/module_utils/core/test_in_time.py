@@ -77,8 +77,8 @@ def test_the_child_holds_no_lock_of_ours(host, tmp_path):
         with in_time(host, 5) as patient:
             patient.read("/governor")
             held = [
-                os.readlink("/proc/%d/fd/%s" % (patient._child.pid, fd))
-                for fd in os.listdir("/proc/%d/fd" % patient._child.pid)
+                os.readlink(f"/proc/{patient._child.pid}/fd/{fd}")
+                for fd in os.listdir(f"/proc/{patient._child.pid}/fd")
             ]
     assert str(tmp_path / "lock") not in held
 

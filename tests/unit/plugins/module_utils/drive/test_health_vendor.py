@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as check_health
-from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import Drive, Facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health, health_vendor
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, rssdm
 
@@ -29,7 +29,7 @@ def impatient(monkeypatch):
 
 def found(told, identity=None):
     """{check: message} of the checks of a drive's health."""
-    facts, drive = Facts({}, LIMITS), Drive("S1", identity or MICRON, health=told)
+    facts, drive = HostFacts({}, LIMITS), CheckedDrive("S1", identity or MICRON, health=told)
     return {
         check.check: message
         for check in check_health.CHECKS

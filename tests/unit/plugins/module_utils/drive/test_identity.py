@@ -239,7 +239,7 @@ def test_only_whole_drives_are_drives(fake):
             "vda",
         ]
     ):
-        fake.disk(name, "9:%d" % index)
+        fake.disk(name, f"9:{index}")
     fake.disk("nvme0c0n1", "259:9", hidden="1")
     fake.disk("nbd0", "43:0", size=0)
     assert identity.whole_drives(fake) == ["mmcblk0", "sda", "vda"]
@@ -281,13 +281,10 @@ def test_native_multipath_asks_every_controller(fake, transports, nodes, transpo
     subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
     fake.put(subsystem + "/serial", "SN")
     for index, (kind, place) in enumerate(zip(transports, nodes)):
-        controller = "/sys/devices/pci%d/nvme/nvme%d" % (
-            index,
-            index + 3,
-        )  # a controller's number is not its namespace's
+        controller = f"/sys/devices/pci{index}/nvme/nvme{index + 3}"  # a controller's number is not its namespace's
         for file, content in (("transport", kind), ("numa_node", place), ("sqsize", str(127 + index))):
             fake.put(f"{controller}/{file}", content)
-        fake.link("%s/nvme%d" % (subsystem, index + 3), controller)
+        fake.link(f"{subsystem}/nvme{index + 3}", controller)
     block = fake.disk("nvme0n1", "259:0", subsystem)
     fake.link(block + "/device", subsystem)
     seen = identity.identity(fake, "nvme0n1")

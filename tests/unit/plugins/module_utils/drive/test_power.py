@@ -34,7 +34,7 @@ def test_a_state_that_does_no_io_is_known_as_such(fake, told):
     fake.answers["nvme id-ctrl"] = (0, json.dumps(told), "")
     seen = []
     for number in (1, 2, 3):
-        fake.answers["nvme get-feature"] = (0, "Current value:0000000%d" % number, "")
+        fake.answers["nvme get-feature"] = (0, f"Current value:0000000{number}", "")
         seen.append(power.read(fake, "/dev/nvme0n1"))
     assert seen == [power.State(1, True), power.State(2, False), power.State(3, None)]
 

@@ -75,7 +75,7 @@ def scsi(fake, *answers, provisioned="1"):
 def test_a_scsi_drive_says_what_is_mapped(fake):
     facts, asked = scsi(fake, answer((0, 8, 0), (8, 92, 1)), answer((100, 50, 3), (150, BLOCKS - 150, 1)), answer())
     assert facts.allocated == [(0, 4096), (51200, 25600)] and facts.allocated_bytes == 29696 and facts.failures == []
-    assert [argv[-2] for argv in asked] == ["--lba=0", "--lba=100", "--lba=%d" % BLOCKS]
+    assert [argv[-2] for argv in asked] == ["--lba=0", "--lba=100", f"--lba={BLOCKS}"]
 
 
 @pytest.mark.parametrize("descriptors", [[(0, BLOCKS + 8, 0)], [(0, BLOCKS, 0), (8, BLOCKS - 8, 0)]])
@@ -127,7 +127,7 @@ def behind(fake, tmp_path, monkeypatch):
     status = os.stat(path)
 
     def extents(offset=0, size=64 * MIB, inode=status.st_ino):
-        number = "%d:%d" % (os.major(status.st_dev), os.minor(status.st_dev))
+        number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
         monkeypatch.setattr(loop, "at", lambda _handle: loop.Loop(number, inode, "", offset, 0))
         facts = facts_of("loop7", size_bytes=size, backing_file=str(path))
         monkeypatch.setattr(fake, "path", lambda name: name)

@@ -126,8 +126,7 @@ def test_no_table_makes_the_parser_fail(pieces, signed):
         assert part.start_bytes >= 0 and part.size_bytes >= 0
 
 
-# --- a drive's content
-# ----------------------------------------------------------------------------------------------------------------
+# --- a drive's content --------------------------------------------------------
 
 
 def look(fake, image):

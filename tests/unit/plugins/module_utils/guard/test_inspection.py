@@ -548,7 +548,7 @@ def test_every_code_has_its_text_and_every_text_a_remedy():
 
 def test_a_long_list_is_cut(drive_of):
     for index in range(9):
-        drive_of.mount("/dev/nvme0n1", "259:0", "/srv/%d" % index)
+        drive_of.mount("/dev/nvme0n1", "259:0", f"/srv/{index}")
     (result,) = inspection.inspect(drive_of, [SELECTOR])
     assert result["refusals"][0]["message"].startswith("SN1 (/dev/nvme0n1): it is mounted: /dev/nvme0n1 on /srv/0; ")
     assert "; 5 more. Unmount it everywhere" in result["refusals"][0]["message"]

@@ -46,7 +46,7 @@ class Drive:
         self.host.put("/sys/block/nvme0n1/queue/iostats", switch)
 
     def count(self, sectors):
-        self.host.put("/sys/block/nvme0n1/stat", "1 0 8 0 2 0 %d 0 0 0 0 0 0 40 0 0 0\n" % sectors)
+        self.host.put("/sys/block/nvme0n1/stat", f"1 0 8 0 2 0 {sectors} 0 0 0 0 0 0 40 0 0 0\n")
 
     def write(self, offset, data):
         with open(self.path, "r+b") as file:

@@ -44,7 +44,7 @@ def looked_at(fake, tmp_path, monkeypatch):
 def test_an_allowed_signature_that_only_the_look_finds_lifts_nothing_beside_it(looked_at):
     """The table is gone and the file system is still there: wipefs finds nothing at all."""
     seen = looked_at({MIB: SUPERBLOCK, 5 * MIB: b"data"}, ["signature"])
-    assert seen.signatures and seen.unsigned == ["the block at byte %d is not blank" % (5 * MIB)] and seen.look
+    assert seen.signatures and seen.unsigned == [f"the block at byte {5 * MIB} is not blank"] and seen.look
 
 
 def test_an_allowed_signature_does_not_count_itself(looked_at):

@@ -47,7 +47,7 @@ def status(state, *lines):
 
 def dump(data):
     """sg_raw's hex dump, on stderr."""
-    lines = ["SCSI Status: Good \n", "Received %d bytes of data:" % len(data)]
+    lines = ["SCSI Status: Good \n", f"Received {len(data)} bytes of data:"]
     for start in range(0, len(data), 16):
         part = data[start : start + 16]
         lines.append(" {:02x}     {}  {}".format(start, part[:8].hex(" "), part[8:].hex(" ")))
@@ -108,8 +108,7 @@ def opal(fake, flags):
     fake.run = answer
 
 
-# --- SATA
-# -----------------------------------------------------------------------------------------------------------------------------
+# --- SATA ---------------------------------------------------------------------
 
 
 def test_nothing_against_a_sata_drive(sata):
@@ -188,8 +187,7 @@ def test_a_sata_drive_that_is_not_understood(sata, answer):
     assert list(found(sata, probe_ata)) == ["failures"]
 
 
-# --- SAS
-# ------------------------------------------------------------------------------------------------------------------------------
+# --- SAS ----------------------------------------------------------------------
 
 
 def test_nothing_against_a_sas_drive(sas):

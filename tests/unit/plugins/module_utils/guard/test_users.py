@@ -48,8 +48,7 @@ def stack(host, below, name, number, **files):
     os.makedirs(host.path(f"{block}/slaves/{below}"))
 
 
-# --- the system
-# -----------------------------------------------------------------------------------------------------------------------
+# --- the system ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", ["/", "/boot", "/boot/efi", "/usr", "/var"])
@@ -122,13 +121,12 @@ def test_a_root_on_a_loop_device_lies_on_the_drive_that_has_its_file(host):
     assert set(refusals(host)) == {"root_disk", "mounted"}
 
 
-# --- processes
-# ------------------------------------------------------------------------------------------------------------------------
+# --- processes ----------------------------------------------------------------
 
 
 def opened(host, pid, target, comm="qemu-kvm", fd=11):
     host.put(f"/proc/{pid}/comm", comm)
-    path = host.path("/proc/%s/fd/%d" % (pid, fd))
+    path = host.path(f"/proc/{pid}/fd/{fd}")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     os.symlink(target, path)
     return path
@@ -204,8 +202,7 @@ def test_fds_that_cannot_be_read(host, monkeypatch, number, code):
     assert set(refusals(host)) == ({code} if code else set())
 
 
-# --- exports, multipath
-# ---------------------------------------------------------------------------------------------------------------
+# --- exports, multipath -------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -242,8 +239,7 @@ def test_a_path_of_a_multipath_device(host, uuid, codes):
     assert set(refusals(host)) == codes
 
 
-# --- what can't be seen from here
-# -----------------------------------------------------------------------------------------------------
+# --- what can't be seen from here ---------------------------------------------
 
 
 def test_a_container_with_the_machines_processes_but_files_of_its_own(host):

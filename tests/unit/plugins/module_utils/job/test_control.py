@@ -164,7 +164,7 @@ def test_restore_lets_go_of_a_drive_that_is_gone_and_says_so(run_dir):
 def test_what_became_of_a_thousand_settings_is_told_in_a_few(tmp_path):
     """A result goes over the wire for each host: a server with 256 CPUs has 1,800 settings."""
     host, place = Host(str(tmp_path)), folder.RunDir(str(tmp_path), "r")
-    paths = ["/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu for cpu in range(256)]
+    paths = [f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor" for cpu in range(256)]
     for path, text in [(tuning.BOOT_ID, "boot")] + [(path, "powersave") for path in paths]:
         os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
         with open(host.path(path), "w") as out:

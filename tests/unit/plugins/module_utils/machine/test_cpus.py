@@ -47,7 +47,7 @@ def test_the_cores_and_nodes_of_a_host(fake):
     """Two sockets of two cores with two threads each; CPU 7 is off."""
     fake.put("/sys/devices/system/cpu/online", "0-6\n")
     for cpu in range(8):
-        base = "/sys/devices/system/cpu/cpu%d/topology/" % cpu
+        base = f"/sys/devices/system/cpu/cpu{cpu}/topology/"
         fake.put(base + "physical_package_id", str(cpu // 2 % 2))
         # Each package has two dies, and the number of a core is there once on each.
         fake.put(base + "core_id", "0")

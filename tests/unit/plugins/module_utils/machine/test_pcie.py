@@ -213,8 +213,8 @@ def test_virtual_functions_load_no_link_of_their_own(fake):
 def test_native_multipath_leads_to_the_one_controller_and_to_none_of_two(fake):
     subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
     for number in (0, 1):
-        path = fake.pci("0000:0%d:00.0" % (number + 1))
-        fake.put("%s/nvme/nvme%d/transport" % (path, number), "pcie")
+        path = fake.pci(f"0000:0{number + 1}:00.0")
+        fake.put(f"{path}/nvme/nvme{number}/transport", "pcie")
     fake.link(subsystem + "/nvme0", "/sys/devices/pci0000:00/0000:01:00.0/nvme/nvme0")
     block = fake.disk("nvme0n1", "259:0", subsystem)
     fake.link(block + "/device", subsystem)

@@ -49,9 +49,9 @@ def server(fake):
     fake.put("/sys/class/dmi/id/bios_version", "1.2\n")
     fake.put("/sys/devices/system/cpu/online", "0-2\n")
     for cpu, governor in ((0, "powersave"), (1, "performance"), (2, "powersave")):
-        fake.put("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, governor + "\n")
+        fake.put(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", governor + "\n")
     for state, (name, latency) in enumerate((("POLL", 0), ("C1", 2))):
-        base = "/sys/devices/system/cpu/cpu0/cpuidle/state%d/" % state
+        base = f"/sys/devices/system/cpu/cpu0/cpuidle/state{state}/"
         fake.put(base + "name", name)
         fake.put(base + "latency", str(latency))
         fake.put(base + "disable", str(state))

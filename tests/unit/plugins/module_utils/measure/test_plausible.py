@@ -200,7 +200,7 @@ def test_no_figure_can_be_changed_alone(direction, key, factor, up):
 def test_chance_is_no_contradiction(share, total, seed):
     chance = random.Random(seed)
     reads = sum(chance.random() < share / 100 for _each in range(total))
-    job = JOB.replace("rwmixread=65", "rwmixread=%d" % share)
+    job = JOB.replace("rwmixread=65", f"rwmixread={share}")
     options = {**GOOD["jobs"][0]["job options"], "rwmixread": str(share)}
     result = {
         **GOOD,

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate, first_steady
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
 
 # Near the limits, so that both verdicts happen: an average of 100 with steps of half a per cent.
 NEAR = st.integers(180, 220).map(lambda step: step / 2)
@@ -130,7 +130,6 @@ def test_a_miss_by_little_is_told_apart_from_the_limit():
 def test_agrees_with_the_oracle(values, window):
     ends = [end for end in range(window, len(values) + 1) if oracle(values[end - window : end])[0]]
     result = evaluate(values, window=window)
-    assert first_steady(values, window=window) == (ends[0] if ends else None)
     assert (result["steady"], result["rounds"]) == (bool(ends), ends[0] if ends else len(values))
     if len(values) >= window:
         _steady, average, slope = oracle(values[result["rounds"] - window : result["rounds"]])
@@ -157,9 +156,10 @@ def test_constants_are_steady(value, window):
 
 @given(SERIES, SERIES)
 def test_the_first_steady_round_stays_when_rounds_are_appended(values, more):
-    before = first_steady(values)
-    if before:
-        assert first_steady(values + more) == before
+    before = evaluate(values)
+    if before["steady"]:
+        after = evaluate(values + more)
+        assert after["steady"] and after["rounds"] == before["rounds"]
 
 
 @given(SERIES, st.data())

@@ -8,6 +8,7 @@ wait, verify.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.machinery
 import importlib.util
 import io
@@ -164,7 +165,7 @@ def test_a_sanitize_is_watched_to_its_end_and_verified(bed, method, action):
     assert (
         drive_.erasing()
         == record["commands"]
-        == [["nvme", "sanitize", "/dev/nvme0", "--sanact=%d" % action, *(["--owpass=1"] if action == 3 else [])]]
+        == [["nvme", "sanitize", "/dev/nvme0", f"--sanact={action}", *(["--owpass=1"] if action == 3 else [])]]
     )
     assert any(share for share in drive_.ticks) and drive_.held.checks == 1 and drive_.held.lent == []
     (started,) = drive_.notes
@@ -182,7 +183,7 @@ def test_a_format_keeps_the_lba_format_and_is_verified(bed, method, ses):
     record = drive_.purge(method, timeout_s=700)
     assert record["verified"] and drive_.held.lent == []
     assert drive_.erasing() == [
-        ["nvme", "format", "/dev/nvme0", "--namespace-id=1", "--lbaf=0", "--ses=%d" % ses, "--timeout=700000"]
+        ["nvme", "format", "/dev/nvme0", "--namespace-id=1", "--lbaf=0", f"--ses={ses}", "--timeout=700000"]
     ]
     assert (
         record["lba_format_before"]
@@ -352,7 +353,7 @@ def test_auto_takes_the_strongest_that_the_drive_reports(bed, facts, chosen):
 @pytest.mark.parametrize("size, index", [(None, 0), (512, 0), (4096, 2)])
 def test_of_a_wanted_lba_size_the_fastest_format_without_metadata_is_taken(size, index):
     formats = [(0, 512, 0, 3), (1, 4096, 8, 0), (2, 4096, 0, 0), (3, 4096, 0, 2), (4, 512, 0, 0)]
-    found = {"lba_format": 0, "lba_formats": [nvme.LbaFormat(*item)._asdict() for item in formats]}
+    found = {"lba_format": 0, "lba_formats": [dataclasses.asdict(nvme.LbaFormat(*item)) for item in formats]}
     assert nvme.wanted_format(found, {"lba_size_bytes": size}).index == index
 
 

@@ -119,7 +119,7 @@ def broken(**changes):
         istdout(summed(broken(w0=0x8580))),  # ATAPI
         istdout(summed(broken(w83=0))),
         istdout(summed(broken(w84=0, w87=0))),
-        istdout(summed(broken(**{"w%d" % place: 0x2020 for place in range(10, 20)}))),
+        istdout(summed(broken(**{f"w{place}": 0x2020 for place in range(10, 20)}))),
         istdout(summed(broken(w12=0x0107))),
         istdout(broken(w83=0x0040)),  # its other byte order would pass, without the checksum
         istdout([0] * 256),

@@ -115,7 +115,7 @@ def test_what_fio_status_shows():
     "parallel, level", [(None, "blocks"), (1, "warning"), (2, "warning"), (3, "blocks"), (9, "blocks")]
 )
 def test_an_oversubscribed_bus_blocks_only_cards_that_are_measured_together(parallel, level):
-    cards = "".join("          ioDrive 0%d:00.0 Firmware 1\n" % bus for bus in (3, 4, 5))
+    cards = "".join(f"          ioDrive 0{bus}:00.0 Firmware 1\n" for bus in (3, 4, 5))
     nodes = iomemory_pci.parse(
         "Root Bridge PCIe 3000 MB/sec\n  Bridge 00:02.00 (01-05)\n    * Needed 3000 MB/sec Avail 2000 MB/sec\n" + cards
     )

@@ -31,7 +31,7 @@ def sanitize(status, text, sprog, **sstat):
         "nvme0": dict(
             {
                 "sprog": sprog,
-                "sstat": dict({"global_erased": 0, "no_cmplted_passes": 0}, **sstat, status="(%d) %s" % (status, text)),
+                "sstat": dict({"global_erased": 0, "no_cmplted_passes": 0}, **sstat, status=f"({status}) {text}"),
             },
             **TIMES,
         )

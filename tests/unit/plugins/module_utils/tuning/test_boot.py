@@ -40,7 +40,7 @@ class Machine(Host):
     def boot(self):
         self.boots += 1
         self.put("/proc/cmdline", self.next)
-        self.put(boot.BOOT_ID, "boot-%d" % self.boots)
+        self.put(boot.BOOT_ID, f"boot-{self.boots}")
 
     def which(self, name):
         return "/usr/sbin/" + name if name == self.tool else None

@@ -25,11 +25,11 @@ def server(fake):
     fake.put(tuning.BOOT_ID, "boot-1\n")
     fake.put("/sys/devices/system/cpu/online", "0-7\n")
     for node in (0, 1):
-        fake.put("/sys/devices/system/node/node%d/cpulist" % node, "%d-%d\n" % (4 * node, 4 * node + 3))
+        fake.put(f"/sys/devices/system/node/node{node}/cpulist", f"{4 * node}-{4 * node + 3}\n")
     for number, cpus in ((41, "0-7"), (42, "4"), (43, "5")):
-        fake.put("%s/msi_irqs/%d" % (FUNCTION, number), "msix")
-        fake.put("/proc/irq/%d/smp_affinity_list" % number, cpus + "\n")
-        fake.put("/proc/irq/%d/effective_affinity_list" % number, cpus[-1] + "\n")
+        fake.put(f"{FUNCTION}/msi_irqs/{number}", "msix")
+        fake.put(f"/proc/irq/{number}/smp_affinity_list", cpus + "\n")
+        fake.put(f"/proc/irq/{number}/effective_affinity_list", cpus[-1] + "\n")
     write = fake.write
 
     def managed(path, text):
@@ -142,10 +142,8 @@ def test_a_preview_shows_what_is_left_once_smt_is_off(server, control, cpus, cou
     """CPUs 4 and 6 are threads of one core, and so are 5 and 7."""
     server.put(tuning_plan.SMT, control + "\n")
     for cpu in range(4, 8):
-        server.put(
-            "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, "4,6" if cpu % 2 == 0 else "5,7"
-        )
-        server.put("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, "powersave\n")
+        server.put(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", "4,6" if cpu % 2 == 0 else "5,7")
+        server.put(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", "powersave\n")
     governor = {
         "name": "governor",
         "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
@@ -188,8 +186,8 @@ def test_switching_smt_off_brings_the_other_interrupts_back_too(server, tmp_path
 
 def test_the_idle_states_that_take_longer_are_switched_off(server):
     for state, latency in enumerate((0, 2, 100)):
-        base = "/sys/devices/system/cpu/cpu3/cpuidle/state%d/" % state
-        server.put(base + "latency", "%d\n" % latency)
+        base = f"/sys/devices/system/cpu/cpu3/cpuidle/state{state}/"
+        server.put(base + "latency", f"{latency}\n")
         server.put(base + "disable", "0\n")
     assert [item["path"][-14:] for item in tuned(server, idle_states_above_us=2)] == ["state2/disable"]
     assert tuned(server) == []

@@ -390,13 +390,13 @@ def test_what_a_purge_reset_is_made_again_and_what_never_worked_is_not(host, tmp
 
 def test_many_that_drift_alike_are_told_in_one_sentence(host, tmp_path):
     for cpu in (1, 2):
-        file = host.root + "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu
+        file = host.root + f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
         os.makedirs(os.path.dirname(file))
         with open(file, "w") as out:
             out.write("performance")
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     for cpu in (0, 1, 2):
-        host.write("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor" % cpu, "powersave")
+        host.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", "powersave")
     (told,) = tuning.drifted(host, applied, "nvme0n1")
     assert told.endswith("cpu0/cpufreq/scaling_governor (and 2 more like it) is powersave, tuned to performance")
 
@@ -561,7 +561,7 @@ class Threads(Sysfs):
         super().write(path, text)
         if path == tuning_plan.SMT:
             for cpu in (2, 3):
-                super().write("/sys/devices/system/cpu/cpu%d/online" % cpu, "01"[text == "on"])
+                super().write(f"/sys/devices/system/cpu/cpu{cpu}/online", "01"[text == "on"])
         if path == tuning_plan.SMT and text == "off":
             for where in ("vm", "vm/0a1b"):
                 super().write(self.SET + where + "/cpuset.cpus", "0-1")
@@ -570,7 +570,7 @@ class Threads(Sysfs):
 def test_with_multithreading_come_back_the_cpusets_and_the_cpus_that_were_off(host, tmp_path):
     record = str(tmp_path / "tuning.json")
     files = {tuning_plan.SMT: "on", Threads.SET + "vm/cpuset.cpus": "0-3", Threads.SET + "vm/0a1b/cpuset.cpus": "0-3"}
-    files.update({"/sys/devices/system/cpu/cpu%d/online" % cpu: "110"[cpu - 1] for cpu in (1, 2, 3)})
+    files.update({f"/sys/devices/system/cpu/cpu{cpu}/online": "110"[cpu - 1] for cpu in (1, 2, 3)})
     for path, text in files.items():
         os.makedirs(os.path.dirname(host.root + path), exist_ok=True)
         with open(host.root + path, "w") as out:

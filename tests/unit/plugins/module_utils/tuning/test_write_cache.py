@@ -34,7 +34,7 @@ def drives(fake):
             fake.put(CACHE_TYPE, stdin)
             return Result(argv, 0, stdin, "")
         if argv[1] == "id-ctrl":
-            return Result(argv, 0, '{"sn": "S"}' if fake.vwc is None else '{"vwc": %d}' % fake.vwc, "")
+            return Result(argv, 0, '{"sn": "S"}' if fake.vwc is None else f'{{"vwc": {fake.vwc}}}', "")
         if argv[2] not in fake.cache:
             return Result(
                 argv,

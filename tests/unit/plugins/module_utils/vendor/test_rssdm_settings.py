@@ -84,7 +84,7 @@ def powered(server):
 
     def cycle():
         emulator.power_cycle(server.host.machine)
-        server.host.reboot("boot-%d" % next(boots))
+        server.host.reboot(f"boot-{next(boots)}")
 
     return cycle
 

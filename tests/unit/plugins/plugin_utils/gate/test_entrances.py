@@ -40,9 +40,9 @@ TRIES = {
     "answers": 400,
     "status": 1000,
     "records": 1000,
-    "lines": 400,
-    "journal": 500,
-    "plan": 150,
+    "lines": 150,
+    "journal": 200,
+    "plan": 50,
     "archive": 400,
     "stream": 400,
 }
@@ -111,6 +111,7 @@ def honest_hosts_are_read_once(monkeypatch):
     monkeypatch.setattr(raw, "read", read)
 
 
+@pytest.mark.thorough
 def test_records_of_collect(run_dir, tmp_path):
     """run_info's records, to results.jsonl, the judge and the closing table."""
     path = run_dir / "results.jsonl"
@@ -136,6 +137,7 @@ def test_records_of_collect(run_dir, tmp_path):
     assert elsewhere(tmp_path, run_dir) == outside
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["lines", "journal", "plan"])
 def test_files_of_a_run(run_dir, tmp_path, what):
     """results.jsonl, and one host's journal and plan, to the report's files."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
@@ -84,6 +85,11 @@ def test_schemas_and_role_know_every_method_and_option():
         schema.load("test")["properties"]["purge"]["properties"],
         schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"],
     )
-    options = {key for key, _variable, _least, _most in purge_values.OPTIONS}
-    assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(plan["method"]["enum"])
+    options = set(purge_values.OPTIONS)
+    specs = yaml.safe_load((schema.COLLECTION / "roles/purge/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    assert (
+        set(methods.METHODS)
+        <= set(test["method"]["enum"])
+        == set(specs["argument_specs"]["main"]["options"]["purge_method"]["choices"])
+    )
     assert options == set(test) - {"method"} and options <= set(plan)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning_values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
 
-DEFAULTS = {name: schema.role_default(name) for name in tuning_values.HOST_VARIABLES}
+VARIABLES = (*tuning.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
+DEFAULTS = {name: schema.role_default(name) for name in VARIABLES}
 SNAPSHOT = {
     "cpu": {"online": "0-7"},
     "numa": {"nodes": {"0": {}, "1": {}}},

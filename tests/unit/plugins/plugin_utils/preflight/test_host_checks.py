@@ -43,7 +43,7 @@ def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
 
 
 def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
-    many = [view(*(finding(drive="S%d" % number) for number in range(4)), name=name) for name in ("h1", "h2")]
+    many = [view(*(finding(drive=f"S{number}") for number in range(4)), name=name) for name in ("h1", "h2")]
     (line,) = host_checks.lines(host_checks.warnings(many, None))
     assert line == "h1: drives S0, S1, S2, S3, h2: drives S0, S1, S2, S3: wear: m. To put it right: r"
     (line,) = host_checks.lines(

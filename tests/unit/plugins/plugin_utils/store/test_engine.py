@@ -20,25 +20,31 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # 
 # What version 1 had, as SQLite wrote it then: never to be changed.
 VERSION_1 = """
 CREATE TABLE ssd_store (id INTEGER NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (id));
-CREATE TABLE ssd_run (id INTEGER NOT NULL, run_id TEXT NOT NULL, name TEXT NOT NULL, started TEXT, content BLOB NOT NULL, PRIMARY KEY (id), UNIQUE (run_id));
+CREATE TABLE ssd_run (id INTEGER NOT NULL, run_id TEXT NOT NULL, name TEXT NOT NULL, started TEXT, content BLOB NOT
+  NULL, PRIMARY KEY (id), UNIQUE (run_id));
 CREATE TABLE ssd_host (id INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (id), UNIQUE (name));
-CREATE TABLE ssd_drive (id INTEGER NOT NULL, identity TEXT NOT NULL, serial TEXT, wwn TEXT, model TEXT, PRIMARY KEY (id), UNIQUE (identity));
+CREATE TABLE ssd_drive (id INTEGER NOT NULL, identity TEXT NOT NULL, serial TEXT, wwn TEXT, model TEXT, PRIMARY KEY
+  (id), UNIQUE (identity));
 CREATE TABLE ssd_test (id INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (id), UNIQUE (name));
-CREATE TABLE ssd_layout (id INTEGER NOT NULL, digest TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (id), UNIQUE (digest));
-CREATE TABLE ssd_part (id INTEGER NOT NULL, run_id INTEGER NOT NULL, host_id INTEGER NOT NULL, state TEXT, message TEXT, source TEXT NOT NULL,
-  digest TEXT NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_part_key UNIQUE (run_id, host_id), FOREIGN KEY(run_id) REFERENCES ssd_run (id),
-  FOREIGN KEY(host_id) REFERENCES ssd_host (id));
-CREATE TABLE ssd_campaign (id INTEGER NOT NULL, part_id INTEGER NOT NULL, label TEXT NOT NULL, drive_id INTEGER, firmware TEXT, capacity_bytes BIGINT,
-  link TEXT, outcome TEXT, verdict TEXT NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_campaign_key UNIQUE (part_id, label),
-  FOREIGN KEY(part_id) REFERENCES ssd_part (id), FOREIGN KEY(drive_id) REFERENCES ssd_drive (id));
-CREATE TABLE ssd_measurement (id INTEGER NOT NULL, campaign_id INTEGER NOT NULL, test_id INTEGER NOT NULL, attempt INTEGER, outcome TEXT,
-  verdict TEXT NOT NULL, started TEXT, finished TEXT, rounds INTEGER, layout_id INTEGER, figures BLOB, PRIMARY KEY (id),
-  CONSTRAINT ssd_measurement_key UNIQUE (campaign_id, test_id), FOREIGN KEY(campaign_id) REFERENCES ssd_campaign (id),
-  FOREIGN KEY(test_id) REFERENCES ssd_test (id), FOREIGN KEY(layout_id) REFERENCES ssd_layout (id));
-CREATE TABLE ssd_judgement (id INTEGER NOT NULL, campaign_id INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY (id),
-  CONSTRAINT ssd_judgement_key UNIQUE (campaign_id), FOREIGN KEY(campaign_id) REFERENCES ssd_campaign (id));
-CREATE TABLE ssd_record (id INTEGER NOT NULL, part_id INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, test TEXT NOT NULL, time TEXT NOT NULL,
-  content BLOB NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_record_key UNIQUE (part_id, kind, label, test), FOREIGN KEY(part_id) REFERENCES ssd_part (id));
+CREATE TABLE ssd_layout (id INTEGER NOT NULL, digest TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (id), UNIQUE
+  (digest));
+CREATE TABLE ssd_part (id INTEGER NOT NULL, run_id INTEGER NOT NULL, host_id INTEGER NOT NULL, state TEXT, message
+  TEXT, source TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_part_key UNIQUE (run_id,
+  host_id), FOREIGN KEY(run_id) REFERENCES ssd_run (id), FOREIGN KEY(host_id) REFERENCES ssd_host (id));
+CREATE TABLE ssd_campaign (id INTEGER NOT NULL, part_id INTEGER NOT NULL, label TEXT NOT NULL, drive_id INTEGER,
+  firmware TEXT, capacity_bytes BIGINT, link TEXT, outcome TEXT, verdict TEXT NOT NULL, PRIMARY KEY (id), CONSTRAINT
+  ssd_campaign_key UNIQUE (part_id, label), FOREIGN KEY(part_id) REFERENCES ssd_part (id), FOREIGN KEY(drive_id)
+  REFERENCES ssd_drive (id));
+CREATE TABLE ssd_measurement (id INTEGER NOT NULL, campaign_id INTEGER NOT NULL, test_id INTEGER NOT NULL, attempt
+  INTEGER, outcome TEXT, verdict TEXT NOT NULL, started TEXT, finished TEXT, rounds INTEGER, layout_id INTEGER,
+  figures BLOB, PRIMARY KEY (id), CONSTRAINT ssd_measurement_key UNIQUE (campaign_id, test_id), FOREIGN
+  KEY(campaign_id) REFERENCES ssd_campaign (id), FOREIGN KEY(test_id) REFERENCES ssd_test (id), FOREIGN KEY(layout_id)
+  REFERENCES ssd_layout (id));
+CREATE TABLE ssd_judgement (id INTEGER NOT NULL, campaign_id INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY
+  (id), CONSTRAINT ssd_judgement_key UNIQUE (campaign_id), FOREIGN KEY(campaign_id) REFERENCES ssd_campaign (id));
+CREATE TABLE ssd_record (id INTEGER NOT NULL, part_id INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, test
+  TEXT NOT NULL, time TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_record_key UNIQUE
+  (part_id, kind, label, test), FOREIGN KEY(part_id) REFERENCES ssd_part (id));
 INSERT INTO ssd_store VALUES (1, 1);
 INSERT INTO ssd_host VALUES (1, 'rack1-07');
 """
