@@ -84,6 +84,7 @@ CHECKS = (
     ),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
+    Check("awx", SOURCE, f"{PYTEST} tests/awx --junitxml=$RESULTS/awx.xml"),
     # Behind the guest, as the integration tests take longer than these together.
     Check("molecule", GUEST, MOLECULE),
     Check("compat", GUEST, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),

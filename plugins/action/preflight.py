@@ -19,10 +19,10 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
 
 # What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer;
 # field of View).
@@ -78,7 +78,9 @@ class ActionModule(ActionBase):
                 _view(name, {argument: by_host.get(name) for argument, by_host in heard.items()})
                 for name in heard["asked"]
             ]
-            decided = decision.decide(views, self._task.check_mode, datetime.datetime.now(datetime.timezone.utc))
+            marks = _marks(heard["store"], views)
+            now = datetime.datetime.now(datetime.timezone.utc)
+            decided = decision.decide(views, self._task.check_mode, now, marks)
             findings = decided.findings + _store(heard["store"])
             if decided.shows_plan:
                 self._show(decided.plan_text)
@@ -109,6 +111,14 @@ def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
     url, results_dir = (str((given or {}).get(name, "")) for name in ("url", "results_dir"))
     problem = engine.problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
     return [problem] if problem else []
+
+
+def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[View]) -> list[quarantine.Mark]:
+    """The drives in quarantine; none with ssd_quarantine_after: 0."""
+    if not given or not shared_value(views, "ssd_quarantine_after"):
+        return []
+    results_dir = os.path.abspath(os.path.expanduser(str(given.get("results_dir", ""))))
+    return quarantine.standing(str(given.get("url", "")), results_dir)
 
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:

@@ -13,13 +13,17 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.run.folder import RUN_ID_PATTERN
 from ..plugin_utils.gate.host_action import refuse_injected_facts
-from ..plugin_utils.store import engine, exports, importer, packages
+from ..plugin_utils.store import engine, exports, folders, importer, packages, quarantine
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
     "run_id": {"type": "str", "default": ""},
     "url": {"type": "str", "default": ""},
     "raw": {"type": "bool", "default": False},
+    "fetch": {"type": "bool", "default": False},
+    "run_name": {"type": "str", "default": ""},
+    "quarantine_after": {"type": "int", "default": 0},
+    "release": {"type": "str"},
     "exports": {"type": "list", "elements": "str", "choices": list(exports.FORMATS), "default": []},
     "export_dir": {"type": "str", "default": ""},
 }
@@ -42,8 +46,12 @@ class ActionModule(ActionBase):
         results_dir, run_id = os.path.abspath(given["results_dir"]), given["run_id"]
         if run_id and not RUN_ID_PATTERN.fullmatch(run_id):
             raise AnsibleActionFail(f"run_id {run_id!r} is not a run id")
+        if given["fetch"] and (given["exports"] or not (run_id or given["run_name"])):
+            raise AnsibleActionFail("fetch: needs run_id or run_name, and goes without exports")
         if given["exports"] and not run_id:
             raise AnsibleActionFail("exports: name the run by run_id")
+        if given["quarantine_after"] and not run_id:
+            raise AnsibleActionFail("quarantine_after: name the run by run_id")
         try:
             url = engine.resolve(given["url"], results_dir)
             lacks = packages.missing(url, tables=bool(given["exports"])) if url else []
@@ -51,17 +59,20 @@ class ActionModule(ActionBase):
                 raise packages.StoreError(lacks[0])
             if not url or self._task.check_mode:
                 return {"changed": False, "store": engine.name(url) if url else "", "runs": [], "exported": []}
-            return self._filled(url, results_dir, given)
+            if given["release"] is not None:
+                return _released(url, given["release"])
+            return _fetched(url, results_dir, given) if given["fetch"] else self._filled(url, results_dir, given)
         except packages.StoreError as error:
             raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
         except OSError as error:
             raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
 
     def _filled(self, url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-        run_id = given["run_id"]
+        run_id, marked = given["run_id"], []
         with engine.opened(url, make=True) as store:
             if run_id:
                 done = [importer.import_run(store, os.path.join(results_dir, run_id), given["raw"])]
+                marked = quarantine.mark(store, run_id, given["quarantine_after"])
             else:
                 done = importer.import_all(store, results_dir, given["raw"])
         folder = (
@@ -69,10 +80,43 @@ class ActionModule(ActionBase):
         )
         written = exports.write(url, run_id, folder, given["exports"]) if given["exports"] else []
         result = {
-            "changed": any(one.changed for one in done) or bool(written),
+            "changed": any(one.changed for one in done) or bool(written or marked),
             "store": engine.name(url),
             "exported": written,
             "runs": [{"run_id": one.run_id, "changed": one.changed, "hosts": one.hosts} for one in done],
+            "quarantined": [one._asdict() for one in marked],
         }
         problems = [problem for one in done for problem in one.problems]
         return {**result, "warnings": problems} if problems else result
+
+
+def _fetched(url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Folders of runs from the store. Making a store that is not there yet spares its first run an error."""
+    with engine.opened(url, make=True) as store:
+        done = folders.fetch(store, results_dir, given["run_id"], given["run_name"], given["raw"])
+    return {
+        "changed": any(one.changed for one in done),
+        "store": engine.name(url),
+        "exported": [],
+        "runs": [one._asdict() for one in done],
+    }
+
+
+def _released(url: str, drive: str) -> dict[str, t.Any]:
+    """Let a drive be measured again; without one, say which are in quarantine."""
+    with engine.opened(url, make=True) as store:
+        found = quarantine.release(store, drive) if drive else []
+    left = [one._asdict() for one in quarantine.standing(url, "")]
+    if drive and not found:
+        known = ", ".join(sorted({one["drive"] for one in left})) or "none"
+        raise AnsibleActionFail(
+            f"release: {drive!r} is not in quarantine in {engine.name(url)}; in quarantine: {known}"
+        )
+    return {
+        "changed": bool(found),
+        "store": engine.name(url),
+        "exported": [],
+        "runs": [],
+        "released": [one._asdict() for one in found],
+        "quarantined": left,
+    }

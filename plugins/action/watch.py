@@ -29,6 +29,7 @@ ARGUMENTS = dict(
     interval_s=dict(type="float"),
     host_timeout_s=dict(type="float", default=20),
     give_up_s=dict(type="float", default=600),
+    for_s=dict(type="float", default=0),
 )
 SHORTEST_INTERVAL_S = 30.0
 INTERVAL_PER_HOST_S = 0.2
@@ -65,7 +66,7 @@ class ActionModule(ActionBase):
         what = f"run {args['run_id']} on {len(asks)} host{'' if len(asks) == 1 else 's'}, every {interval_s:g} s"
         display.display(f"Watching {what}; the measurement does not depend on it")
         try:
-            _watch(sweep, interval_s, args["give_up_s"])
+            _watch(sweep, interval_s, args["give_up_s"], args["for_s"])
         finally:
             sweep.close()
         return dict(_result_of(sweep), changed=False)
@@ -99,9 +100,11 @@ def _raiser(error: Exception) -> t.Callable[[], remote_status.Seen]:
     return ask
 
 
-def _watch(sweep: Sweep, interval_s: float, give_up_s: float) -> None:
-    """Look and print until every host has ended, or all that are left have been silent for too long."""
-    parent = os.getppid()
+def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> None:
+    """Look and print until every host has ended, all that are left have been silent for too long, or for_s are over (0:
+    never).
+    """
+    parent, until = os.getppid(), time.monotonic() + for_s
     while True:
         began = time.monotonic()
         sweep.round()
@@ -114,6 +117,12 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float) -> None:
         left = [host for host in sweep.hosts.values() if not host.ended]
         if give_up_s and all((sweep.silent_s(host) or 0) >= give_up_s for host in left):
             display.warning(f"no answer from {', '.join(host.name for host in left)}: no longer waiting")
+            return
+        if for_s and time.monotonic() + interval_s > until:
+            display.display(
+                f"Watched for {for_s:g} s: {len(left)} of {len(sweep.hosts)} hosts are still at work. They go on; "
+                "watch again, or collect"
+            )
             return
         sweep.pause(max(0.0, began + interval_s - time.monotonic()))
 
@@ -128,7 +137,11 @@ def _view(sweep: Sweep, host: Watched) -> progress.HostView:
 
 
 def _result_of(sweep: Sweep) -> dict[str, t.Any]:
-    states = {name: host.answer.state if host.ended else SILENT for name, host in sweep.hosts.items()}
+    heard = {
+        name: host.ended or (host.answer is not None and host.silent_since is None)
+        for name, host in sweep.hosts.items()
+    }
+    states = {name: host.answer.state if heard[name] else SILENT for name, host in sweep.hosts.items()}
     return {
         "hosts": states,
         "ended": sweep.all_ended(),

@@ -98,6 +98,17 @@ attach:
   returned: success
   type: dict
   sample: {rack1-07: running}
+why_skipped:
+  description: Why nothing is to be done - last night's run is still at work, and C(ssd_overlap) is C(skip). Empty
+    otherwise.
+  returned: success
+  type: str
+  sample: ""
+left_out:
+  description: The drives that are left out, in quarantine or kept as evidence, by host; C(plan_text) says why.
+  returned: success
+  type: dict
+  sample: {rack1-07: [22123A4F5B6C]}
 plan_text:
   description: What would be done, line by line.
   returned: success

@@ -108,6 +108,12 @@ report:
   returned: success
   type: str
   sample: /srv/ssd-results/20261121T130000Z-qualify/report/index.html
+message:
+  description: The verdicts and what changed since the run before of that name, as plain text of no more than 1,800
+    characters; also C(message.txt).
+  returned: success
+  type: str
+  sample: "20261121T200000Z-nightly: all 2 drives passed\nNothing changed since 20261120T200000Z-nightly\n"
 all_passed:
   description: Whether every drive passed. False when no drive was asked for.
   returned: success

@@ -32,8 +32,9 @@ options:
     type: str
     required: true
   seen:
-    description: What preflight of this play saw of each host, by inventory name; RV(ssdlab.fleet.drive_facts#module:drives)
-      in the key C(drives). A drive that is not among them is not measured again.
+    description: What preflight of this play saw of each host, by inventory name;
+      RV(ssdlab.fleet.drive_facts#module:drives) in the key C(drives). A drive that is not among them is not measured
+      again.
     type: dict
     required: true
 notes:
@@ -106,11 +107,16 @@ hosts:
       drives: [{serial: 22123A4F5B6C}]
       tests: [iops]
       counts: {22123A4F5B6C: [iops]}
-      identities: {22123A4F5B6C: {serial: 22123A4F5B6C, wwn: null, model: MTFDDAK960TDS, size_bytes: 960197124096, backing_file: null}}
+      identities:
+        22123A4F5B6C:
+          {serial: 22123A4F5B6C, wwn: null, model: MTFDDAK960TDS, size_bytes: 960197124096, backing_file: null}
 lines:
-  description: Each drive that is measured again, with why, and each that is not though it missed only relative criteria.
+  description: Each drive that is measured again, with why, and each that is not though it missed only relative
+    criteria.
   returned: success
   type: list
   elements: str
-  sample: ["rack1-07 22123A4F5B6C: measured again: iops: write_iops 31,000 IOPS < 36,900 IOPS (criterion iops write_iops min_of_median 0.9: median of 23 peers)"]
+  sample:
+    - "rack1-07 22123A4F5B6C: measured again: iops: write_iops 31,000 IOPS < 36,900 IOPS (criterion iops write_iops
+      min_of_median 0.9: median of 23 peers)"
 """

@@ -41,6 +41,30 @@ options:
     description: Whether the raw files of the hosts go into the store too, for where files do not survive.
     type: bool
     default: false
+  fetch:
+    description:
+      - Whether to go the other way - to bring C(run.json) and C(results.jsonl) of the run O(run_id), or of the newest
+        runs named O(run_name), from the store into O(results_dir), with O(raw) the hosts' raw files too, and of one run
+        the run before of its name, without them. What a folder has and the store has not stays.
+      - For where files do not survive from one play to the next, such as AWX's execution environments.
+    type: bool
+    default: false
+  run_name:
+    description: The name of the runs to fetch where O(run_id) is empty.
+    type: str
+    default: ""
+  quarantine_after:
+    description:
+      - Put in quarantine the drives of the run O(run_id) whose verdicts were C(fail) in so many runs of its name in a
+        row. Runs in which a drive was C(invalid), C(error) or C(not_tested) are passed over; a C(pass) ends the row.
+      - V(0) puts none.
+    type: int
+    default: 0
+  release:
+    description:
+      - Do nothing but release a drive, named by its label (the value in C(ssd_drives)) or its serial number, from
+        quarantine. Empty only says which are there.
+    type: str
   exports:
     description:
       - Formats in which the run is written to O(export_dir) once it is in the store. They need O(run_id).
@@ -84,6 +108,16 @@ EXAMPLES = r"""
   delegate_to: localhost
   run_once: true
 
+- name: Take a run that another job collected from the store
+  ssdlab.fleet.store:
+    results_dir: ssd-results
+    run_id: 20261121T130000Z-nightly
+    url: postgresql://ssdlab@db.example.com/ssdlab
+    fetch: true
+    raw: true
+  delegate_to: localhost
+  run_once: true
+
 - name: Show a run to Prometheus
   ssdlab.fleet.store:
     results_dir: /srv/ssd-results
@@ -101,7 +135,7 @@ store:
   type: str
   sample: sqlite:////srv/ssd-results/store.sqlite
 runs:
-  description: The runs that were imported.
+  description: The runs that were imported, or fetched.
   returned: success
   type: list
   elements: dict
@@ -110,12 +144,50 @@ runs:
       description: The run's id.
       type: str
     changed:
-      description: Whether anything of it was new to the store.
+      description: Whether anything of it was new to the store, or to the folder.
       type: bool
     hosts:
-      description: How many hosts' parts were new or other than before.
+      description: How many hosts' parts were new or other than before; of a fetched run how many there are.
       type: int
   sample: [{run_id: 20261121T130000Z-qualify, changed: true, hosts: 40}]
+quarantined:
+  description: The drives that were put in quarantine; with O(release) those that are still there.
+  returned: success
+  type: list
+  elements: dict
+  contains: &mark
+    run_name:
+      description: The name of the runs that leave it out.
+      type: str
+    host:
+      description: Its host when it failed last.
+      type: str
+    drive:
+      description: Its label.
+      type: str
+    identity:
+      description: By what it is known on any host. Empty where it has neither serial number nor WWN.
+      type: str
+    serial:
+      description: Its serial number, or empty.
+      type: str
+    nights:
+      description: In how many runs in a row it had failed.
+      type: int
+    last_run:
+      description: The id of the last of them.
+      type: str
+    reason:
+      description: Why it failed in that one.
+      type: str
+  sample: []
+released:
+  description: The drives that were released.
+  returned: with O(release)
+  type: list
+  elements: dict
+  contains: *mark
+  sample: []
 exported:
   description: The files that were written.
   returned: success
@@ -133,6 +205,10 @@ def main():
         "run_id": {"type": "str", "default": ""},
         "url": {"type": "str", "default": ""},
         "raw": {"type": "bool", "default": False},
+        "fetch": {"type": "bool", "default": False},
+        "run_name": {"type": "str", "default": ""},
+        "quarantine_after": {"type": "int", "default": 0},
+        "release": {"type": "str"},
         "exports": {
             "type": "list",
             "elements": "str",

@@ -52,6 +52,14 @@ options:
       - V(0) never gives up.
     type: float
     default: 600
+  for_s:
+    description:
+      - End after so many seconds even if hosts are still at work, which is no failure. AWX ends a job that lives too
+        long; a watch that ends by
+        itself before leaves the rest to the next one.
+      - V(0) watches until all have ended.
+    type: float
+    default: 0
 notes:
   - Use it with C(run_once). It runs on the controller; do not set C(connection) on the task, which would apply to the
     hosts.
@@ -82,7 +90,8 @@ hosts:
     - The state of each host by name, as its C(status.json) says. C(finished), C(stopped) and C(failed) are as the host
       job left them.
     - C(dead) means that the host job is gone without having said so, C(absent) that the host has no such run,
-      C(silent) that the host gave no answer in the end.
+      C(silent) that the host gave no answer in the end. C(starting) and C(running) are those that O(for_s) left at
+      work.
   returned: success
   type: dict
   sample: {rack1-07: finished, rack1-08: silent}

@@ -7,16 +7,12 @@ the test, on a socket in its folder.
 
 from __future__ import annotations
 
-import glob
-import os
-import pwd
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 
+import postgres
 import pytest
 
 sa = pytest.importorskip("sqlalchemy")
@@ -50,92 +46,19 @@ CONTROLLER = textwrap.dedent(
 )
 
 
-class Server:
-    """A PostgreSQL of its own, by a user that is not root, which it refuses to run as."""
-
-    def __init__(self, programs):
-        self._programs = programs
-        self.folder = tempfile.mkdtemp(prefix="ssd-pg-")
-        self._user = []
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("nobody")
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self._user = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        self._run(
-            "initdb",
-            "--pgdata",
-            self._data,
-            "--username=ssdlab",
-            "--auth=trust",
-            "--no-sync",
-            "--locale=C",
-            "--encoding=UTF8",
-        )
-
-    @property
-    def _data(self):
-        return os.path.join(self.folder, "data")
-
-    def _run(self, program, *arguments):
-        argv = [*self._user, os.path.join(self._programs, program), *arguments]
-        # A file, as the server would keep a pipe open.
-        with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as log:
-            done = subprocess.run(
-                argv, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120, check=False
-            )
-            log.seek(0)
-            assert done.returncode == 0, log.read()
-
-    def start(self):
-        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
-        self._run(
-            "pg_ctl",
-            "--pgdata",
-            self._data,
-            "--wait",
-            "--log",
-            os.path.join(self.folder, "log"),
-            "--options",
-            options,
-            "start",
-        )
-
-    def stop(self, mode="fast"):
-        self._run("pg_ctl", "--pgdata", self._data, "--wait", "--mode", mode, "stop")
-
-    def url(self, database="postgres"):
-        return engine.resolve(f"postgresql://ssdlab@/{database}?host={self.folder}", "")
-
-    def new_database(self, name):
-        alone = sa.create_engine(self.url(), isolation_level="AUTOCOMMIT")
-        with alone.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        alone.dispose()
-        return self.url(name)
-
-
 @pytest.fixture(name="server", scope="module")
 def fixture_server():
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-    programs = found[-1] if found else os.path.dirname(shutil.which("initdb") or "")
-    if not programs:
+    if not postgres.programs():
         pytest.skip("needs the package postgresql")
-    made = Server(programs)
-    try:
-        made.start()
-        yield made
-    finally:
-        try:
-            made.stop("immediate")
-        finally:
-            shutil.rmtree(made.folder)
+    with postgres.running(postgres.programs()) as server:
+        yield server
 
 
 @pytest.fixture(name="url", params=["sqlite", "postgresql"])
 def fixture_url(request, tmp_path):
     if request.param == "sqlite":
         return engine.resolve("", str(tmp_path))
-    return request.getfixturevalue("server").new_database("for_" + request.node.originalname)
+    return engine.resolve(request.getfixturevalue("server").new_database("for_" + request.node.originalname), "")
 
 
 @pytest.fixture(name="results")
@@ -224,7 +147,7 @@ def test_controllers_with_a_slice_each_reach_the_verdicts_of_the_whole_run(url, 
 
 
 def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
-    url = server.new_database("dies")
+    url = engine.resolve(server.new_database("dies"), "")
     job = controller(url, results, "stop")
     assert job.stdout.readline() == "writing\n"
     server.stop("immediate")
@@ -243,10 +166,11 @@ def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
 
 
 def test_an_older_server_store_is_brought_up(server, results, wanted):
-    url = server.new_database("older")
+    url = engine.resolve(server.new_database("older"), "")
     put(url, results)
     with engine.opened(url) as store, store.writing() as connection:
-        schema.tables().raw_file.drop(connection)
+        for table in (schema.tables().raw_file, schema.tables().quarantine):
+            table.drop(connection)
         connection.execute(sa.update(schema.tables().store).values(version=1))
     with pytest.raises(StoreError, match="schema version 1, not"):
         frames.long(url)
@@ -257,7 +181,7 @@ def test_an_older_server_store_is_brought_up(server, results, wanted):
 
 
 def test_preflight_tells_of_a_user_that_may_not_write(server):
-    url = server.new_database("closed")
+    url = engine.resolve(server.new_database("closed"), "")
     with engine.opened(url, make=True) as store, store.writing() as connection:
         connection.exec_driver_sql("CREATE ROLE reader LOGIN")
         connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")

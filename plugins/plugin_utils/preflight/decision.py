@@ -9,16 +9,12 @@ import collections
 import contextlib
 import datetime
 import os
-import platform
 import typing as t
 
-from ansible.release import __version__ as ansible_version
-
-from ...module_utils.drive.entry import label
 from ..common import schema as schemas
-from ..common.values import number
+from ..common.values import whole
 from ..common.version import collection_version
-from ..plan import hostplan, limits
+from ..plan import hostplan
 from ..plan.testfiles import PlanError
 from ..results import history, run_record, runs
 from . import (
@@ -29,17 +25,18 @@ from . import (
     findings,
     fleet_checks,
     host_checks,
+    left_out,
     purges,
     reach,
+    run_json,
     same,
     slices,
-    values,
     wear,
+    which_run,
 )
 from . import plan_text as describe
 from .findings import Finding, Run, View
 
-SCHEMA_VERSION = 1
 # A server with two dozen drives that are all refused for several reasons has fewer findings.
 MOST_OF_HOST = 200
 
@@ -47,6 +44,8 @@ MOST_OF_HOST = 200
 class Decision(t.NamedTuple):
     """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them.
     warnings: lines. plans: by host.
+
+    skipped: why nothing is to be done (ssd_overlap), or empty. left_out: drives, by host.
     """
 
     findings: list[str]
@@ -59,6 +58,8 @@ class Decision(t.NamedTuple):
     record: dict[str, t.Any]
     warnings: list[str]
     plans: t.Mapping[str, t.Mapping[str, t.Any]] = {}
+    skipped: str = ""
+    left_out: t.Mapping[str, t.Sequence[str]] = {}
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -73,21 +74,32 @@ class Decision(t.NamedTuple):
         return {
             "ssd_run": run,
             "attach": dict(self.run.attach) if self.run else {},
+            "left_out": self.left_out,
             "plan_text": self.plan_text,
+            "why_skipped": self.skipped,
             "changed": False,
         }
 
 
-def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) -> Decision:
-    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else."""
+def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, marks: left_out.Marks = ()) -> Decision:
+    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else.
+
+    marks: of the drives in quarantine.
+    """
     views = fleet_checks.added(views)
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     run: Run | None = None
     if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
-        run, wrong = findings.choose_run(views, now, runs.on_controller(results_dir))
+        run, wrong = which_run.choose(views, now, runs.on_controller(results_dir))
         found += wrong
+    overlaps, told = which_run.overlap(views, run)
+    if overlaps == "fail":
+        found.append(Finding(told))
+    elif overlaps == "skip" and not found:
+        return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
+    views = left_out.parted(views, run, marks, _left_out_before(results_dir, run))
     for view in views:
         found += [
             Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})
@@ -109,7 +121,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
     found += _definition_findings(views, run, run_folder, tests, plans)
     found += again.findings(views, run, results_dir)
     # Of a second measurement they were looked at before the first, with all drives and tests.
-    found += [] if again.of(views) else criteria.findings(_criteria(views), views, tests, plans)
+    found += [] if again.of(views) else criteria.findings(run_json.criteria(views), views, tests, plans)
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = history.saturations(results_dir, reach.wanted_models(begun))
     found += reach.findings(begun, known)
@@ -118,7 +130,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known)
-    warned += slices.warnings(views, run, run_folder, _criteria(views))
+    warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += (
         [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
@@ -131,10 +143,19 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime) ->
         plan_text=_plan_text(views, run, plans, chosen),
         run_folder=run_folder,
         results_dir=results_dir,
-        record={**_record(views, run, now, tests), "warnings": warned} if run and not found else {},
-        warnings=host_checks.lines(warned),
+        record={**run_json.record(views, run, now, tests), "warnings": warned} if run and not found else {},
+        warnings=host_checks.lines(warned)
+        + left_out.lines(views)
+        + ([f"{told[0].upper()}{told[1:]}"] if overlaps == "attach" else []),
         plans=plans,
+        left_out={view.name: list(view.left_out) for view in views if view.left_out},
     )
+
+
+def _left_out_before(results_dir: str, run: Run | None) -> left_out.Kept:
+    with contextlib.suppress(ValueError):  # _definition_findings says what is wrong with run.json
+        return left_out.of_run(run_record.read_run(os.path.join(results_dir, run.id)) if run else None)
+    return {}
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:
@@ -159,7 +180,8 @@ def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str
     """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
     plans, found = {}, []
     for view in views:
-        if view.asked is None:
+        # Nothing is left to be done on a host whose drives are all left out.
+        if view.asked is None or (view.left_out and not view.asked["ssd_drives"]):
             continue
         drives = [
             entry
@@ -168,7 +190,7 @@ def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str
         ]
         try:
             plans[view.name] = hostplan.build(
-                host_variables(view.asked),
+                run_json.host_variables(view.asked),
                 run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
                 host=view.name,
                 boot_id=(view.facts or {}).get("boot_id", ""),
@@ -188,7 +210,7 @@ def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
     for view in views:
         if view.asked is not None:
             with contextlib.suppress(PlanError):
-                asked = hostplan.tests(host_variables(view.asked), view.drives or ())
+                asked = hostplan.tests(run_json.host_variables(view.asked), view.drives or ())
                 tests[view.name] = {test["name"]: definitions.about(test) for test in asked}
     return tests
 
@@ -223,18 +245,6 @@ def _plan_finding(problem: str, host: str) -> Finding:
     return Finding(problem[len(prefix) :] if own else problem, host)
 
 
-def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for
-    wrong ones (findings).
-    """
-    wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
-    given = {
-        name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name]
-        for name in hostplan.VARIABLES
-    }
-    return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
-
-
 def _plan_text(
     views: t.Sequence[View],
     run: Run | None,
@@ -244,7 +254,7 @@ def _plan_text(
     if run is None:
         return []
     lines = [f"Run {run.id}"]
-    held_to = _criteria(views)
+    held_to = run_json.criteria(views)
     for view in views:
         state = run.attach.get(view.name)
         if view.unreachable:
@@ -258,7 +268,7 @@ def _plan_text(
                 if entry.get("identity") and not findings.standing(entry, run)
             }
             looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
-            rate, ratings = assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
+            rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
             worn = {
                 drive["drive"]: wear.text(
                     *wear.of_drive(drive, rate, chosen[view.name]),
@@ -268,17 +278,18 @@ def _plan_text(
             }
             lines += describe.describe(plans[view.name], eligible, rate, held_to, chosen[view.name], looks, worn)
             lines += _left_out(view)
+        lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
     return lines + again.plan_lines(shared_retest(views), held_to)
 
 
 def shared_retest(views: t.Sequence[View]) -> bool:
     """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
-    return values.whole(findings.shared_value(views, "ssd_retest") or 0) == 1 and not again.of(views)
+    return whole(findings.shared_value(views, "ssd_retest") or 0) == 1 and not again.of(views)
 
 
 def _left_out(view: View) -> list[str]:
     """What ssd_time_budget leaves out on a host."""
-    variables = host_variables(view.asked or {})
+    variables = run_json.host_variables(view.asked or {})
     rest = hostplan.left_out(variables, view.drives or ())
     shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
     return [f"  left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []
@@ -290,67 +301,6 @@ def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chose
     """
     if plan is None or view.asked is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
         return []
-    twice = shared_retest([view]) and again.relative(_criteria([view]))
+    twice = shared_retest([view]) and again.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)
-    return wear.findings(view.name, plan, asked, assumed_rate(view.asked), chosen, times_written=1 + twice)
-
-
-def _criteria(views: t.Sequence[View]) -> t.Any:
-    """The run's criteria; None for a single step, which measures nothing that one could be about."""
-    if findings.shared_value(views, "ssd_step") != "qualify":
-        return None
-    own = findings.shared_value(views, "ssd_criteria") or []
-    folders = [schemas.plain(view.asked.get("ssd_tests_dirs")) or [] for view in views if view.asked]
-    found: list[t.Any] = []
-    for dirs in {repr(each): each for each in folders}.values() if isinstance(own, list) else ():
-        with contextlib.suppress(PlanError):  # _plans says what is wrong with a file
-            found += [
-                criterion
-                for criterion in limits.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs})
-                if criterion not in found
-            ]
-    return found or own
-
-
-def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
-    """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
-    given = number(asked.get("ssd_assumed_write_mib_s"))
-    return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
-
-
-def _record(
-    views: t.Sequence[View], run: Run, now: datetime.datetime, tests: t.Mapping[str, t.Mapping[str, t.Any]]
-) -> dict[str, t.Any]:
-    """run.json (docs/internals.md)."""
-    asked = [
-        {
-            "host": view.name,
-            "drive": label(selector),
-            "tests": list(tests[view.name]),
-            "engine": engine,
-            "validity_limits": limits,
-            **rack,
-            **again.counts(view, label(selector)),
-        }
-        for view in views
-        if view.asked is not None
-        for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
-        for engine in [str(host_variables(view.asked)["workload_ioengine"])]
-        for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
-        for selector in view.asked["ssd_drives"]
-    ]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "run": {"id": run.id, "name": run.name},
-        "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
-        **again.record(views),
-        "asked": asked,
-        "criteria": _criteria(views) or [],
-        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or "warn",
-        "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
-        "versions": {
-            "collection": collection_version(),
-            "ansible_core": ansible_version,
-            "python": platform.python_version(),
-        },
-    }
+    return wear.findings(view.name, plan, asked, run_json.assumed_rate(view.asked), chosen, times_written=1 + twice)

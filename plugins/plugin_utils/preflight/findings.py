@@ -7,7 +7,6 @@ finds.
 
 from __future__ import annotations
 
-import datetime
 import re
 import typing as t
 
@@ -17,7 +16,7 @@ from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
 from ..common.schema import plain, suggestion
 from ..plan import tuning_values
-from ..results import again, held_to, runs
+from ..results import again, held_to
 from . import values
 
 MODES = ("plan", "destructive")
@@ -35,6 +34,9 @@ FLEET_WIDE = (
     "ssd_criteria",
     "ssd_unknown_causes",
     "ssd_retest",
+    "ssd_overlap",
+    "ssd_quarantine_after",
+    "ssd_evidence",
 )
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
@@ -61,6 +63,7 @@ class View(t.NamedTuple):
       answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
     misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
+    left_out: {drive: why} of the drives that are left out of all other fields.
     """
 
     name: str
@@ -74,6 +77,7 @@ class View(t.NamedTuple):
     misplaced: t.Sequence[str] = ()
     checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
     snapshot: t.Mapping[str, t.Any] | None = None
+    left_out: t.Mapping[str, str] = {}
 
 
 class Run(t.NamedTuple):
@@ -97,16 +101,14 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
         found.append(
             Finding(
-                f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a "
-                "letter or "
+                f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or "
                 "a digit"
             )
         )
     if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
         found.append(
             Finding(
-                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
-                "letter or "
+                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or "
                 "a digit"
             )
         )
@@ -183,6 +185,8 @@ def named_drives(view: View) -> list[Finding]:
     if view.asked is None:
         return []
     given = plain(view.asked.get("ssd_drives"))
+    if given == [] and view.left_out:
+        return []
     if given is None or given == []:
         hint = f" ({view.similar[0]} is set; did you mean ssd_drives?)" if view.similar else ""
         return [
@@ -290,48 +294,6 @@ def other_live_runs(view: View, run: Run | None) -> list[Finding]:
         Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name)
         for entry in others
     ]
-
-
-def choose_run(
-    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()
-) -> tuple[Run | None, list[Finding]]:
-    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has
-    passed.
-
-    own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be
-      named.
-    """
-    name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
-    known = [(view.name, entry) for view in views for entry in view.runs or ()]
-    answers = {view.name: view.runs for view in views if view.runs}
-    found: list[Finding] = []
-    if not run_id:
-        open_ids, claims = runs.unfinished(name, answers, own)
-        if len(open_ids) > 1:
-            return None, [Finding(_several(name, open_ids, known))]
-        found = [Finding(_claimed(claim), claim.host) for claim in claims]
-        run_id = open_ids[0] if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
-    attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
-    return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
-
-
-def _claimed(claim: runs.Claim) -> str:
-    return (
-        f"ssd_run_id: it calls run {claim.run_id} unfinished, {claim.why}; go on with it by -e "
-        f"ssd_run_id={claim.run_id},"
-        f" or end it (stop.yml -e ssd_run_id={claim.run_id})"
-    )
-
-
-def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
-    where = [
-        f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids
-    ]
-    listed = ", ".join(where)
-    return (
-        f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end "
-        "those you do not want (stop.yml)"
-    )
 
 
 def host_list(names: t.Sequence[str]) -> str:

@@ -43,8 +43,14 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
         "0 (automatic) or a number of at least 0.5",
     ),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
-    ("ssd_retest", lambda value: whole(value) in (0, 1), "0 (never) or 1 (once)"),
+    ("ssd_retest", lambda value: values.whole(value) in (0, 1), "0 (never) or 1 (once)"),
     ("ssd_keep_failed_days", _number(lambda number: 0 <= number <= 36500), "a number of days from 0 to 36500"),
+    (
+        "ssd_quarantine_after",
+        _number(lambda number: number >= 0 and number == int(number)),
+        "a number of nights, or 0 (never)",
+    ),
+    ("ssd_watch_for_s", _number(lambda number: number >= 0), "0 (until all have ended) or a number above 0"),
     ("ssd_give_up_s", _number(lambda number: number >= 0), "0 (never give up) or a number above 0"),
 )
 
@@ -83,7 +89,13 @@ def _budget_problems(asked: t.Mapping[str, t.Any]) -> list[str]:
 
 
 # Variables that are one of a few words.
-WORDS = {"ssd_look": ("sample", "full"), "ssd_leave": ("blank", "as_is"), "ssd_unknown_causes": ("warn", "spoil")}
+WORDS = {
+    "ssd_look": ("sample", "full"),
+    "ssd_leave": ("blank", "as_is"),
+    "ssd_unknown_causes": ("warn", "spoil"),
+    "ssd_evidence": ("refuse", "leave_out"),
+    "ssd_overlap": ("attach", "skip", "fail"),
+}
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:

@@ -1,18 +1,19 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge a run's folder and write its report: pages for people, summary.json, results.csv, junit.xml."""
+"""Judge a run's folder and write its report: pages for people, summary.json, results.csv, junit.xml, message.txt."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import typing as t
 
 from ...module_utils.core.files import read_json, write_atomic
 from ...module_utils.run import folder as rundir
 from ..fleet import judging
-from ..results import again, runs, store
-from . import assets, gather, names, page, pages, render, supplier
+from ..results import again, judge, run_record, runs, store
+from . import assets, gather, message, names, page, pages, render, supplier
 from . import files as report_files
 from . import rows as drive_rows
 from .sources import Sources
@@ -40,11 +41,14 @@ class Asked(t.NamedTuple):
 
 
 class Report(t.NamedTuple):
-    """`path` of index.html; `changed`: whether a file was (or would be) written; `judgement`: of judge.judge()."""
+    """`path` of index.html; `changed`: whether a file was (or would be) written; `judgement`: of judge.judge();
+    `message`: of message.text().
+    """
 
     path: str
     changed: bool
     judgement: Mapping
+    message: str
 
 
 def make(
@@ -68,18 +72,39 @@ def make(
     except ValueError as error:
         raise ReportError(str(error)) from error
     sources = gather.sources(run_dir, run, loaded, against)
+    said = message.text(run, sources.judgement, _before(results_dir, run))
     folder = os.path.join(run_dir, "report")
     if write:
         os.makedirs(folder, exist_ok=True)
     changed = assets.put(results_dir, folder, write)
-    for name, text in files(sources, run_dir, asked):
+    for name, text in itertools.chain([("message.txt", said)], files(sources, run_dir, asked)):
         path = os.path.join(folder, name)
         if assets.text_of(path) != text:
             changed = True
             if write:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 write_atomic(path, text)
-    return Report(os.path.join(folder, "index.html"), changed, sources.judgement)
+    return Report(os.path.join(folder, "index.html"), changed, sources.judgement, said)
+
+
+def _before(results_dir: str, run: Mapping) -> Mapping | None:
+    """The verdicts of the newest run of that name before this one: of its own report, or judged from its records; None
+    where there is none.
+    """
+    name, started = run["run"].get("name"), str(run.get("started"))
+    earlier = [own for own in runs.on_controller(results_dir) if own.name == name and own.started < started]
+    newest = max(earlier, key=lambda own: (own.started, own.id), default=None)
+    if newest is None:
+        return None
+    try:
+        found = read_json(os.path.join(newest.folder, "report", "summary.json"))
+        if found is None:
+            records = store.load(os.path.join(newest.folder, "results.jsonl"))
+            found = judge.judge(run_record.read_run(newest.folder) or {}, records)
+        drives = [{key: str(drive[key]) for key in ("host", "drive", "verdict")} for drive in found["drives"]]
+    except (OSError, ValueError, KeyError, TypeError):  # a damaged run of yesterday costs tonight's report nothing
+        return None
+    return {"run": {"id": newest.id}, "drives": drives}
 
 
 def load_run(results_dir: str, run_id: str) -> Mapping:
@@ -149,8 +174,8 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
 
 
 def outcome(made: Report) -> Mapping:
-    """What the task returns: {report, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed, failures:
-    [lines]}.
+    """What the task returns: {report, message, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed,
+    failures: [lines]}.
     """
     judged = made.judgement["drives"]
     drives = [
@@ -167,6 +192,7 @@ def outcome(made: Report) -> Mapping:
     ]
     return {
         "report": made.path,
+        "message": made.message,
         "verdicts": made.judgement["verdicts"],
         "drives": drives,
         "all_passed": made.judgement["all_passed"],

@@ -183,6 +183,8 @@ def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str
     """The most telling reason why a drive's campaign left no result."""
     message = record.get("message") or ""
     outcome = record.get("outcome")
+    if not record and (facts.asked.get((host, drive)) or {}).get("left_out"):
+        return f"{drive} on {host} was left out: {facts.asked[host, drive]['left_out']}"
     if record.get("refusals"):
         refusals = "; ".join(f"{entry.get('code')} ({entry.get('message')})" for entry in record["refusals"])
         return f"{drive} was refused on {host}: {refusals}"

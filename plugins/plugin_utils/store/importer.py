@@ -170,6 +170,7 @@ def _import_host(
         empty = {"run_id": run.key, "host_id": known.hosts([host])[host], "source": "", "digest": ""}
         upsert(connection, part, [empty], ["run_id", "host_id"], replace=False)
         row = connection.execute(sa.select(part.c.id, part.c.digest).where(mine).with_for_update()).one()
+        _forget(connection, row.id, records.begun_anew(given))
         all_records = records.merged(_stored(connection, row.id), given)
         asked = [entry for entry in run.record["asked"] if entry["host"] == host]
         about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
@@ -182,10 +183,20 @@ def _import_host(
         told = next((record for record in all_records if record["kind"] == "host"), {})
         news = {"state": told.get("state"), "message": told.get("message"), "source": source, "digest": state}
         connection.execute(sa.update(part).where(part.c.id == row.id).values(**news))
-    problem = "; ".join(
-        [problem] * bool(problem) + [f"raw/{host}/{path} is too large for the store" for path in files.left_out]
-    )
+    too_large = [f"raw/{host}/{path} is too large for the store" for path in files.left_out]
+    problem = "; ".join([problem] * bool(problem) + too_large)
     return state != row.digest or files.changed, problem
+
+
+def _forget(connection: t.Any, part_key: int, begun: str) -> None:
+    """Take away what a host measured before it began anew; the folder's results.jsonl drops it in the same way."""
+    if not begun:
+        return
+    record, campaign, measurement = tables().record, tables().campaign, tables().measurement
+    mine = sa.and_(record.c.part_id == part_key, record.c.kind != "host", record.c.time < begun)
+    if connection.execute(sa.delete(record).where(mine)).rowcount:
+        campaigns = sa.select(campaign.c.id).where(campaign.c.part_id == part_key)
+        connection.execute(sa.delete(measurement).where(measurement.c.campaign_id.in_(campaigns)))
 
 
 def _names(known: _Known, given: t.Sequence[Record]) -> None:
@@ -196,23 +207,16 @@ def _names(known: _Known, given: t.Sequence[Record]) -> None:
 
 
 def _stored(connection: t.Any, part_key: int) -> list[Record]:
-    table = tables().record
-    return [
-        records.unpacked(content)
-        for (content,) in connection.execute(sa.select(table.c.content).where(table.c.part_id == part_key))
-    ]
+    query = sa.select(tables().record.c.content).where(tables().record.c.part_id == part_key)
+    return [records.unpacked(content) for content in connection.execute(query).scalars()]
 
 
 def _drive(record: Record) -> Record | None:
-    """The drive of a record of kind drive: by its serial and model, else its WWN; None where neither is known."""
+    """The drive of a record of kind drive, where it is known which one it is."""
     found = record.get("identity") or {}
-    serial, wwn, model = (str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model"))
-    identity = f"serial {model or ''} {serial}" if serial else f"wwn {wwn}" if wwn else None
-    return (
-        {"identity": identity, "serial": serial, "wwn": wwn, "model": model}
-        if record["kind"] == "drive" and identity
-        else None
-    )
+    identity = records.known_as(found) if record["kind"] == "drive" else ""
+    names = {name: str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model")}
+    return {"identity": identity, **names} if identity else None
 
 
 class _Part:

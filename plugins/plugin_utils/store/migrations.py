@@ -15,16 +15,20 @@ import typing as t
 from .packages import StoreError, sa
 from .schema import tables
 
-NEWEST = 2
+NEWEST = 3
 
 
 def _raw_files(connection: t.Any) -> None:
     tables().raw_file.create(connection)
 
 
+def _quarantine(connection: t.Any) -> None:
+    tables().quarantine.create(connection)
+
+
 # {version: what makes it of the one before}. A step writes out what it adds, unless that is a whole table that no later
 # step changes.
-STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files}
+STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files, 3: _quarantine}
 
 
 def version(connection: t.Any) -> int:

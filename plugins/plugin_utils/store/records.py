@@ -31,6 +31,9 @@ NO_CELL, NO_ROUND = "", 0
 # Events of a journal that tell of a test.
 OF_TESTS = ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 
+# What `complete` adds to a test's record.
+FROM_JOURNAL = ("cells", "tracked", "link", "proof")
+
 Record = t.Dict[str, t.Any]
 # (kind, drive, test); "" for what a kind has not
 Key = t.Tuple[str, str, str]
@@ -166,6 +169,20 @@ def merged(stored: t.Iterable[Record], given: t.Iterable[Record]) -> list[Record
     return [newest[name] for name in sorted(newest)]
 
 
+def begun_anew(given: t.Iterable[Record]) -> str:
+    """When a host began to measure anew, as far as these records tell; what was stored before no longer counts then. ""
+    where it did not.
+    """
+    return max(
+        (
+            record["time"].rstrip("Z")
+            for record in given
+            if record["kind"] == "host" and record["state"] == results.STARTED
+        ),
+        default="",
+    )
+
+
 def _age(record: Record) -> tuple[int, str, bool]:
     # A host's clock may be set back between two attempts: they are counted. Times are texts of one form; with or
     # without a fraction they compare once the Z is gone.
@@ -177,6 +194,14 @@ def merged_run(before: Record | None, now: Record) -> Record:
     both = run_record.merge_run(before, now)
     order = sorted(range(len(both["asked"])), key=lambda at: (both["asked"][at]["host"], at))
     return {**both, "asked": [both["asked"][at] for at in order], "tests": dict(sorted(both["tests"].items()))}
+
+
+def known_as(identity: t.Mapping[str, t.Any]) -> str:
+    """What tells a drive from all others, wherever it is: its serial number and model, else its WWN. "" where it has
+    neither.
+    """
+    serial, wwn, model = (str(identity.get(name) or "") for name in ("serial", "wwn", "model"))
+    return f"serial {model} {serial}" if serial else f"wwn {wwn}" if wwn else ""
 
 
 def figures(record: Record) -> dict[Figure, float]:

@@ -32,6 +32,7 @@ class Tables(t.NamedTuple):
     judgement: t.Any
     record: t.Any
     raw_file: t.Any
+    quarantine: t.Any
 
 
 @functools.lru_cache(maxsize=None)
@@ -126,5 +127,19 @@ def tables() -> Tables:
             text("sha256"),
             packed("content"),
             sa.UniqueConstraint("part_id", "path", name="ssd_raw_file_key"),
+        ),
+        # Not made from folders: what somebody decided. identity, serial: "" where the drive has none.
+        quarantine=table(
+            "quarantine",
+            text("run_name"),
+            text("identity"),
+            text("serial"),
+            text("host"),
+            text("drive"),
+            sa.Column("nights", sa.Integer, nullable=False),
+            text("last_run"),
+            text("reason"),
+            text("marked"),
+            text("released", null=True),
         ),
     )

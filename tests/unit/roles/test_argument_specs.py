@@ -27,9 +27,16 @@ TYPES = {
 }
 
 
+class Loader(yaml.SafeLoader):  # pylint: disable=too-many-ancestors
+    """YAML with Ansible's tag for texts that are no templates."""
+
+
+Loader.add_constructor("!unsafe", lambda loader, node: node.value)
+
+
 def load(role, path):
     file = ROLES / role / path
-    return (yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None) or {}
+    return (yaml.load(file.read_text(encoding="utf-8"), Loader) if file.exists() else None) or {}
 
 
 def specs(role):

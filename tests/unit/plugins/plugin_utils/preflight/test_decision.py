@@ -9,11 +9,13 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import packages
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, run_json
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Mark
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
@@ -221,7 +223,7 @@ def test_a_run_keeps_the_definitions_that_it_was_started_with(fleet, key):
 
 def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fleet):
     plan = hostplan.build(
-        decision.host_variables(fleet(ssd_plan=[QUICK]).asked),
+        run_json.host_variables(fleet(ssd_plan=[QUICK]).asked),
         run={"id": "r1", "name": "qualify"},
         host="h1",
         boot_id="b",
@@ -452,3 +454,28 @@ def test_one_host_with_thousands_of_findings_pushes_nobody_elses_away(fleet):
     told = decide(fleet("flood", runs=live), fleet("h2", drives=("S2",), refusals=("mounted",))).findings
     assert any(line.startswith("h2: drive S2: mounted") for line in told)
     assert len(told) < 210 and told[-1] == f"flood: and {3000 - decision.MOST_OF_HOST} more findings like these"
+
+
+@pytest.mark.parametrize("policy", ["attach", "skip", "fail"])
+def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
+    """Skipped or refused before anything else is looked at, and nothing would be written."""
+    first = decide(fleet())
+    run_record.write_run(first.run_folder, first.record)
+    known = [{"run_id": first.run.id, "run_name": "qualify", "state": "running"}]
+    decided = decision.decide([fleet(runs=known, ssd_overlap=policy)], False, NOW + datetime.timedelta(days=1))
+    told = {"attach": decided.warnings[0:1], "skip": [decided.skipped], "fail": decided.findings[0:1]}[policy]
+    assert [f"un {first.run.id} is still at work on h1" in line for line in told] == [True]
+    assert decided.destructive == (policy != "skip") and bool(decided.findings) == (policy == "fail")
+    assert decided.result()["why_skipped"] == decided.skipped and decided.result()["ssd_run"]["id"] == first.run.id
+
+
+def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_are_still_asked_for(fleet):
+    mark = Mark("qualify", "serial  S1", "S1", "h1", "S1", 3, "r3", "wsat: write_iops 3 < 5")
+    views = [fleet(), fleet("h2", ["S2"])]
+    decided = decision.decide(views, False, NOW, [mark])
+    assert decided.findings == [] and set(decided.plans) == {"h2"}
+    assert decided.result()["left_out"] == {"h1": ["S1"]}
+    asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in decided.record["asked"]}
+    assert asked[("h2", "S2")] == "" and asked[("h1", "S1")].startswith("quarantined: failed 3 nights in a row")
+    assert [line for line in decided.plan_text + decided.warnings if "S1" in line and "quarantined" in line]
+    assert schema.problems(decided.record, schema.load("run")) == []

@@ -9,7 +9,6 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 ASKED = {
@@ -96,6 +95,8 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_watch_interval_s", -3, "h1: ssd_watch_interval_s: -3 must be 0 (automatic) or a number of at least 0.5"),
         ("ssd_watch_interval_s", "0.4", "h1: ssd_watch_interval_s: '0.4' must be"),
         ("ssd_host_timeout_s", 0, "h1: ssd_host_timeout_s: 0 must be a number above 0"),
+        ("ssd_overlap", "wait", "h1: ssd_overlap: 'wait' must be"),
+        ("ssd_watch_for_s", "-1", "h1: ssd_watch_for_s: '-1' must be 0 (until all have ended)"),
         ("ssd_give_up_s", "-1", "h1: ssd_give_up_s: '-1' must be 0 (never give up)"),
         ("ssd_give_up_s", "soon", "h1: ssd_give_up_s: 'soon' must be"),
         ("tune_queue", ["none"], "h1: tune_queue: ['none'] is not a mapping"),
@@ -275,66 +276,6 @@ def test_a_wrong_override_is_told_without_the_host(entry, says):
 def test_a_malformed_selector_is_told_once():
     given = view(ssd_drives=[{"serial": 123}], drives=[{**drive_of(refusals=["bad_selector"]), "identity": None}])
     assert findings.refused(given, None) == [] and len(findings.named_drives(given)) == 1
-
-
-def chosen(*views, **variables):
-    """As if the controller had asked every host for every run."""
-    hosts = frozenset(v.name for v in views)
-    own = [runs.Own(entry["run_id"], entry["run_name"], "2026", hosts) for v in views for entry in v.runs or ()]
-    return findings.choose_run([v._replace(asked={**v.asked, **variables}) for v in views], NOW, own)
-
-
-def test_without_an_unfinished_run_a_new_one_begins():
-    run, wrong = chosen(
-        view(
-            runs=[
-                run_of("old", "finished"),
-                run_of("x", "running", "other"),
-                run_of("s", "stopped"),
-                run_of("f", "failed"),
-            ]
-        )
-    )
-    assert (run, wrong) == (Run("20261121T130000Z-qualify", "qualify", {}), [])
-
-
-@pytest.mark.parametrize("state", ["starting", "running", "dead"])
-def test_the_one_unfinished_run_is_gone_on_with(state):
-    run, wrong = chosen(
-        view("h1", runs=[run_of("r1", state), run_of("r0", "finished")]),
-        view("h2", runs=[run_of("r1", "stopped")]),
-        view("h3"),
-    )
-    assert (run, wrong) == (Run("r1", "qualify", {"h1": state, "h2": "stopped"}), [])
-
-
-@pytest.mark.parametrize("state", ["starting", "running", "dead"])
-def test_a_run_that_a_host_has_finished_is_to_be_named(state):
-    """Its old verdicts would else be reported for the word of one host."""
-    views = view("h1", runs=[run_of("r1", state)]), view("h2", runs=[run_of("r1", "finished")])
-    run, wrong = chosen(*views)
-    assert (
-        run.id != "r1"
-        and "h1: ssd_run_id: it calls run r1 unfinished" in texts(wrong)[0]
-        and "-e ssd_run_id=r1" in texts(wrong)[0]
-    )
-    assert chosen(*views, ssd_run_id="r1") == (Run("r1", "qualify", {"h1": state, "h2": "finished"}), [])
-
-
-def test_several_unfinished_runs_are_listed_and_refused():
-    run, wrong = chosen(view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]))
-    assert run is None and "r1 (h1), r2 (h2); say which with -e ssd_run_id=" in texts(wrong)[0]
-    run, wrong = chosen(
-        view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]), ssd_run_id="r2"
-    )
-    assert run == Run("r2", "qualify", {"h2": "dead"}) and wrong == []
-
-
-def test_a_given_id_is_used_with_the_name_it_was_started_with():
-    assert chosen(view(runs=[run_of("r1", "finished", "burn-in")]), ssd_run_id="r1")[0] == Run(
-        "r1", "burn-in", {"h1": "finished"}
-    )
-    assert chosen(view(), ssd_run_id="new")[0] == Run("new", "qualify", {})
 
 
 def test_another_live_run_on_a_host_is_a_finding():

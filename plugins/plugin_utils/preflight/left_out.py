@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leaves drives out of what preflight decides on: those in quarantine, and with ssd_evidence: leave_out those that an
+earlier run keeps as evidence. Pure; who is in quarantine says the store.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.drive.entry import label
+from ..common.schema import plain
+from ..store import quarantine, records
+from .findings import Run, View, shared_value, standing
+
+Marks = t.Sequence[quarantine.Mark]
+# Of a run that is under way: {(host, drive): why it was left out when the run began}.
+Kept = t.Mapping[t.Tuple[str, str], str]
+
+
+def parted(views: t.Sequence[View], run: Run | None, marks: Marks, kept: Kept) -> list[View]:
+    """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
+    with the drives that it began with, and a single step (purge.yml) takes any drive.
+    """
+    if run is None or shared_value(views, "ssd_step") != "qualify":
+        return list(views)
+    mine = [mark for mark in marks if mark.run_name == run.name]
+    evidence = shared_value(views, "ssd_evidence") == "leave_out"
+    found = []
+    for view in views:
+        if view.name in run.attach:
+            reasons = {drive: kept[view.name, drive] for drive in _asked(view) if (view.name, drive) in kept}
+        else:
+            reasons = {**(_evidence(view, run) if evidence else {}), **_marked(view, mine)}
+        found.append(_without(view, reasons))
+    return found
+
+
+def of_run(record: t.Mapping[str, t.Any] | None) -> Kept:
+    """What run.json says of the drives that were left out."""
+    asked = (record or {}).get("asked") or []
+    return {(entry["host"], entry["drive"]): entry["left_out"] for entry in asked if entry.get("left_out")}
+
+
+def lines(views: t.Sequence[View]) -> list[str]:
+    """For people: each drive that is left out, and why."""
+    return [f"{view.name}: drive {drive}: {why}" for view in views for drive, why in view.left_out.items()]
+
+
+def _evidence(view: View, run: Run) -> dict[str, str]:
+    """The drives that nothing but their evidence keeps out."""
+    refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
+    return {
+        drive: str(refusals[0]["message"])
+        for drive, refusals in refused.items()
+        if [refusal["code"] for refusal in refusals] == ["evidence"]
+    }
+
+
+def _marked(view: View, marks: Marks) -> dict[str, str]:
+    by_identity = {mark.identity: mark for mark in marks if mark.identity}
+    # For a drive without a serial number, and for one that no longer tells it.
+    by_place = {mark.drive: mark for mark in marks if mark.host == view.name}
+    known = {entry["drive"]: records.known_as(entry.get("identity") or {}) for entry in view.drives or ()}
+    found = {
+        drive: by_identity.get(known[drive]) if known.get(drive) else by_place.get(drive) for drive in _asked(view)
+    }
+    return {drive: mark.text() for drive, mark in found.items() if mark}
+
+
+def _asked(view: View) -> list[str]:
+    asked = plain((view.asked or {}).get("ssd_drives"))
+    return [label(entry) for entry in asked] if isinstance(asked, list) else []
+
+
+def _without(view: View, reasons: t.Mapping[str, str]) -> View:
+    if not reasons or view.asked is None:
+        return view
+    drives = [entry for entry in plain(view.asked["ssd_drives"]) if label(entry) not in reasons]
+    return view._replace(
+        asked={**view.asked, "ssd_drives": drives},
+        drives=None if view.drives is None else [one for one in view.drives if one["drive"] not in reasons],
+        checks=None if view.checks is None else [one for one in view.checks if one.get("drive") not in reasons],
+        left_out=reasons,
+    )

@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""run.json as preflight writes it, and the variables that it and the plans are made from."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import platform
+import typing as t
+
+from ansible.release import __version__ as ansible_version
+
+from ...module_utils.drive.entry import label
+from ..common import schema as schemas
+from ..common.values import number
+from ..common.version import collection_version
+from ..plan import hostplan, limits
+from ..plan.testfiles import PlanError
+from . import again, findings, values
+from .findings import Run, View
+
+SCHEMA_VERSION = 1
+
+
+def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for
+    wrong ones (findings).
+    """
+    wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
+    given = {
+        name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name]
+        for name in hostplan.VARIABLES
+    }
+    return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
+
+
+def criteria(views: t.Sequence[View]) -> t.Any:
+    """The run's criteria; None for a single step, which measures nothing that one could be about."""
+    if findings.shared_value(views, "ssd_step") != "qualify":
+        return None
+    own = findings.shared_value(views, "ssd_criteria") or []
+    folders = [schemas.plain(view.asked.get("ssd_tests_dirs")) or [] for view in views if view.asked]
+    found: list[t.Any] = []
+    for dirs in {repr(each): each for each in folders}.values() if isinstance(own, list) else ():
+        with contextlib.suppress(PlanError):  # _plans says what is wrong with a file
+            found += [
+                criterion
+                for criterion in limits.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs})
+                if criterion not in found
+            ]
+    return found or own
+
+
+def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
+    """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
+    given = number(asked.get("ssd_assumed_write_mib_s"))
+    return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
+
+
+def record(
+    views: t.Sequence[View], run: Run, now: datetime.datetime, tests: t.Mapping[str, t.Mapping[str, t.Any]]
+) -> dict[str, t.Any]:
+    """run.json (docs/internals.md)."""
+    asked = [
+        {
+            "host": view.name,
+            "drive": drive,
+            "tests": list(tests[view.name]),
+            "engine": engine,
+            "validity_limits": limits,
+            **rack,
+            **why,
+        }
+        for view in views
+        if view.asked is not None
+        for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
+        for engine in [str(host_variables(view.asked)["workload_ioengine"])]
+        for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
+        for drive, why in [
+            *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
+            *((drive, {"left_out": why}) for drive, why in view.left_out.items()),
+        ]
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {"id": run.id, "name": run.name},
+        "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
+        **again.record(views),
+        "asked": asked,
+        "criteria": criteria(views) or [],
+        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or "warn",
+        "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
+        "versions": {
+            "collection": collection_version(),
+            "ansible_core": ansible_version,
+            "python": platform.python_version(),
+        },
+    }

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which run it is: a new one, or one to go on with. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ...module_utils.run.folder import LIVE_STATES
+from ..results import runs
+from .findings import Finding, Run, View, host_list, shared_value
+
+
+def choose(
+    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()
+) -> tuple[Run | None, list[Finding]]:
+    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has
+    passed.
+
+    own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be
+      named.
+    """
+    name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
+    known = [(view.name, entry) for view in views for entry in view.runs or ()]
+    answers = {view.name: view.runs for view in views if view.runs}
+    found: list[Finding] = []
+    if not run_id:
+        open_ids, claims = runs.unfinished(name, answers, own)
+        if len(open_ids) > 1:
+            return None, [Finding(_several(name, open_ids, known))]
+        found = [Finding(_claimed(claim), claim.host) for claim in claims]
+        run_id = open_ids[0] if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
+    attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
+    return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
+
+
+def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
+    """What ssd_overlap makes of a run of that name that hosts still work on: (attach, skip or fail; the sentence that
+    says so), or two empty texts.
+
+    Not of a run that is given by its id: that was chosen.
+    """
+    busy = [host for host, state in (run.attach if run else {}).items() if state in LIVE_STATES]
+    if run is None or not busy or shared_value(views, "ssd_run_id"):
+        return "", ""
+    chosen = str(shared_value(views, "ssd_overlap") or "attach")
+    does = {
+        "attach": "this play goes on with it",
+        "skip": "nothing is started",
+        "fail": "wait for it (watch.yml), or end it (stop.yml)",
+    }
+    return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
+
+
+def _claimed(claim: runs.Claim) -> str:
+    return (
+        f"ssd_run_id: it calls run {claim.run_id} unfinished, {claim.why}; go on with it by -e "
+        f"ssd_run_id={claim.run_id},"
+        f" or end it (stop.yml -e ssd_run_id={claim.run_id})"
+    )
+
+
+def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
+    where = [
+        f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids
+    ]
+    listed = ", ".join(where)
+    return (
+        f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end "
+        "those you do not want (stop.yml)"
+    )

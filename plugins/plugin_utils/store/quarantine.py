@@ -1,0 +1,150 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drives that failed night after night: marked in the store, and kept out of runs of that name until somebody releases
+them. docs/awx.md says what counts.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ...module_utils.core.files import now
+from . import engine, records
+from .packages import StoreError, sa
+from .schema import tables
+
+# A streak is looked for in so many runs of a name, the newest ones.
+MOST_RUNS = 100
+# The verdicts that say something about the drive. Of the others (invalid, error, not_tested) a night is as if it had
+# not been.
+TELLING = ("fail", "pass")
+
+
+class Mark(t.NamedTuple):
+    """A drive in quarantine. identity: as of records.known_as, "" where the drive has none; then host and drive (its
+    label) say which it is. nights: how many it had failed. reason: of last_run.
+    """
+
+    run_name: str
+    identity: str
+    serial: str
+    host: str
+    drive: str
+    nights: int
+    last_run: str
+    reason: str
+
+    def text(self) -> str:
+        """Why the drive is left out, and what to do."""
+        said = f": {self.reason}" if self.reason else ""
+        return (
+            f"quarantined: failed {self.nights} nights in a row, last in {self.last_run}{said}. Once it is put right, "
+            f'release it: release.yml -e \'{{"ssd_release_drive": "{self.drive}"}}\''
+        )
+
+
+def standing(store_url: str, results_dir: str) -> list[Mark]:
+    """The drives that nobody has released yet; none where there is no store, or one that no run has brought to this
+    version (preflight tells of one that is down). Reads only.
+    """
+    try:
+        url = engine.resolve(store_url, results_dir)
+        file = engine.path(url) if url else None
+        if not url or (file is not None and not os.path.exists(file)):
+            return []
+        with engine.opened(url) as store, store.reading() as connection:
+            return _marks(connection, tables().quarantine.c.released.is_(None))
+    except StoreError:
+        return []
+
+
+def mark(store: engine.Store, run_id: str, after: int) -> list[Mark]:
+    """Mark the drives whose verdicts, up to this run, are so many fails in a row (0: none): those that were not marked
+    before.
+    """
+    if after <= 0:
+        return []
+    with store.writing() as connection:
+        store.alone(connection)
+        found = _failing(connection, run_id, after)
+        table = tables().quarantine
+        open_ones = {_who(one) for one in _marks(connection, table.c.released.is_(None))}
+        fresh = [one for one in found if _who(one) not in open_ones]
+        if fresh:
+            connection.execute(sa.insert(table), [{**one._asdict(), "marked": now()} for one in fresh])
+        return fresh
+
+
+def release(store: engine.Store, drive: str) -> list[Mark]:
+    """Let the runs after this take a drive again, named by its label or its serial number; what was released. The
+    nights before no longer count.
+    """
+    table = tables().quarantine
+    with store.writing() as connection:
+        store.alone(connection)
+        named = sa.or_(table.c.drive == drive, table.c.serial == drive)
+        mine = sa.and_(table.c.released.is_(None), named)
+        found = _marks(connection, mine)
+        if found:
+            connection.execute(sa.update(table).where(mine).values(released=now()))
+        return found
+
+
+def _marks(connection: t.Any, which: t.Any) -> list[Mark]:
+    table = tables().quarantine
+    query = sa.select(*(table.c[name] for name in Mark._fields)).where(which).order_by(table.c.id)
+    return [Mark(*row) for row in connection.execute(query)]
+
+
+def _failing(connection: t.Any, run_id: str, after: int) -> list[Mark]:
+    """The drives that failed in this run and, without a pass between, in so many of its name."""
+    run, campaign, table = tables().run, tables().campaign, tables().quarantine
+    name, started = connection.execute(sa.select(run.c.name, run.c.started).where(run.c.run_id == run_id)).one()
+    failed = _campaigns(connection, run.c.run_id == run_id, campaign.c.verdict == "fail")
+    if not failed:
+        return []
+    freed: dict[tuple[str, ...], str] = {}
+    for one in connection.execute(sa.select(table).where(table.c.run_name == name, table.c.released.is_not(None))):
+        who = key(one.identity, one.host, one.drive)
+        freed[who] = max(freed.get(who, ""), one.released.rstrip("Z"))
+    nights = sa.select(run.c.id).where(run.c.name == name, run.c.started <= started)
+    nights = nights.order_by(run.c.started.desc(), run.c.run_id.desc()).limit(MOST_RUNS)
+    told = _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(TELLING))
+    history: dict[tuple[str, ...], list[t.Any]] = {}
+    for row in told:
+        history.setdefault(_key(row), []).append(row)
+    found = []
+    for row in failed:
+        since = [each.verdict for each in history[_key(row)] if each.started.rstrip("Z") > freed.get(_key(row), "")]
+        streak = next((count for count, verdict in enumerate(since) if verdict == "pass"), len(since))
+        if streak >= after:
+            reason = next(iter(records.unpacked(row.content)["reasons"]), "") if row.content else ""
+            found.append(Mark(name, row.identity or "", row.serial or "", row.name, row.label, streak, run_id, reason))
+    return found
+
+
+def _campaigns(connection: t.Any, *which: t.Any) -> list[t.Any]:
+    """Campaigns with what says which drive it was, those of the newest runs first."""
+    run, part, host, campaign = (getattr(tables(), name) for name in ("run", "part", "host", "campaign"))
+    drive, judgement = tables().drive, tables().judgement
+    joined = campaign.join(part, campaign.c.part_id == part.c.id).join(run, part.c.run_id == run.c.id)
+    joined = joined.join(host, part.c.host_id == host.c.id).outerjoin(drive, campaign.c.drive_id == drive.c.id)
+    joined = joined.outerjoin(judgement, judgement.c.campaign_id == campaign.c.id)
+    columns = (run.c.started, host.c.name, campaign.c.label, campaign.c.verdict, drive.c.identity, drive.c.serial)
+    query = sa.select(*columns, judgement.c.content).select_from(joined).where(*which)
+    return list(connection.execute(query.order_by(run.c.started.desc(), run.c.run_id.desc())).all())
+
+
+def _key(row: t.Any) -> tuple[str, ...]:
+    return key(row.identity or "", row.name, row.label)
+
+
+def _who(one: Mark) -> tuple[str, ...]:
+    return (one.run_name, *key(one.identity, one.host, one.drive))
+
+
+def key(identity: str, host: str, drive: str) -> tuple[str, ...]:
+    """Which drive it is: by its own names wherever it is, else by its place."""
+    return (identity,) if identity else (host, drive)

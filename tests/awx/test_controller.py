@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The repository as AWX's project, and playbooks/awx.yml with the real collection awx.awx against an emulated API
+(tests/emulators/awx_api.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "tests/emulators"))
+
+import awx_api  # noqa: E402  # pylint: disable=import-error,wrong-import-position
+
+SECRETS = ("hunter2", "calvin", "swordfish", "hooks/abc")
+VARIABLES = {
+    "awx_project_url": "https://git.example.com/ssdlab/fleet.git",
+    "awx_image": "registry.example.com/ssd-fleet:1",
+    "awx_slices": 3,
+    "awx_credential_inputs": {
+        "machine": {"username": "lab", "password": SECRETS[0]},
+        "bmc": {"user": "root", "password": SECRETS[1]},
+        "store": {"url": "postgresql://ssdlab@db.example.com/ssdlab", "password": SECRETS[2]},
+        "webhook": {"url": f"https://chat.example.com/{SECRETS[3]}"},
+    },
+    "awx_inventory_sources": [
+        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/lab"}
+    ],
+}
+
+
+def test_the_execution_environment_renders_and_takes_its_facts_from_their_owners(tmp_path):
+    made = subprocess.run(
+        ["ansible-builder", "create", "-f", str(REPO / "execution-environment.yml"), "-c", str(tmp_path)],
+        cwd=REPO,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    for owner, copied in {
+        "requirements.txt": "requirements.txt",
+        "collections/requirements.yml": "requirements.yml",
+        "bindep.txt": "bindep.txt",
+    }.items():
+        assert (tmp_path / "_build" / copied).read_text() == (REPO / owner).read_text(), owner
+    context = (tmp_path / "Containerfile").read_text()
+    assert "--user-pip=requirements.txt --user-bindep=bindep.txt" in context and "collection install" in context
+    assert "openssh" in (REPO / "bindep.txt").read_text()
+
+
+def test_awx_finds_what_it_reads_at_the_projects_root():
+    config = (REPO / "ansible.cfg").read_text()
+    assert "callbacks_enabled = ssdlab.fleet.fleet" in config
+    wanted = yaml.safe_load((REPO / "galaxy.yml").read_text())["dependencies"]
+    listed = yaml.safe_load((REPO / "collections/requirements.yml").read_text())["collections"]
+    assert {entry["name"]: entry["version"] for entry in listed} == wanted
+    templates = yaml.load((REPO / "roles/awx/vars/main.yml").read_text(), Unsafe)["__awx_templates"]
+    assert [entry["playbook"] for entry in templates.values() if not (REPO / entry["playbook"]).is_file()] == []
+
+
+class Unsafe(yaml.SafeLoader):  # pylint: disable=too-many-ancestors
+    """YAML with Ansible's tag for texts that are no templates."""
+
+
+Unsafe.add_constructor("!unsafe", lambda loader, node: node.value)
+
+
+def play(server, tmp_path, *arguments):
+    (tmp_path / "variables.json").write_text(json.dumps(VARIABLES))
+    done = subprocess.run(
+        ["ansible-playbook", "playbooks/awx.yml", "-e", f"@{tmp_path}/variables.json", *arguments],
+        cwd=REPO,
+        env={**os.environ, **server.environment, "ANSIBLE_NOCOLOR": "1"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert not [secret for secret in SECRETS if secret in done.stdout + done.stderr]
+    return done
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """AWX as the playbook made it, and the second run."""
+    folder = tmp_path_factory.mktemp("awx")
+    with awx_api.Server() as server:
+        first = play(server, folder)
+        assert first.returncode == 0, first.stdout + first.stderr
+        server.controller.changes.clear()
+        yield server.controller, play(server, folder)
+
+
+def by_name(controller, endpoint):
+    return {item["name"]: item for item in controller.objects[endpoint].values()}
+
+
+def teams(controller, item):
+    """{role: teams that have it on an object}."""
+    found = {}
+    for role, about in item["summary_fields"]["object_roles"].items():
+        numbers = controller.members.get(f"/api/v2/roles/{about['id']}/teams/", [])
+        found[role] = {controller.objects["teams"][number]["name"] for number in numbers}
+    return {role: names for role, names in found.items() if names}
+
+
+def test_a_second_run_changes_nothing(made):
+    controller, second = made
+    assert second.returncode == 0 and "changed=0 " in second.stdout, second.stdout
+    assert controller.changes == []
+
+
+def test_operators_may_plan_but_not_erase(made):
+    controller, _second = made
+    templates = by_name(controller, "job_templates")
+    operated = {
+        name for name, item in templates.items() if "SSD operators" in teams(controller, item).get("execute_role", ())
+    }
+    assert operated == {f"SSD {name}" for name in ("discover", "plan", "watch", "collect", "report", "stop")}
+    for name in operated:
+        item = templates[name]
+        survey = controller.surveys.get(f"{item['url']}survey_spec/", {"spec": []})
+        assert json.loads(item["extra_vars"]).get("ssd_mode", "plan") == "plan", name
+        assert (
+            "ssd_mode" not in [question["variable"] for question in survey["spec"]]
+            and item["ask_variables_on_launch"] is False
+        ), name
+    assert [
+        role
+        for item in [*templates.values(), *by_name(controller, "workflow_job_templates").values()]
+        for role, names in teams(controller, item).items()
+        if "SSD operators" in names and role != "execute_role"
+    ] == []
+    assert "SSD operators" not in teams(controller, by_name(controller, "workflow_job_templates")["SSD nightly"]).get(
+        "execute_role", ()
+    )
+    assert teams(controller, by_name(controller, "organizations")["SSD lab"])["approval_role"] == {"SSD administrators"}
+
+
+def nodes(controller, workflow):
+    """{node: {outcome: the nodes after it}}, and what each is."""
+    number = by_name(controller, "workflow_job_templates")[workflow]["id"]
+    mine = {
+        item["id"]: item
+        for item in controller.objects["workflow_job_template_nodes"].values()
+        if item["workflow_job_template"] == number
+    }
+    after = {
+        item["identifier"]: {
+            outcome: [
+                mine[other]["identifier"] for other in controller.members.get(f"{item['url']}{outcome}_nodes/", [])
+            ]
+            for outcome in ("success", "failure", "always")
+        }
+        for item in mine.values()
+    }
+    kinds = {
+        item["identifier"]: controller.find("unified_job_templates", item["unified_job_template"])
+        for item in mine.values()
+    }
+    return after, kinds
+
+
+@pytest.mark.parametrize(
+    "workflow, first", [("SSD nightly", ["plan"]), ("SSD qualification with approval", ["plan", "approve"])]
+)
+def test_a_workflow_goes_from_the_plan_to_the_message_whatever_a_step_ends_with(made, workflow, first):
+    after, kinds = nodes(made[0], workflow)
+    path = [*first, "start", "watch-1", "watch-2", "watch-3", "watch-4", "collect", "report", "notify"]
+    assert set(after) == set(path)
+    for name, following in zip(path, path[1:]):
+        assert after[name]["success" if name in first else "always"] == [following], name
+    # Nothing leads round the approval.
+    assert [name for name in after if "start" in sum(after[name].values(), [])] == [first[-1]]
+    assert kinds[first[-1]]["type"] == ("workflow_approval_template" if "approve" in first else "job_template")
+
+
+def test_a_watch_ends_before_awx_ends_it_and_slices_are_where_hosts_are_asked(made):
+    templates = by_name(made[0], "job_templates")
+    assert json.loads(templates["SSD watch"]["extra_vars"])["ssd_watch_for_s"] < templates["SSD watch"]["timeout"]
+    assert {name for name, item in templates.items() if item["job_slice_count"] == 3} == {
+        "SSD start",
+        "SSD watch",
+        "SSD collect",
+    }
+
+
+def test_secrets_reach_jobs_by_credentials_alone(made):
+    controller, _second = made
+    types = by_name(controller, "credential_types")
+    assert types["SSD fleet store"]["injectors"] == {
+        "extra_vars": {"ssd_store_url": "{{ url }}"},
+        "env": {"PGPASSWORD": "{{ password }}"},
+    }
+    elsewhere = {endpoint: items for endpoint, items in controller.objects.items() if endpoint != "credentials"}
+    assert not [secret for secret in SECRETS if secret in json.dumps(elsewhere)]
+    assert set(by_name(controller, "credentials")) == {"SSD machine", "SSD BMC", "SSD store", "SSD webhook"}
+
+
+def test_what_nobody_can_guess_is_asked_for(tmp_path):
+    with awx_api.Server() as server:
+        refused = play(server, tmp_path, "-e", "awx_image=")
+        assert refused.returncode != 0 and "Give awx_project_url" in refused.stdout and server.controller.changes == []

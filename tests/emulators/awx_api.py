@@ -1,0 +1,451 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An API server as AWX 24.6.1 documents it (REST API v2: /api/v2/, as its browsable API and `awx.awx` 24.6.1 use it),
+in memory, over plain HTTP.
+
+It stands in for AWX where playbooks/awx.yml is tested: lists with filters and pages, creation with required fields and
+links that have to lead somewhere, PATCH, associations, surveys, approval nodes, roles. Secrets come back as
+$encrypted$. It runs no job. What AWX refuses and what it does:
+- a team gets no role admin or member of an organization;
+- a job template with a survey or variables that are not prompted for takes none from a workflow's node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+VERSION = "24.6.1"
+TOKEN = "emulated"
+SECRET = "$encrypted$"
+PAGE = 25
+LINK, TEXT, FLAG, NUMBER, JSON = None, "", False, 0, {}
+
+# {endpoint: (type, {field: value by default}, required fields, {field: endpoint that it leads to}, roles)}
+KINDS = {
+    "organizations": (
+        "organization",
+        {"description": TEXT},
+        {"name"},
+        {},
+        [
+            "admin",
+            "member",
+            "read",
+            "execute",
+            "project_admin",
+            "inventory_admin",
+            "credential_admin",
+            "workflow_admin",
+            "notification_admin",
+            "job_template_admin",
+            "execution_environment_admin",
+            "auditor",
+            "approval",
+        ],
+    ),
+    "teams": (
+        "team",
+        {"description": TEXT},
+        {"name", "organization"},
+        {"organization": "organizations"},
+        ["admin", "member", "read"],
+    ),
+    "execution_environments": (
+        "execution_environment",
+        {"description": TEXT, "pull": TEXT},
+        {"name", "image"},
+        {"organization": "organizations", "credential": "credentials"},
+        [],
+    ),
+    "projects": (
+        "project",
+        {
+            "description": TEXT,
+            "scm_type": TEXT,
+            "scm_url": TEXT,
+            "scm_branch": TEXT,
+            "scm_revision": TEXT,
+            "local_path": TEXT,
+        },
+        {"name", "organization"},
+        {"organization": "organizations", "default_environment": "execution_environments", "credential": "credentials"},
+        ["admin", "use", "update", "read"],
+    ),
+    "inventories": (
+        "inventory",
+        {"description": TEXT, "kind": TEXT, "host_filter": None, "variables": TEXT},
+        {"name", "organization"},
+        {"organization": "organizations"},
+        ["admin", "use", "update", "adhoc", "read"],
+    ),
+    "inventory_sources": (
+        "inventory_source",
+        {
+            "description": TEXT,
+            "source": TEXT,
+            "source_path": TEXT,
+            "source_vars": TEXT,
+            "overwrite": FLAG,
+            "overwrite_vars": FLAG,
+            "update_on_launch": FLAG,
+            "update_cache_timeout": NUMBER,
+        },
+        {"name", "inventory", "source"},
+        {
+            "inventory": "inventories",
+            "source_project": "projects",
+            "credential": "credentials",
+            "execution_environment": "execution_environments",
+        },
+        [],
+    ),
+    "credential_types": (
+        "credential_type",
+        {"description": TEXT, "kind": TEXT, "inputs": JSON, "injectors": JSON, "managed": FLAG},
+        {"name", "kind"},
+        {},
+        [],
+    ),
+    "credentials": (
+        "credential",
+        {"description": TEXT, "inputs": JSON},
+        {"name", "credential_type"},
+        {"credential_type": "credential_types", "organization": "organizations"},
+        ["admin", "use", "read"],
+    ),
+    "job_templates": (
+        "job_template",
+        {
+            "description": TEXT,
+            "job_type": "run",
+            "playbook": TEXT,
+            "limit": TEXT,
+            "extra_vars": TEXT,
+            "timeout": NUMBER,
+            "job_slice_count": 1,
+            "allow_simultaneous": FLAG,
+            "survey_enabled": FLAG,
+            "ask_limit_on_launch": FLAG,
+            "ask_variables_on_launch": FLAG,
+        },
+        {"name", "project", "playbook"},
+        {
+            "project": "projects",
+            "inventory": "inventories",
+            "execution_environment": "execution_environments",
+            "organization": "organizations",
+        },
+        ["admin", "execute", "read"],
+    ),
+    "workflow_job_templates": (
+        "workflow_job_template",
+        {
+            "description": TEXT,
+            "extra_vars": TEXT,
+            "limit": None,
+            "allow_simultaneous": FLAG,
+            "survey_enabled": FLAG,
+            "ask_limit_on_launch": FLAG,
+            "ask_variables_on_launch": FLAG,
+        },
+        {"name"},
+        {"organization": "organizations", "inventory": "inventories"},
+        ["admin", "execute", "approval", "read"],
+    ),
+    "workflow_job_template_nodes": (
+        "workflow_job_template_node",
+        {"identifier": TEXT, "extra_data": JSON, "all_parents_must_converge": FLAG},
+        {"workflow_job_template"},
+        {"workflow_job_template": "workflow_job_templates", "unified_job_template": "unified_job_templates"},
+        [],
+    ),
+    "workflow_approval_templates": (
+        "workflow_approval_template",
+        {"description": TEXT, "timeout": NUMBER},
+        {"name"},
+        {},
+        [],
+    ),
+    "schedules": (
+        "schedule",
+        {"description": TEXT, "rrule": TEXT, "enabled": True, "extra_data": JSON},
+        {"name", "rrule", "unified_job_template"},
+        {"unified_job_template": "unified_job_templates"},
+        [],
+    ),
+    "project_updates": ("project_update", {"status": TEXT}, set(), {}, []),
+}
+TEMPLATES = ("projects", "inventory_sources", "job_templates", "workflow_job_templates", "workflow_approval_templates")
+# What of an organization AWX lets no team be.
+PARTICIPATION = ("admin_role", "member_role")
+LISTS = {
+    "job_templates": ("credentials",),
+    "workflow_job_template_nodes": ("success_nodes", "failure_nodes", "always_nodes", "credentials"),
+}
+
+
+class Refused(Exception):
+    """An answer that is an error: (status, content)."""
+
+
+class Controller:
+    """What AWX holds: {id: object} for each endpoint. changes: of the objects themselves, not of tokens."""
+
+    def __init__(self):
+        self.objects = {endpoint: {} for endpoint in KINDS}
+        self.members, self.surveys, self.roles, self.changes = {}, {}, {}, []
+        self._next = itertools.count(1)
+        fields = [{"id": "username"}, {"id": "password", "secret": True}, {"id": "ssh_key_data", "secret": True}]
+        self.add("credential_types", {"name": "Machine", "kind": "ssh", "inputs": {"fields": fields}, "managed": True})
+        self.changes.clear()
+
+    def add(self, endpoint, given):
+        """Create an object as a POST does."""
+        kind, defaults, required, links, roles = KINDS[endpoint]
+        missing = {name: ["This field is required."] for name in required if given.get(name) in (None, "")}
+        if missing:
+            raise Refused(400, missing)
+        unique = [
+            name
+            for name in ("name", "identifier", "organization", "inventory", "workflow_job_template", "credential_type")
+            if name in given
+        ]
+        if any(all(other.get(name) == given[name] for name in unique) for other in self.objects[endpoint].values()):
+            raise Refused(400, {"__all__": [f"{kind} with these values already exists."]})
+        number = next(self._next)
+        url = f"/api/v2/{endpoint}/{number}/"
+        item = {
+            "id": number,
+            "type": kind,
+            "url": url,
+            "related": {"survey_spec": url + "survey_spec/"},
+            "summary_fields": {},
+        }
+        self._fill(
+            endpoint,
+            {**item, **{name: LINK for name in links}, **{name: value for name, value in defaults.items()}},
+            given,
+            links,
+        )
+        made = self.objects[endpoint][number] = self._last
+        made["summary_fields"]["object_roles"] = {f"{role}_role": self._role(endpoint, number, role) for role in roles}
+        if endpoint == "projects":
+            update = self.add("project_updates", {"status": "successful"})
+            made["summary_fields"]["current_update"] = {"id": update["id"]}
+        self.changes.append(("POST", url))
+        return made
+
+    def _role(self, endpoint, number, role):
+        key = next(self._next)
+        self.roles[key] = (endpoint, number, f"{role}_role")
+        return {"id": key, "name": role}
+
+    def change(self, endpoint, item, given):
+        """Change an object as a PATCH does; fields that it has not are ignored, as by AWX."""
+        links = KINDS[endpoint][3]
+        self._fill(endpoint, item, given, links)
+        item.update(self._last)
+        self.changes.append(("PATCH", item["url"]))
+        return item
+
+    def _fill(self, endpoint, item, given, links):
+        item = dict(item, related=dict(item["related"]))
+        for name, value in given.items():
+            if name in links and value not in (None, "") and self.find(links[name], value) is None:
+                raise Refused(400, {name: [f'Invalid pk "{value}" - object does not exist.']})
+            if name in item or name in ("name", "image"):
+                kept = dict(item.get(name) or {}) if name == "inputs" and endpoint == "credentials" else {}
+                item[name] = (
+                    {key: kept.get(key) if part == SECRET else part for key, part in value.items()} if kept else value
+                )
+        if endpoint == "workflow_job_template_nodes" and item.get("unified_job_template"):
+            item["related"]["unified_job_template"] = self.find("unified_job_templates", item["unified_job_template"])[
+                "url"
+            ]
+        self._last = item
+
+    def find(self, endpoint, number):
+        """An object by its id; None."""
+        places = TEMPLATES if endpoint == "unified_job_templates" else (endpoint,)
+        return next((self.objects[place][int(number)] for place in places if int(number) in self.objects[place]), None)
+
+    def listed(self, endpoint, query):
+        """The objects that a list's filters leave."""
+        places = TEMPLATES if endpoint == "unified_job_templates" else (endpoint,)
+        alternatives = {name[4:]: value for name, value in query.items() if name.startswith("or__")}
+        exact = {
+            name: value
+            for name, value in query.items()
+            if not name.startswith("or__") and name not in ("page", "page_size")
+        }
+        found = [item for place in places for item in self.objects[place].values()]
+        for name in exact:
+            if any(name not in item for item in found[:1]):
+                raise Refused(400, {"detail": f"{endpoint} has no field named '{name}'"})
+        found = [item for item in found if all(str(item.get(name)) == value for name, value in exact.items())]
+        return [
+            item
+            for item in found
+            if not alternatives or any(str(item.get(name)) == value for name, value in alternatives.items())
+        ]
+
+    def shown(self, item):
+        """An object as AWX tells it: without its secrets."""
+        if item["type"] != "credential":
+            return item
+        fields = self.objects["credential_types"][item["credential_type"]]["inputs"].get("fields", [])
+        secret = {field["id"] for field in fields if field.get("secret")}
+        return {**item, "inputs": {name: SECRET if name in secret else value for name, value in item["inputs"].items()}}
+
+    def associate(self, url, given):
+        """Add to a list below an object, or take away from it."""
+        role = re.fullmatch(r"/api/v2/roles/(\d+)/teams/", url)
+        if role and self.roles[int(role[1])][0] == "organizations" and self.roles[int(role[1])][2] in PARTICIPATION:
+            raise Refused(
+                400, {"msg": "You cannot assign an Organization participation role as a child role for a Team."}
+            )
+        members = self.members.setdefault(url, [])
+        if given.get("disassociate"):
+            members.remove(given["id"])
+        elif given["id"] not in members:
+            members.append(given["id"])
+        self.changes.append(("POST", url))
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_arguments):  # pylint: disable=arguments-differ
+        """Quiet."""
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        """Look."""
+        self._answer("GET")
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        """Make, or associate."""
+        self._answer("POST")
+
+    def do_PATCH(self):  # pylint: disable=invalid-name
+        """Change."""
+        self._answer("PATCH")
+
+    def do_DELETE(self):  # pylint: disable=invalid-name
+        """Take away."""
+        self._answer("DELETE")
+
+    def _answer(self, method):
+        length = int(self.headers.get("Content-Length") or 0)
+        given = json.loads(self.rfile.read(length) or b"{}") if length else {}
+        address = urllib.parse.urlsplit(self.path)
+        try:
+            if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+                raise Refused(401, {"detail": "Authentication credentials were not provided."})
+            with self.server.lock:
+                status, content = self._do(
+                    method, address.path, dict(urllib.parse.parse_qsl(address.query, keep_blank_values=True)), given
+                )
+        except Refused as refused:
+            status, content = refused.args
+        body = b"" if status == 204 else json.dumps(content).encode()
+        self.send_response(status)
+        about = {"X-API-Product-Name": "AWX", "X-API-Product-Version": VERSION}
+        for name, value in {"Content-Type": "application/json", "Content-Length": len(body), **about}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _do(self, method, path, query, given):
+        controller, parts = self.server.controller, path.strip("/").split("/")[2:]
+        endpoint = parts[0]
+        if endpoint == "roles" and len(parts) == 3 and int(parts[1]) in controller.roles:
+            return self._list(method, path, query, given, parts[2])
+        if endpoint not in KINDS and endpoint != "unified_job_templates":
+            raise Refused(404, {"detail": "Not found."})
+        if len(parts) == 1:
+            return (
+                (201, controller.shown(controller.add(endpoint, given)))
+                if method == "POST"
+                else self._page(path, query, controller.listed(endpoint, query))
+            )
+        item = controller.find(endpoint, parts[1])
+        if item is None:
+            raise Refused(404, {"detail": "Not found."})
+        if len(parts) == 2:
+            return 200, controller.shown(controller.change(endpoint, item, given) if method == "PATCH" else item)
+        if parts[2] == "survey_spec":
+            return self._survey(method, path, given)
+        if parts[2] == "create_approval_template" and method == "POST":
+            made = controller.add("workflow_approval_templates", given)
+            controller.change(endpoint, item, {"unified_job_template": made["id"]})
+            return 201, made
+        if parts[2] in LISTS.get(endpoint, ()):
+            return self._list(method, path, query, given, "credentials" if parts[2] == "credentials" else endpoint)
+        raise Refused(404, {"detail": "Not found."})
+
+    def _survey(self, method, path, given):
+        controller = self.server.controller
+        if method == "POST":
+            wrong = [
+                question
+                for question in given["spec"]
+                if question["type"] == "multiplechoice" and not question.get("choices")
+            ]
+            if wrong or not given["spec"]:
+                raise Refused(400, {"error": f"survey: {wrong}"})
+            controller.surveys[path] = given
+            controller.changes.append(("POST", path))
+        return 200, controller.surveys.get(path, {})
+
+    def _list(self, method, path, query, given, of):
+        controller = self.server.controller
+        if method == "POST":
+            if controller.find(of, given["id"]) is None:
+                raise Refused(400, {"detail": f"{of} {given['id']} does not exist"})
+            controller.associate(path, given)
+            return 204, None
+        return self._page(path, query, [controller.find(of, number) for number in controller.members.get(path, [])])
+
+    def _page(self, path, query, found):
+        page = int(query.get("page", 1))
+        more = len(found) > page * PAGE
+        following = f"{path}?{urllib.parse.urlencode({**query, 'page': page + 1})}" if more else None
+        shown = [self.server.controller.shown(item) for item in found[(page - 1) * PAGE : page * PAGE]]
+        return 200, {"count": len(found), "next": following, "previous": None, "results": shown}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves a Controller on a free port of this machine while a `with` block lasts; `environment` is what awx.awx
+    needs to find it.
+    """
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.controller, self.lock = Controller(), threading.Lock()
+
+    @property
+    def environment(self):
+        """Variables of the environment."""
+        return {
+            "CONTROLLER_HOST": f"http://127.0.0.1:{self.server_address[1]}",
+            "CONTROLLER_OAUTH_TOKEN": TOKEN,
+            "CONTROLLER_VERIFY_SSL": "false",
+        }
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_error):
+        self.shutdown()
+        self.server_close()

@@ -1,0 +1,106 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The message of a run: what it says, that it fits, and that nothing in it acts on a chat."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import message
+
+RUN = {"run": {"id": "20261122T200000Z-nightly", "name": "nightly"}}
+HOSTILE = [
+    "<!channel>",
+    "@everyone",
+    "<@U123>",
+    "[here](http://evil.example/)",
+    "`code`",
+    "{{ lookup('pipe', 'id') }}",
+    "a\nb",
+    "\x1b[2J",
+    "\u202egnp",
+    "x" * 9000,
+]
+
+
+def drive(host, name, verdict, *reasons):
+    return {"host": host, "drive": name, "verdict": verdict, "reasons": list(reasons)}
+
+
+def judgement(*drives):
+    verdicts = {verdict: sum(one["verdict"] == verdict for one in drives) for verdict in message.ORDER}
+    return {"drives": list(drives), "verdicts": verdicts}
+
+
+def before(*drives):
+    return {"run": {"id": "20261121T200000Z-nightly"}, "drives": list(drives)}
+
+
+@pytest.mark.parametrize(
+    ("drives", "was", "said"),
+    [
+        ([], None, ["20261122T200000Z-nightly: no drive was asked for", "No run before to compare with"]),
+        (
+            [drive("a", "S1", "pass")],
+            before(drive("a", "S1", "pass")),
+            ["20261122T200000Z-nightly: all 1 drives passed", "Nothing changed since 20261121T200000Z-nightly"],
+        ),
+        (
+            [
+                drive("a", "S1", "pass"),
+                drive("a", "S2", "invalid", "throttled"),
+                drive("b", "S3", "fail", "slow", "worn"),
+                drive("b", "S4", "not_tested"),
+            ],
+            before(
+                drive("a", "S1", "fail"),
+                drive("a", "S2", "invalid"),
+                drive("b", "S3", "pass"),
+                drive("c", "S9", "pass"),
+            ),
+            [
+                "20261122T200000Z-nightly: 3 of 4 drives did not pass (1 fail, 1 invalid, 1 not tested, 1 pass)",
+                "changed: a S1: fail before, pass now",
+                "changed: b S3: pass before, fail now",
+                "new: b S4: not tested",
+                "gone: c S9: pass before",
+                "fail: b S3: slow",
+                "invalid: a S2: throttled",
+                "not tested: b S4: no reason known",
+            ],
+        ),
+    ],
+)
+def test_it_says_the_verdicts_and_what_changed(drives, was, said):
+    assert message.text(RUN, judgement(*drives), was).splitlines() == said
+
+
+def test_a_large_fleet_fits_and_the_rest_is_counted():
+    drives = [drive(f"rack{number}", f"SERIAL{number}", "fail", "slow " * 60) for number in range(3000)]
+    said = message.text(RUN, judgement(*drives), before())
+    assert len(said) <= message.MOST
+    left_out = [int(found) for found in re.findall(r"…and (\d+) more", said)]
+    assert left_out == [3000 - said.count("\nnew: "), 3000 - said.count("\nfail: ")] and said.count("\nfail: ") > 2
+
+
+names = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40))
+
+
+@given(st.lists(st.tuples(names, names, st.sampled_from(message.ORDER), names, st.booleans()), max_size=30))
+def test_nothing_from_a_host_acts_on_a_chat(told):
+    drives = [drive(host, name, verdict, reason) for host, name, verdict, reason, _known in told]
+    was = before(*[drive(host, name, "pass") for host, name, _verdict, _reason, known in told if known])
+    said = message.text(RUN, judgement(*drives), was)
+    assert len(said) <= message.MOST and said.endswith("\n")
+    assert not set(said) & set("<>@`[]{}|&") and "://" not in said
+    assert all(line.isprintable() and line for line in said.rstrip("\n").split("\n"))
+    # A name with a line break is no line of its own.
+    begins = re.compile(
+        r"2026\S+: |changed: |new: |gone: |fail: |error: |invalid: |not tested: |Nothing |No run |…and \d"
+    )
+    assert all(begins.match(line) for line in said.splitlines())

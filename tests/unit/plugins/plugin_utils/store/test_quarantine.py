@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+
+sa = pytest.importorskip("sqlalchemy")
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (  # noqa: E402
+    engine,
+    importer,
+    migrations,
+    quarantine,
+    schema,
+)
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+
+WHO = generator.DEMO[0]
+# What a night gives the drive: a criterion that it misses or meets, or a campaign that says nothing of it.
+MISSED, MET = [{"metric": "write_iops", "min": 1e9}], [{"metric": "write_iops", "min": 1}]
+
+
+class Nights:
+    """Runs of one name in one store, one a day."""
+
+    def __init__(self, folder):
+        self.folder, self.url, self.count = folder, engine.resolve("", str(folder)), 0
+
+    def night(self, verdict, name="nightly", after=3, drive=WHO):
+        """A night of one drive, which ends with that verdict; the marks that it leads to."""
+        self.count += 1
+        there = generator.make(self.folder / f"night-{self.count}", (drive,), tests=("iops",), rounds=6)
+        run_id, started = f"r{self.count}", f"2026-11-{self.count:02}T20:00:00Z"
+        record = json.loads((there / "run.json").read_text())
+        record.update(run={"id": run_id, "name": name}, started=started, criteria=MET if verdict == "pass" else MISSED)
+        (there / "run.json").write_text(json.dumps(record))
+        lines = [json.loads(line) for line in (there / "results.jsonl").read_text().splitlines()]
+        for line in lines:
+            line["run_id"] = run_id
+            if line["kind"] == "test" and verdict in ("invalid", "error"):
+                line["outcome"] = verdict
+        kept = [] if verdict == "not_tested" else lines
+        (there / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+        there = there.rename(there.parent / run_id)
+        with engine.opened(self.url, make=True) as store:
+            importer.import_run(store, str(there))
+            with store.reading() as connection:
+                query = sa.select(schema.tables().campaign.c.verdict).order_by(schema.tables().campaign.c.id.desc())
+                assert connection.execute(query).scalars().first() == verdict
+            return quarantine.mark(store, run_id, after)
+
+    def standing(self):
+        return quarantine.standing("", str(self.folder))
+
+    def release(self, drive):
+        with engine.opened(self.url) as store:
+            return quarantine.release(store, drive)
+
+
+@pytest.fixture(name="nights")
+def fixture_nights(tmp_path):
+    return Nights(tmp_path)
+
+
+def test_the_third_failed_night_in_a_row_marks_a_drive_once(nights):
+    assert [nights.night("fail"), nights.night("fail")] == [[], []] and nights.standing() == []
+    (mark,) = nights.night("fail")
+    assert (mark.run_name, mark.serial, mark.host, mark.nights, mark.last_run) == (
+        "nightly",
+        WHO.serial,
+        WHO.host,
+        3,
+        "r3",
+    )
+    assert "write_iops" in mark.reason and nights.standing() == [mark]
+    assert nights.night("fail") == [] and nights.standing() == [mark]
+
+
+@pytest.mark.parametrize("verdict", ["invalid", "error", "not_tested"])
+def test_nights_that_say_nothing_of_the_drive_neither_count_nor_end_the_row(nights, verdict):
+    assert nights.night("fail") + nights.night(verdict) + nights.night("fail") + nights.night(verdict) == []
+    assert [mark.nights for mark in nights.night("fail")] == [3]
+
+
+@pytest.mark.parametrize("verdict", ["invalid", "error", "not_tested"])
+def test_a_drive_that_was_never_measured_to_fail_is_not_marked(nights, verdict):
+    assert [nights.night(verdict) for _night in range(5)] == [[]] * 5
+
+
+def test_a_pass_ends_the_row(nights):
+    for verdict in ("fail", "fail", "pass", "fail", "fail"):
+        assert nights.night(verdict) == []
+    assert len(nights.night("fail")) == 1
+
+
+def test_runs_of_another_name_are_no_nights(nights):
+    assert nights.night("fail") + nights.night("fail") + nights.night("fail", name="by-hand") == []
+    assert len(nights.night("fail")) == 1
+
+
+def test_0_never_marks_and_1_marks_at_once(nights):
+    assert [nights.night("fail", after=0) for _night in range(4)] == [[]] * 4
+    assert len(nights.night("fail", after=1)) == 1
+
+
+def test_a_drive_that_moved_is_the_same_drive(nights):
+    assert nights.night("fail") + nights.night("fail") == []
+    assert [mark.host for mark in nights.night("fail", drive=WHO._replace(host="server-77"))] == ["server-77"]
+
+
+def test_a_released_drive_begins_anew_and_only_a_known_one_is_released(nights, monkeypatch):
+    for _night in range(3):
+        nights.night("fail")
+    assert nights.release("nobody") == []
+    monkeypatch.setattr(quarantine, "now", lambda: "2026-11-03T23:00:00.000Z")
+    assert [mark.serial for mark in nights.release(WHO.serial)] == [WHO.serial] and nights.standing() == []
+    assert nights.night("fail") + nights.night("fail") == []
+    assert len(nights.night("fail")) == 1 and len(nights.standing()) == 1
+
+
+def test_without_a_store_or_in_one_of_an_older_version_no_drive_is_in_quarantine(nights, tmp_path):
+    assert quarantine.standing("none", str(tmp_path)) == [] == quarantine.standing("", str(tmp_path / "missing"))
+    for _night in range(3):
+        nights.night("fail")
+    with engine.opened(nights.url) as store, store.writing() as connection:
+        schema.tables().quarantine.drop(connection)
+        connection.execute(sa.update(schema.tables().store).values(version=migrations.NEWEST - 1))
+    assert nights.standing() == []
+    assert len(nights.night("fail")) == 1  # the import brings the store to this version
