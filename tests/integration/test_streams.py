@@ -85,7 +85,9 @@ def test_streams_run_at_once_and_each_is_told_of(measured):
     assert list(cells) == [cell_id, *(f"{cell_id}.{name}" for name in ("reads", "log", "trims"))]
     whole, reads, log, trims = cells.values()
     assert reads["read_iops"] == pytest.approx(200, rel=0.1) and "write_iops" not in reads
-    assert log["write_iops"] == pytest.approx(50, rel=0.1) and log["sync_ios"] == log["write_ios"]
+    assert log["write_iops"] == pytest.approx(50, rel=0.1)
+    # Each of the two rounds may end between a write and its flush.
+    assert 0 <= log["write_ios"] - log["sync_ios"] <= 2
     assert trims["trim_iops"] == pytest.approx(20, rel=0.15)
     assert trims["trim_bandwidth"] == pytest.approx(20 * 64 * KIB, rel=0.15)
     # The cell is all of them together; what was trimmed or flushed is no I/O of it.
