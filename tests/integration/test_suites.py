@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, load, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 
@@ -73,8 +73,24 @@ def plan_of(plan):
 
 
 def scaled(cell):
-    """A second of runtime; a ramp goes, as it has to be shorter."""
-    return {**{key: value for key, value in cell.items() if key != "ramp_s"}, "runtime_s": 1}
+    """A second of runtime; a ramp goes, as it has to be shorter; trims and rates that grow with the drive fit a small
+    one.
+    """
+    made = {**{key: value for key, value in cell.items() if key != "ramp_s"}, "runtime_s": 1}
+    if "jobs" in cell:
+        made["jobs"] = [scaled_stream(job) for job in cell["jobs"]]
+    return made
+
+
+def scaled_stream(job):
+    """A stream with trims of at most 1 MiB, and 100 I/Os a second in place of a rate by the terabyte."""
+    size = min(job["block_size_bytes"], 1 << 20) if job.get("trim") else job["block_size_bytes"]
+    rate = {"rate_iops": 100} if job.get("rate_mib_s_per_tb") else {}
+    return {
+        **{key: value for key, value in job.items() if key != "rate_mib_s_per_tb"},
+        "block_size_bytes": size,
+        **rate,
+    }
 
 
 def problems_of(cell, drive, log):
@@ -98,10 +114,9 @@ def problems_of(cell, drive, log):
         check=False,
     )
     result = fio.parse(out.read_text())
-    directions = {
-        name: share / 100 for name, share in (("read", cell["read_pct"]), ("write", 100 - cell["read_pct"])) if share
-    }
-    found = fio.problems(done.returncode, result, drive.path, directions, 1) or plausible.contradictions(result, job)
+    found = fio.problems(done.returncode, result, drive.path, load.directions(cell), 1) or plausible.contradictions(
+        result, job
+    )
     return [
         f"{cell['id']}: {line}"
         for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]

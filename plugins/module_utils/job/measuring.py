@@ -53,8 +53,10 @@ class Measuring:
                 self._tally.add(number, cell["id"], result["causes"])
                 found = [item.message for item in result["causes"] if item.cause == causes.DISCARDED]
                 self._discarded = self._discarded or "".join(found[:1])
-                metrics[cell["id"]] = fio.metrics(result["read"], result["write"])
-                histograms[cell["id"]] = result["histograms"]
+                metrics[cell["id"]] = fio.metrics_of(result)
+                # A stream's figures are kept as those of a cell, <cell>.<stream>.
+                metrics.update({stream["name"]: fio.metrics_of(stream) for stream in result.get("streams", ())})
+                histograms.update({name or cell["id"]: sides for name, sides in result["histograms"].items()})
                 written += (result["write"] or {}).get("bytes", 0)
             elapsed_s = time.monotonic() - began
             rounds.add(metrics, written, elapsed_s, histograms, self._tally.is_spoilt(number))

@@ -15,7 +15,7 @@ import typing as t
 from . import load
 
 OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
-IDLE_GAP, SUSPENDED, CLOCK_JUMP = "idle_gap", "suspended", "clock_jump"
+IDLE_GAP, SUSPENDED, CLOCK_JUMP, STALLED = "idle_gap", "suspended", "clock_jump", "stalled"
 TITLES = {
     OTHER_IO: "other I/O",
     DISCARDED: "discarded",
@@ -24,6 +24,7 @@ TITLES = {
     IDLE_GAP: "idle gap",
     SUSPENDED: "suspended",
     CLOCK_JUMP: "clock jump",
+    STALLED: "stalled",
 }
 SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
 
@@ -71,6 +72,8 @@ class Limits(t.NamedTuple):
     suspended_s: float = 1.0
     # Slewing is at most 0.5 ms a second: a jump is somebody setting the clock.
     clock_jump_s: float = 2.0
+    # TN-FD-15 (Other I/O Testing Tools) takes a latency above 10 s for an error of the tool.
+    stall_s: float = 10.0
 
 
 class Cause(t.NamedTuple):
@@ -95,7 +98,7 @@ def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool =
 def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
     """Blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows."""
     since = (seen.get("between_bytes") or {}).get("discard", 0)
-    while_on = (seen["kernel_bytes"] or {}).get("discard", 0)
+    while_on = max(0, (seen["kernel_bytes"] or {}).get("discard", 0) - seen.get("trimmed_bytes", 0))
     if since + while_on <= limits.other_discard_bytes:
         return []
     text = (
@@ -229,9 +232,16 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     """What shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate limit, or
     completions in batches.
     """
-    if cell.get("rate_iops") or cell.get("batch") or not seen["queued"]:
+    jobs = cell.get("jobs") or []
+    found = []
+    for job in jobs:
+        own = dict(seen, in_flight=None, **(seen.get("streams") or {}).get(job["name"], {"queued": None}))
+        found += ["stream {0}: {1}".format(job["name"], text) for text in _short(job, own, limits)]
+    if found or any(load.is_limited(job) for job in jobs):
+        return found
+    if load.is_limited(cell) or cell.get("batch") or not seen["queued"]:
         return []
-    asked = cell["threads"] * cell["queue_depth"]
+    asked = load.asked_in_flight(cell)
     target, found = _reachable(cell, seen["limits"], limits)
     # While a thread works for fio, one I/O of its own is missing.
     cost = cell["threads"] * min(1.0, seen["fio_cpu"])
@@ -264,7 +274,7 @@ def _is_counted(seen: Mapping) -> bool:
 
 def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
     """(I/Os that the drive can have in flight of those asked, what keeps them fewer than that)."""
-    asked = cell["threads"] * cell["queue_depth"]
+    asked = load.asked_in_flight(cell)
     depth, requests = queue["device_depth"], queue["nr_requests"]
     found = []
     if depth is not None and depth < limits.queue_limit_min * min(asked, limits.device_depth):
@@ -278,6 +288,12 @@ def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list
 
 def _time(seen: Mapping, limits: Limits) -> list[Cause]:
     found = []
+    if (seen.get("longest_s") or 0) > limits.stall_s:
+        text = (
+            "an I/O took {0:.1f} s, more than {1:g} s: the drive or the host stalled, or the tool counts wrong; look "
+            "at the kernel's log for resets, and give a criterion on max_latency_us if it has to fail the drive"
+        )
+        found.append(Cause(STALLED, TOLD, text.format(seen["longest_s"], limits.stall_s)))
     if (seen.get("idle_s") or 0) > limits.idle_gap_s:
         text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
         found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))

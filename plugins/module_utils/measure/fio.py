@@ -25,6 +25,8 @@ from . import histogram
 
 PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 DIRECTIONS = ("read", "write")
+# What fio counts beside them: blocks given back, and flushes (fsync, fdatasync), of which it tells latencies alone.
+SIDES = (*DIRECTIONS, "trim", "sync")
 # Options by which a job reaches files and programs other than its `filename` (fio's HOWTO).
 NAMING = frozenset(
     "directory opendir filename_format nrfiles openfiles ioengine_so_path read_iolog write_iolog replay_redirect "
@@ -270,15 +272,62 @@ def _filenames(result: dict[str, t.Any]) -> set[str]:
     return {option["filename"] for option in options if "filename" in option}
 
 
+def whole(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """A result as one of a single reporting group: what several streams did at the same time, added up."""
+    jobs = result["jobs"]
+    if len(jobs) == 1:
+        return dict(result)
+    # A thread that waits for nothing measures the host, whatever those of other streams do.
+    cpu = max(jobs, key=lambda job: job["usr_cpu"] + job["sys_cpu"])
+    sides = {name: _added([job[name] for job in jobs if name in job]) for name in SIDES}
+    return {"jobs": [{"jobname": "", "usr_cpu": cpu["usr_cpu"], "sys_cpu": cpu["sys_cpu"], **sides}]}
+
+
+def _added(sides: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """One side of several reporting groups as one; rates add up, as all ran for the same time."""
+    busy = [(side["lat_ns"], ios_of(side)) for side in sides if ios_of(side)]
+    total = sum(ios for _latency, ios in busy)
+    bins = histogram.merged(histogram.of(latency) for latency, _ios in busy)
+    latency = {
+        "min": min([latency["min"] for latency, _ios in busy] or [0]),
+        "max": max([latency["max"] for latency, _ios in busy] or [0]),
+        "mean": sum(latency["mean"] * ios for latency, ios in busy) / total if total else 0.0,
+        "bins": {str(value): count for value, count in bins.items()},
+    }
+    added = {key: sum(side.get(key, 0) for side in sides) for key in ("io_bytes", "bw_bytes", "iops")}
+    return {**added, "total_ios": total, "runtime": max(side.get("runtime", 0) for side in sides), "lat_ns": latency}
+
+
+def ios_of(side: t.Mapping[str, t.Any]) -> int:
+    """How many I/Os a side had. Of flushes fio 3.33 tells 0; their histogram counts them."""
+    return side["total_ios"] if "io_bytes" in side else sum(side["lat_ns"].get("bins", {}).values())
+
+
+def streams(result: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    """The reporting groups of a result, each as one of its own: {name, read, write, trim, sync: figures}, the sides
+    that had I/O.
+    """
+    found = []
+    for job in result["jobs"]:
+        sides = {name: figures({"jobs": [job]}, name) for name in SIDES}
+        found.append({"name": job["jobname"], **{name: side for name, side in sides.items() if side}})
+    return found
+
+
 def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = None) -> dict[str, t.Any] | None:
-    """A direction's figures (docs/internals.md) of a result with one reporting group; None when it had no I/O.
+    """Figures of one of SIDES (docs/internals.md) of a result with one reporting group; None when it had no I/O.
 
     busy_s: the time that its rates are for, where the job idles in between; None: all of it.
     """
-    side = result["jobs"][0][direction]
-    if not side["total_ios"]:
+    job = result["jobs"][0]
+    side = job.get(direction)
+    if not side or not ios_of(side):
         return None
     latency = side["lat_ns"]
+    if direction == "sync":
+        count, run_s = ios_of(side), busy_s or job["write"]["runtime"] / 1000.0
+        rates = {"total_ios": count, "iops": count / run_s if run_s else 0.0, "bw_bytes": 0, "io_bytes": 0}
+        side = {**side, **rates}
     return {
         "iops": side["iops"] if busy_s is None else side["total_ios"] / busy_s,
         "bandwidth_bytes_per_s": side["bw_bytes"] if busy_s is None else side["io_bytes"] / busy_s,
@@ -291,24 +340,36 @@ def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = Non
 
 
 def histograms(result: dict[str, t.Any]) -> dict[str, histogram.Bins]:
-    """The latencies of a result with one reporting group, by direction; without those that had no I/O."""
+    """The latencies of a result with one reporting group, by side; without those that had no I/O."""
     job = result["jobs"][0]
-    return {
-        direction: histogram.of(job[direction]["lat_ns"]) for direction in DIRECTIONS if job[direction]["total_ios"]
-    }
+    return {name: histogram.of(job[name]["lat_ns"]) for name in SIDES if name in job and ios_of(job[name])}
 
 
-def metrics(read: dict[str, t.Any] | None, write: dict[str, t.Any] | None) -> dict[str, float]:
-    """The metrics of one cell by name (docs/internals.md), from the figures of its two directions; those of its
-    histograms: histogram.metrics.
+def metrics_of(told: t.Mapping[str, t.Any]) -> dict[str, float]:
+    """`metrics` of a cell's record, or of one of its streams."""
+    return metrics(*(told.get(name) for name in SIDES))
+
+
+def metrics(
+    read: t.Mapping[str, t.Any] | None,
+    write: t.Mapping[str, t.Any] | None,
+    trim: t.Mapping[str, t.Any] | None = None,
+    sync: t.Mapping[str, t.Any] | None = None,
+) -> dict[str, float]:
+    """The metrics of one cell by name (docs/internals.md), from the figures of its SIDES; those of its histograms:
+    histogram.metrics.
     """
     found: dict[str, float] = {}
-    sides = [(name, side) for name, side in (("read", read), ("write", write)) if side]
-    for name, side in sides:
+    for name, side in zip(SIDES, (read, write, trim, sync)):
+        if not side:
+            continue
         found[name + "_iops"] = side["iops"]
-        found[name + "_bandwidth"] = side["bandwidth_bytes_per_s"]
+        if name != "sync":
+            found[name + "_bandwidth"] = side["bandwidth_bytes_per_s"]
         found[name + "_mean_latency_us"] = side["mean_latency_us"]
         found[name + "_max_latency_us"] = side["max_latency_us"]
+    # Of both directions; what was trimmed or flushed moved no data.
+    sides = [(name, side) for name, side in (("read", read), ("write", write)) if side]
     if sides:
         ios = sum(side["ios"] for _name, side in sides)
         found["iops"] = sum(side["iops"] for _name, side in sides)

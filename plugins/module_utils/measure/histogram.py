@@ -22,7 +22,7 @@ MOST_BINS = GROUPS << BITS
 LEAST_BEYOND = 10
 # Those of the job template (roles/workload/templates/job.fio.j2).
 PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99", "99.999", "99.9999")
-_METRIC = re.compile(r"(read|write)_p([0-9]{1,3}(?:_[0-9]{1,6})?)_latency_us")
+_METRIC = re.compile(r"(read|write|trim|sync)_p([0-9]{1,3}(?:_[0-9]{1,6})?)_latency_us")
 
 
 def bin_of(ns: int) -> int:
@@ -131,8 +131,10 @@ def within_metric(limit_us: int) -> str:
 
 
 def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[int] = ()) -> dict[str, float | None]:
-    """What the histograms of one cell tell, by metric (docs/internals.md). sides: {read, write: bins}, those that had
-    I/O.
+    """What the histograms of one cell tell, by metric (docs/internals.md).
+
+    sides: {read, write, trim, sync: bins}, those that had any. Trims and flushes are no part of what is told of both
+      directions.
     """
     found: dict[str, float | None] = {}
     limits = list(limits_us)
@@ -141,14 +143,14 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
         for percent, value in percentiles_us(bins).items():
             found["{0}_p{1}_latency_us".format(name, percent.replace(".", "_"))] = value
         found.update({f"{name}_{within_metric(limit)}": share_within_pct(bins, limit) for limit in limits})
-    both = merged(sides.values())
+    both = merged(bins for name, bins in sides.items() if name in ("read", "write"))
     if both:
         found.update({within_metric(limit): share_within_pct(both, limit) for limit in limits})
     return found
 
 
 _OF_HISTOGRAMS = re.compile(
-    r"(?:(read|write)_)?(?:p[0-9]{1,3}(?:_[0-9]{1,6})?_latency_us|within_[0-9]+(?:us|ms)_pct|ios)"
+    r"(?:(read|write|trim|sync)_)?(?:p[0-9]{1,3}(?:_[0-9]{1,6})?_latency_us|within_[0-9]+(?:us|ms)_pct|ios)"
 )
 
 

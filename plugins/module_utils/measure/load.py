@@ -32,6 +32,39 @@ def busy_share(cell: Mapping, run_s: float, with_ramp: bool = False) -> float:
     return min(1.0, (burst_time_s(cell) + ramp_s) / (run_s + ramp_s))
 
 
+def is_limited(one: Mapping) -> bool:
+    """Whether a cell or a stream has a rate limit, which leaves its queue open."""
+    return bool(one.get("rate_iops") or one.get("rate_mib_s_per_tb"))
+
+
+def asked_in_flight(cell: Mapping) -> int:
+    """How many I/Os a cell asks to have in flight: of several streams the sum."""
+    return sum(one["threads"] * one["queue_depth"] for one in cell.get("jobs") or [cell])
+
+
+def directions(cell: Mapping) -> dict[str, float]:
+    """The sides of fio's result that have to have had I/O, each with its share of the I/Os (1: all).
+
+    Of several streams those that one does without mixing, whatever share of all I/O that is.
+    """
+    found: dict[str, float] = {}
+    for one in cell.get("jobs") or [cell]:
+        shares = {"read": one["read_pct"] / 100.0, "write": 1 - one["read_pct"] / 100.0}
+        shares = {"trim": 1.0} if one.get("trim") else {name: share for name, share in shares.items() if share}
+        found.update({name: share for name, share in shares.items() if share == 1 or "jobs" not in cell})
+    return found
+
+
+def sides(cell: Mapping) -> set[str]:
+    """What a cell does of read, write, trim and sync."""
+    found: set[str] = set()
+    for one in cell.get("jobs") or [cell]:
+        found |= {"trim"} if one.get("trim") else {"read"} if one["read_pct"] == 100 else {"write"}
+        found |= {"read"} if one["read_pct"] and not one.get("trim") else set()
+        found |= {"sync"} if one.get("fdatasync") else set()
+    return found
+
+
 class Sizes:
     """The sizes of a fio job's I/O and their shares, by its options bs or bssplit."""
 

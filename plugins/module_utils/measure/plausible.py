@@ -16,7 +16,7 @@ from fractions import Fraction
 from . import histogram
 from .load import Sizes
 
-DIRECTIONS = ("read", "write")
+DIRECTIONS = ("read", "write", "trim")
 # What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as
 # another value.
 OPTIONS = (
@@ -34,6 +34,7 @@ OPTIONS = (
     "ramp_time",
     "loops",
     "rate_iops",
+    "rate",
     "iodepth_batch",
     "randseed",
     "ba",
@@ -41,6 +42,10 @@ OPTIONS = (
     "random_distribution",
     "thinktime",
     "thinktime_iotime",
+    "new_group",
+    "sync",
+    "fsync",
+    "fdatasync",
 )
 # fio ends a cell when an I/O completes and then drains its queue: up to the longest I/O later, and a little for its own
 # clock.
@@ -107,7 +112,7 @@ def _options(asked: Mapping, echo: Mapping) -> list[str]:
 def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]:
     """The laws that hold for one job's figures."""
     sizes = Sizes(options)
-    sides = {name: entry[name] for name in DIRECTIONS}
+    sides = {name: entry[name] for name in DIRECTIONS if name in entry}
     # fio counts an I/O when it is submitted, its bytes and its latency when it ends: those in flight at the end of a
     # ramp may be in one alone (3.33).
     astride = _in_flight(options) if options.get("ramp_time") else 0
@@ -122,7 +127,7 @@ def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]
         # An idle time that began is waited for.
         longest_s += int(options.get("thinktime", "0s")[:-1])
         found += [line for name, side in busy.items() for line in _time(name, side, runtime_s, longest_s)]
-    return found + _mix(sides, options)
+    return found + _flushes(entry, options) + _mix(sides, options)
 
 
 def _in_flight(options: Mapping) -> int:
@@ -237,12 +242,32 @@ def _time(name: str, side: Mapping, runtime_s: float, longest_s: float) -> list[
     return [f"{name}s ran for {seconds:.2f} s of {runtime_s:g} s"]
 
 
+def _flushes(entry: Mapping, options: Mapping) -> list[str]:
+    """One flush after so many writes of each thread: no more, and none left out but at the end."""
+    every = int(options.get("fdatasync") or options.get("fsync") or 0)
+    if options.get("lat_percentiles") != "1":
+        return []
+    try:
+        bins = histogram.of(dict({"bins": {}}, **entry.get("sync", {}).get("lat_ns", {})))
+    except ValueError as error:
+        return [f"flushes: latency histogram: {error}"]
+    counted, writes = histogram.ios(bins), entry["write"]["total_ios"]
+    asked = writes // every if every else 0
+    # Each thread may end between a write and its flush, and may flush once more when it ends.
+    spare = 2 * int(options.get("numjobs", 1)) if every else 0
+    return [] if abs(counted - asked) <= spare else [f"{counted} flushes for {writes} writes, not {asked}"]
+
+
 def _mix(sides: Mapping, options: Mapping) -> list[str]:
     """The share of reads is that of the job, within chance; a rate limit counts for each direction by itself."""
-    reads, writes = (sides[name]["total_ios"] for name in DIRECTIONS)
+    reads, writes, trims = (sides.get(name, {}).get("total_ios", 0) for name in DIRECTIONS)
     total = reads + writes
+    kind = options["rw"][4:] if options["rw"].startswith("rand") else options["rw"]
+    if kind == "trim" or trims:
+        wrong = total if kind == "trim" else trims
+        return ["{0} I/Os went the other way than {1}".format(wrong, options["rw"])] if wrong else []
     if "rwmixread" not in options:
-        wrong = writes if options["rw"] in ("read", "randread") else reads
+        wrong = writes if kind == "read" else reads
         return ["{0} I/Os went the other way than {1}".format(wrong, options["rw"])] if wrong else []
     share = int(options["rwmixread"]) / 100.0
     # A drive that keeps up with rates of both directions gives their ratio, which whole I/Os a second make another than

@@ -15,6 +15,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number
 from ..machine import cgroup, cpus
+from . import fio
 
 # Documentation/block/stat.rst: sectors are of 512 bytes whatever the drive's own are.
 SECTOR_BYTES = 512
@@ -156,20 +157,17 @@ def _grown(before: int | None, after: int | None) -> int | None:
 def evidence(
     cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
-    """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's, of
-    one reporting group.
-    """
-    job = result["jobs"][0]
-    sides = {name: job[name] for name in ("read", "write")}
-    run_s = max(side["runtime"] for side in sides.values()) / 1000.0
-    queued = sum(side["total_ios"] * side["lat_ns"]["mean"] for side in sides.values() if side["total_ios"]) / 1e9
+    """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
+    job = fio.whole(result)["jobs"][0]
+    sides = {name: job[name] for name in fio.DIRECTIONS}
+    run_s, queued, total_ios = _queued(job)
     more = grown(before.stat, after.stat) if before.stat and after.stat else None
     ios = sum(more[field] for field in IOS) if more else 0
     elapsed_s = after.time_s - before.time_s
     cpu = [now - then for then, now in zip(before.cpu, after.cpu)] if before.cpu and after.cpu else None
     held = [after.throttled[file] - before.throttled[file] for file in after.throttled if file in before.throttled]
-    total_ios = sum(side["total_ios"] for side in sides.values())
     return {
+        **_streams(cell, result),
         "fio_bytes": {name: side["io_bytes"] for name, side in sides.items()},
         "process_bytes": dict(process) if process else None,
         "kernel_bytes": {name: more[field] * SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)}
@@ -178,6 +176,7 @@ def evidence(
         "merged_share": round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
         "run_s": run_s,
         "mean_latency_s": queued / total_ios if total_ios else None,
+        "longest_s": round(max(job[name]["lat_ns"].get("max", 0) for name in fio.SIDES if name in job) / 1e9, 6),
         "queued": round(queued / run_s, 4) if run_s else None,
         "in_flight": round(more[QUEUE_MS] / 1000.0 / (run_s + cell.get("ramp_s", 0)), 4) if more and run_s else None,
         "limits": witness.limits(),
@@ -189,3 +188,27 @@ def evidence(
         "elapsed_s": round(elapsed_s, 3),
         "beside_bytes": _grown(before.beside, after.beside),
     }
+
+
+def _queued(job: Mapping) -> tuple[float, float, int]:
+    """Of a reporting group: how long it ran, the I/Os' latencies summed up in seconds, and how many I/Os there were.
+
+    While a thread flushes it has no other I/O, so flushes count too.
+    """
+    sides = [job[name] for name in fio.SIDES if name in job]
+    run_s = max(side.get("runtime", 0) for side in sides) / 1000.0
+    queued_ns = sum(fio.ios_of(side) * side["lat_ns"]["mean"] for side in sides if fio.ios_of(side))
+    return run_s, queued_ns / 1e9, sum(map(fio.ios_of, sides))
+
+
+def _streams(cell: Mapping, result: Mapping) -> dict[str, t.Any]:
+    """What is seen of the streams of a cell that has several: what they trimmed, and how full each one's queue was."""
+    if not cell.get("jobs"):
+        return {}
+    found = {}
+    for job in result["jobs"]:
+        run_s, queued, ios = _queued(job)
+        mean_s = queued / ios if ios else None
+        name = job["jobname"].rpartition(".")[2]
+        found[name] = {"queued": round(queued / run_s, 4) if run_s else None, "mean_latency_s": mean_s}
+    return {"trimmed_bytes": sum(job["trim"]["io_bytes"] for job in result["jobs"] if "trim" in job), "streams": found}

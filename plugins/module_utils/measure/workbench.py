@@ -157,12 +157,11 @@ class Workbench:
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
         """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
-        gap_s: time without I/O since the cell before; histograms: of fio.histograms, for Tails and not for the journal;
+        gap_s: time without I/O since the cell before; streams: of fio.streams, of a cell that has several;
+          histograms: {"" or a stream's name: of fio.histograms}, for Tails and not for the journal;
           seen: what its causes are
         judged by (witness.evidence); causes: of causes.find.
         """
-        shares = {"read": cell["read_pct"] / 100.0, "write": 1 - cell["read_pct"] / 100.0}
-        directions = {name: share for name, share in shares.items() if share}
         values = self.placeholders(
             size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"]
         )
@@ -174,7 +173,7 @@ class Workbench:
             name,
             cell["job"],
             values,
-            directions=directions,
+            directions=load.directions(cell),
             runtime_s=cell["runtime_s"],
             length_s=length_s,
             watch=watch,
@@ -184,8 +183,12 @@ class Workbench:
         self._last_end = ended
         try:
             busy_s = load.burst_time_s(cell) if cell.get("burst_s") else None
-            read, write = (fio.figures(result, direction, busy_s) for direction in fio.DIRECTIONS)
-            histograms = fio.histograms(result)
+            whole = fio.whole(result)
+            figures = {name: fio.figures(whole, name, busy_s) for name in fio.SIDES}
+            streams = fio.streams(result) if cell.get("jobs") else []
+            histograms = {"": fio.histograms(whole)}
+            for job in result["jobs"] if cell.get("jobs") else ():
+                histograms[job["jobname"]] = fio.histograms({"jobs": [job]})
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
@@ -196,8 +199,9 @@ class Workbench:
             "started": started,
             "seconds": round(ended - began, 3),
             "gap_s": None if gap_s is None else round(gap_s, 3),
-            "read": read,
-            "write": write,
+            # Those that a cell always tells; the others where it has them.
+            **{name: side for name, side in figures.items() if side or name in fio.DIRECTIONS},
+            **({"streams": streams} if streams else {}),
             "raw": raw,
             "histograms": histograms,
             "seen": seen,

@@ -69,7 +69,7 @@ EVENTS: t.Mapping[str, Fields] = {
     "fill_curve": dict(_TEST, bandwidth_bytes_per_s=list),
     "cell": _TEST,
     "round": _TEST,
-    "histogram": dict(_TEST, cell=str, direction={"read", "write"}, ios=int, bins=dict),
+    "histogram": dict(_TEST, cell=str, direction={"read", "write", "trim", "sync"}, ios=int, bins=dict),
     "test_finished": dict(_TEST, outcome=str, reasons=list, rounds=int, steady_state=list, metrics=dict),
 }
 

@@ -9,14 +9,15 @@ import itertools
 import re
 import typing as t
 
-from . import loads
+from ...module_utils.measure import load
+from . import loads, streams
 
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
 # What all cells of a matrix share.
-CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", *loads.SHARED_KEYS)
+CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", *loads.SHARED_KEYS, *streams.SYNC_KEYS)
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
@@ -35,8 +36,8 @@ def size_bytes(text: str | int) -> int:
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
     """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65.
 
-    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, what loads.id_parts tells, lead. A point has the
-    name of what it takes: most.
+    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, o_dsync, fdatasync1, what loads.id_parts tells,
+    lead. A point has the name of what it takes: most. Several streams have theirs: jobs-web-3f2a.
     """
     size = cell["block_size_bytes"]
     parts = [
@@ -45,6 +46,7 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
         "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}",
         cell["point"]["take"] if cell.get("point") else f"tc{cell['threads']}-qd{cell['queue_depth']}",
     ]
+    parts = streams.id_parts(cell) if cell.get("jobs") else parts
     ramp_s = 0 if cell.get("burst_s") else cell.get("ramp_s")
     given = (
         (f"{cell.get('rate_iops')}iops", cell.get("rate_iops")),
@@ -53,6 +55,8 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
     )
     parts += [text for text, value in given if value]
     parts += [cell["ioengine"]] if cell.get("ioengine") else []
+    parts += [f"o_{cell['sync']}"] if cell.get("sync") else []
+    parts += [f"fdatasync{cell['fdatasync']}"] if cell.get("fdatasync") else []
     return "-".join([*parts, *loads.id_parts(cell), *(["lead"] if cell.get("lead") else [])])
 
 
@@ -77,6 +81,9 @@ def sources(test: t.Mapping[str, t.Any]) -> list[Cell]:
 
 def rendered(source: t.Mapping[str, t.Any]) -> Cell:
     """A cell of a test file as the plan has it: with its id, and the block size in bytes."""
+    if source.get("jobs"):
+        cell = streams.rendered(source, size_bytes)
+        return {"id": cell_id(cell), **cell}
     cell = {key: value for key, value in source.items() if key != "block_size"}
     cell["block_size_bytes"] = size_bytes(source["block_size"])
     cell = loads.rendered(cell, size_bytes)
@@ -93,6 +100,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
     """Cells that no drive can do, and cells that are named twice; as "cell <id>: message"."""
     found = []
     for cell in cells:
+        found += [f"cell {cell['id']}: {problem}" for problem in streams.problems(cell)]
         if cell["block_size_bytes"] % 512:
             found.append(
                 f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the "
@@ -152,7 +160,9 @@ def track(
         if "block_size" in item:
             wanted["block_size_bytes"] = size_bytes(item["block_size"])
         matches = [
-            cell for cell in cells if not cell.get("lead") and all(cell[key] == value for key, value in wanted.items())
+            cell
+            for cell in cells
+            if not cell.get("lead") and all(cell.get(key) == value for key, value in wanted.items())
         ]
         described = ", ".join(f"{key} {item[key]}" for key in item if key != "metric") or "no key but the metric"
         if not matches:
@@ -169,9 +179,9 @@ def track(
 
 
 def _direction_problem(metric: str, cell: Cell) -> list[str]:
-    absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
     direction = metric.split("_", 1)[0]
-    return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent.get(direction) else []
+    absent = direction in ("read", "write") and direction not in load.sides(cell)
+    return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent else []
 
 
 def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> int:
@@ -202,9 +212,16 @@ def fit(
     cells, left_out = [], []
     wrong: dict[str, list[str]] = {}
     for cell in test["cells"]:
-        size, reason = cell["block_size_bytes"], _block_problem(cell["block_size_bytes"], block)
+        size = cell["block_size_bytes"]
+        # Of a mix of a cell's own, sizes may be left out; a stream has to have all of its.
+        sizes = [one for job in cell.get("jobs") or () for one in streams.sizes(job)] or [size]
+        reason = next(filter(None, (_block_problem(one, block) for one in sizes)), "")
         fitted, sizes_left_out = loads.fitted(cell, block)
-        if size * cell["threads"] > active:
+        if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in cell.get("jobs") or ()):
+            wrong.setdefault(f"a stream has no room in its part of the ActiveRange of {active} B", []).append(
+                cell["id"]
+            )
+        elif size * cell["threads"] > active and not cell.get("jobs"):
             wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(
                 cell["id"]
             )

@@ -17,7 +17,7 @@ from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
 from ..common import schema as schemas
 from . import cells as celling
-from . import loads, purge_values
+from . import loads, purge_values, streams
 from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
@@ -206,7 +206,7 @@ def _fit_test(
         purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
         done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
-    done["cells"] = [{**cell, "job": _job(engine, [_cell_section(cell, active)])} for cell in cells]
+    done["cells"] = [{**cell, "job": _job(engine, _sections(cell, active, identity["size_bytes"]))} for cell in cells]
     done["not_applicable"] = left_out
     return done, wrong
 
@@ -234,6 +234,20 @@ def _fill(name: str, passes: int, block_size_bytes: int, engine: str, data: str 
     }
 
 
+def _sections(cell: celling.Cell, active_bytes: int, capacity: int) -> list[dict[str, t.Any]]:
+    """The sections of a cell's job: one, or one for each of its streams, which run at the same time."""
+    if not cell.get("jobs"):
+        return [_cell_section(cell, active_bytes)]
+    shared = {key: cell[key] for key in ("runtime_s", "ramp_s") if cell.get(key)}
+    return [
+        {
+            **_cell_section({**job, **shared, "id": f"{cell['id']}.{job['name']}"}, active_bytes),
+            **streams.section(job, active_bytes, capacity),
+        }
+        for job in cell["jobs"]
+    ]
+
+
 def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
     """The values that a cell gives to the job template."""
     reads, writes, both = RW[cell["access"]]
@@ -253,7 +267,10 @@ def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
         section.update(size=share, offset_increment=share)
     if cell.get("rate_iops"):
         section["rate_iops"] = _rate(cell)
-    section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine") if cell.get(key)})
+    section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine", *streams.SYNC_KEYS) if cell.get(key)})
+    if cell.get("fdatasync"):
+        # With libaio and io_uring fio's time of a flush holds part of that of the write before it (3.33).
+        section["ioengine"] = "sync"
     section.update(loads.section(cell))
     return section
 

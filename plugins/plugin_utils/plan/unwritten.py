@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from . import streams
+
 Test = t.Mapping[str, t.Any]
 # Purges that leave written blocks behind; auto takes one of the others.
 _WRITES_ALL = ("overwrite",)
@@ -35,12 +37,15 @@ def problems(tests: t.Sequence[Test]) -> list[str]:
             found.append(_problem(test, reads, purged_by, blank_from_pct))
         if any(cell["read_pct"] < 100 for cell in test["cells"]):
             blank_from_pct = 100
+        trimmed = [found for found in map(streams.trimmed_from_pct, test["cells"]) if found is not None]
+        if trimmed:
+            blank_from_pct, purged_by = min(trimmed) * test["active_range_pct"] // 100, test["name"]
     return found
 
 
 def _problem(test: Test, reads: t.Sequence[str], purged_by: str, filled_pct: int) -> str:
     named = ", ".join(reads[:3]) + (f" and {len(reads) - 3} more" if len(reads) > 3 else "")
-    since = "its purge" if purged_by == test["name"] else f"the purge of test {purged_by}"
+    since = "its purge" if purged_by == test["name"] else f"the purge or the trims of test {purged_by}"
     what = f"beyond the first {filled_pct} % what" if filled_pct else "blocks"
     return (
         f"{test['origin']}: cells: {named} would read {what} that nobody wrote since {since}, and a drive answers "

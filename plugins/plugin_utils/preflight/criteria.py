@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure import histogram
+from ...module_utils.measure import fio, histogram, load
 from ...module_utils.measure.rounds import FITTED_END
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
@@ -21,17 +21,21 @@ from .findings import Finding, View, host_list
 # What fio.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own
 # (latency_targets_us).
 PERCENTILES = tuple("p" + percent.replace(".", "_") for percent in histogram.PERCENTILES)
-WITHIN = re.compile(r"(?:(?:read|write)_)?(within_[1-9][0-9]{0,7}(?:us|ms)_pct)")
+WITHIN = re.compile(r"(?:(?:read|write|trim|sync)_)?(within_[1-9][0-9]{0,7}(?:us|ms)_pct)")
 OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 OF_ONE = (*OF_BOTH, "ios", *(f"{percentile}_latency_us" for percentile in PERCENTILES))
-MEASURED = (*(f"{direction}_{name}" for direction in ("read", "write") for name in OF_ONE), *OF_BOTH)
+MEASURED = (
+    *(f"{side}_{name}" for side in fio.SIDES for name in OF_ONE if (side, name) != ("sync", "bandwidth")),
+    *OF_BOTH,
+)
 # What a test may track (test.schema.json): of that also where the window's fitted line ends.
 TRACKABLE = tuple(
     f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us")
 )
 METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
 SHOWN_METRICS = (
-    "read_ or write_ with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … p99_9999_latency_us, ios; "
+    "read_, write_, trim_ or sync_ (flushes) with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … "
+    "p99_9999_latency_us, ios; "
     f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}; of a test's latency_targets_us "
     "read_within_1ms_pct and alike"
 )
@@ -147,7 +151,9 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
         or next(iter(tracked), None)
         or next((cell["id"] for cell in test["cells"] if not cell.get("lead")), None)
     )
-    cell = next((cell for cell in test["cells"] if cell["id"] == name), None)
+    cell = next((cell for cell in test["cells"] if cell["id"] == str(name).partition(".")[0]), None)
+    if cell is not None and _stream(cell, str(name)) is cell and cell["id"] != name:
+        return False
     if cell is None:
         return False
     if criterion["metric"].endswith(FITTED_END):
@@ -160,8 +166,13 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
         histogram.within_metric(limit_us) for limit_us in test.get("latency_targets_us") or ()
     ]:
         return False
-    absent = {"read": cell["read_pct"] == 0, "write": cell["read_pct"] == 100}
-    return not absent.get(criterion["metric"].split("_")[0], False)
+    side = criterion["metric"].split("_")[0]
+    return side not in fio.SIDES or side in load.sides(_stream(cell, str(criterion.get("cell") or "")))
+
+
+def _stream(cell: Mapping, name: str) -> Mapping:
+    """The stream of a cell by its name in records, <cell>.<stream>; the cell itself for any other."""
+    return next((job for job in cell.get("jobs") or () if f"{cell['id']}.{job['name']}" == name), cell)
 
 
 def applying(criteria: t.Any, drive: Mapping) -> list[str]:

@@ -140,7 +140,7 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
                 f"{instead.advice(test)}"
             )
         ]
-    blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0}
+    blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0 and not cell.get("jobs")}
     iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
     return [
         (

@@ -15,7 +15,7 @@ import typing as t
 from ...module_utils.measure.rounds import cell_s
 from ..common import values as numbers
 from ..plan import cells as celling
-from ..plan import times
+from ..plan import streams, times
 from . import plan_text, purges, values
 from .findings import Finding
 
@@ -47,7 +47,7 @@ def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges
     writing = [cell for cell in test["cells"] if cell["read_pct"] < 100]
     if not writing:
         return fill, fill
-    round_bytes = sum(_rate(cell, bytes_per_s) * cell_s(cell) for cell in writing)
+    round_bytes = sum(_rate(cell, bytes_per_s, size) * cell_s(cell) for cell in writing)
     _shortest_s, longest_s = times.rounds_s(test, size / bytes_per_s)
     most = round_bytes * longest_s / sum(cell_s(cell) for cell in test["cells"])
     multiple = test["rounds"]["capacity_multiple"]
@@ -59,11 +59,19 @@ def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges
     return fill + min(before, most), fill + most
 
 
-def _rate(cell: Mapping, bytes_per_s: float) -> float:
-    """The most that a cell writes in a second: what its rate limit lets through, where it has one."""
+def _rate(cell: Mapping, bytes_per_s: float, size: int) -> float:
+    """The most that a cell writes in a second: what its rate limit lets through, where it has one.
+
+    size: of the drive, in bytes.
+    """
+    if cell.get("jobs"):
+        writing = [job for job in cell["jobs"] if job["read_pct"] < 100 and not job.get("trim")]
+        return min(bytes_per_s, sum(_rate(job, bytes_per_s, size) for job in writing))
+    if cell.get("rate_mib_s_per_tb"):
+        return min(bytes_per_s, streams.rate_bytes_s(cell, size))
     if not cell.get("rate_iops"):
         return bytes_per_s
-    limit: float = cell["rate_iops"] * (100 - cell["read_pct"]) / 100 * cell["block_size_bytes"]
+    limit: float = cell["rate_iops"] * (100 - cell["read_pct"]) / 100 * max(streams.sizes(cell))
     return min(bytes_per_s, limit)
 
 

@@ -31,6 +31,8 @@ _SAME = (
     "ioengine",
     "burst_s",
     "mix",
+    "sync",
+    "fdatasync",
 )
 Mapping = t.Mapping[str, t.Any]
 
@@ -49,6 +51,7 @@ def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[di
     for cell in cells:
         if (
             cell.get("lead")
+            or cell.get("jobs")
             or cell.get("point")
             or not all(cell.get(key) for key in ("access", "threads", "queue_depth"))
         ):

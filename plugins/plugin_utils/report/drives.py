@@ -11,7 +11,7 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import conditions, derived, tables
+from . import conditions, derived, interference, tables
 from . import series as report_series
 from .raw import HostRaw
 from .sources import Sources
@@ -70,7 +70,8 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
         result,
         series=report_series.test_series(record, spec, about, measured, active_bytes),
         windows=record.get("steady_state") or [],
-        matrix=tables.matrix(spec.get("cells") or [], measured, about),
+        matrix=interference.table(spec.get("cells") or [], measured)
+        or tables.matrix(spec.get("cells") or [], measured, about),
         cells=tables.cells(spec.get("cells") or [], measured),
         latency=tables.latency_table(test["metrics"]),
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],

@@ -20,8 +20,8 @@ MEDIAN_POINTS = 300
 FEWEST_FOR_MEDIAN = 3
 # Of fio's 64 bins for each power of two, so many make a bar: 16 bars, 4 % wide, are as fine as a screen shows.
 BINS_A_BAR = 4
-_SHARE = re.compile(r"(?:read|write)_(within_\d+(?:us|ms)_pct)")
-_PERCENTILE = re.compile(r"(?:(read|write)_)?p(\d+(?:_\d+)?)_latency_us")
+_SHARE = re.compile(r"(?:read|write|trim|sync)_(within_\d+(?:us|ms)_pct)")
+_PERCENTILE = re.compile(r"(?:(read|write|trim|sync)_)?p(\d+(?:_\d+)?)_latency_us")
 
 
 def active_bytes(spec: Mapping, size_bytes: int | None) -> int | None:
@@ -227,7 +227,11 @@ def _convergence(
     if len(cells) < 2 or not tracked or tracked[0][0] not in specs:
         return None
     mix = specs[tracked[0][0]]["read_pct"]
-    alike = [specs[name] for name in cells if name in specs and specs[name]["read_pct"] == mix]
+    alike = [
+        specs[name]
+        for name in cells
+        if name in specs and specs[name]["read_pct"] == mix and not specs[name].get("jobs")
+    ]
     if len(alike) < 2:
         return None
     lines = [

@@ -24,7 +24,7 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
 
     Returns {metric, unit, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}]}.
     """
-    by_place = {(cell["block_size_bytes"], cell["read_pct"]): cell["id"] for cell in cells}
+    by_place = {(cell["block_size_bytes"], cell["read_pct"]): cell["id"] for cell in cells if not cell.get("jobs")}
     sizes, mixes = (
         sorted({size for size, _mix in by_place}, reverse=True),
         sorted({mix for _size, mix in by_place}, reverse=True),
@@ -60,7 +60,7 @@ def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
     if not measured or len(measured.averages) < 2:
         return []
     order = {cell["id"]: position for position, cell in enumerate(specs)}
-    averages = sorted(measured.averages, key=lambda entry: order.get(entry["cell"], len(order)))
+    averages = sorted(measured.averages, key=lambda entry: order.get(entry["cell"].partition(".")[0], len(order)))
     return [
         {
             "cell": entry["cell"],
@@ -93,7 +93,7 @@ def _shown(metrics: Mapping, name: str) -> str:
 
 def latency_table(metrics: Mapping) -> Mapping | None:
     """{labels, shares, rows: [(direction, texts in µs, then in %)]} of the tracked cell."""
-    directions = [side for side in ("read", "write") if f"{side}_mean_latency_us" in metrics]
+    directions = [side for side in ("read", "write", "trim", "sync") if f"{side}_mean_latency_us" in metrics]
     if not directions:
         return None
     names = ["mean", *report_series.percentile_names(metrics), "max"]

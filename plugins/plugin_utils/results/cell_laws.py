@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import load
+from ...module_utils.measure import fio, load
 
 # The host has accepted rates within 1 % of a direction's own runtime (plausible.py), which may be 2 % shorter than the
 # cell's.
@@ -26,7 +26,7 @@ def contradictions(event: Mapping, cell: Mapping) -> list[str]:
     """What of a cell's record contradicts its own counts, as sentences. event: the journal's; cell: of the rendered
     test.
     """
-    seen, sides = event.get("seen") or {}, {name: event[name] for name in ("read", "write") if event.get(name)}
+    seen, sides = event.get("seen") or {}, {name: event[name] for name in fio.SIDES if event.get(name)}
     run_s = seen.get("run_s")
     if not run_s or run_s < LEAST_S or not sides:
         return []

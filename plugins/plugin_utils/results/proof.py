@@ -70,7 +70,13 @@ class Proof:
         if place in self._metrics:
             self.wrong.append(f"its journal has cell {event['cell']} of round {event['round']} twice")
         try:
-            self._metrics[place] = fio.metrics(event.get("read"), event.get("write"))
+            self._metrics[place] = fio.metrics_of(event)
+            for stream in event.get("streams") or []:
+                if not stream["name"].startswith(event["cell"] + "."):
+                    self.wrong.append(f"round {event['round']}, {event['cell']}: {stream['name']} is no stream of it")
+                else:
+                    self._metrics[event["round"], stream["name"]] = fio.metrics_of(stream)
+            self._told_twice(event)
             self.wrong += cell_laws.contradictions(event, self._cells.get(event["cell"]) or {})
         except UNKNOWN_FORM:  # such as rates without an I/O
             return
@@ -80,6 +86,15 @@ class Proof:
         found = [item["message"] for item in event.get("causes") or [] if item["level"] in levels] + self._causes(event)
         if found:
             self._spoilt.setdefault(event["round"], f"round {event['round']}, {event['cell']}: {found[0]}")
+
+    def _told_twice(self, event: Mapping) -> None:
+        """What the streams of a cell did is what the cell did."""
+        for side in fio.SIDES if event.get("streams") else ():
+            parts = sum((stream.get(side) or {}).get("ios", 0) for stream in event["streams"])
+            told = (event.get(side) or {}).get("ios", 0)
+            if parts != told:
+                place = f"round {event['round']}, {event['cell']}"
+                self.wrong.append(f"{place}: its streams tell {parts} I/Os of {side}, the cell {told}")
 
     def _causes(self, event: Mapping) -> list[str]:
         """What spoils a cell by the evidence that the host kept of it."""

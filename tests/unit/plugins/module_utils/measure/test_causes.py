@@ -151,6 +151,30 @@ def test_a_jump_of_the_clock_and_busy_cpus_are_told():
     assert found(cpu_idle=0.0) == [("host_limited", TOLD)]
 
 
+def test_an_io_of_more_than_ten_seconds_is_told():
+    assert found(longest_s=9.9) == []
+    assert found(longest_s=10.1) == [("stalled", TOLD)]
+    assert found(longest_s=10.1, terms=Limits(stall_s=20.0)) == []
+
+
+def test_our_own_trims_are_no_discards_of_somebody_else():
+    assert found(**kernel(discard=5), trimmed_bytes=5 * MIB) == []
+    assert found(**kernel(discard=6), trimmed_bytes=5 * MIB) == [("discarded", SPOILS)]
+
+
+def test_each_stream_without_a_rate_has_to_fill_its_own_queue():
+    reads = {"name": "reads", "threads": 2, "queue_depth": 8}
+    log = {"name": "log", "threads": 1, "queue_depth": 1, "rate_iops": 10}
+    cell = {"jobs": [reads, log]}
+    full = {"reads": {"queued": 15.5, "mean_latency_s": 0.001}, "log": {"queued": 0.01, "mean_latency_s": 0.001}}
+    short = {**full, "reads": {"queued": 9.0, "mean_latency_s": 0.001}}
+    # The whole is less than the threads of both times the greatest depth, 24, as asked.
+    assert found(cell, streams=full, queued=15.5, in_flight=15.0) == []
+    assert found(cell, streams=short, queued=9.0, in_flight=9.0) == [("queue_not_filled", SPOILS)]
+    both = {"jobs": [reads, {**log, "rate_iops": None}]}
+    assert found(both, streams=full, queued=15.5, in_flight=15.0) == [("queue_not_filled", SPOILS)]
+
+
 def test_limits_can_be_set():
     assert found(terms=Limits(idle_gap_s=60), idle_s=30.0) == []
     assert found(terms=Limits(other_io_share=0.1), **kernel(1100, 1024)) == []

@@ -26,8 +26,8 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
         "percentiles_us": {},
     }
     assert histogram.PERCENTILES == tuple(percentiles)
-    assert set(criteria.MEASURED) == set(fio.metrics(side, side)) | set(
-        histogram.metrics({"read": {1: 1}, "write": {1: 1}})
+    assert set(criteria.MEASURED) == set(fio.metrics(side, side, side, side)) | set(
+        histogram.metrics({name: {1: 1} for name in fio.SIDES})
     )
     tracked = load("test")["properties"]["steady_state"]["properties"]["tracked"]["items"]["properties"]["metric"][
         "enum"

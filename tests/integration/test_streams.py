@@ -1,0 +1,158 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cells of several streams, trims among them, and writes with flushes, under the real fio on a loop device: what the
+drive gets, what the journal tells, and what the controller believes of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+
+import pytest
+from test_host_job import bench, events  # noqa: F401  pylint: disable=unused-import
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
+
+MIB = 1 << 20
+KIB = 1 << 10
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+JOBS = [
+    {"name": "reads", "block_size": "4KiB", "read_pct": 100, "rate_iops": 200, "range": {"from_pct": 50}},
+    {
+        "name": "log",
+        "access": "sequential",
+        "block_size": "16KiB",
+        "read_pct": 0,
+        "rate_iops": 50,
+        "fdatasync": 1,
+        "range": {"from_pct": 25, "to_pct": 50},
+    },
+    {
+        "name": "trims",
+        "access": "sequential",
+        "block_size": "64KiB",
+        "trim": True,
+        "rate_iops": 20,
+        "range": {"to_pct": 25},
+    },
+]
+TEST = {
+    "name": "streams",
+    "purge": False,
+    "precondition": {"passes": 1},
+    "cells": [{"name": "web", "runtime_s": 2, "jobs": JOBS}],
+    "rounds": {"max": 2},
+}
+
+
+def proved(journal, plan, tests):
+    """The proof of a host's journal by the controller (results/proof.py)."""
+    cells = {cell["id"]: cell for cell in plan["drives"][0]["tests"][0]["cells"]}
+    about = {"latency_targets_us": tests[0]["latency_targets_us"]}
+    made = proof.Proof(cells, about, causes.Limits())
+    for event in journal:
+        if event.get("test") == "streams":
+            made.take(event)
+    return made
+
+
+KEPT = []
+
+
+@pytest.fixture
+def measured(request):
+    """(the drive's bytes, plan, tests, journal) of one run, measured for the first test that asks."""
+    if not KEPT:
+        bench_here, drive = request.getfixturevalue("bench"), request.getfixturevalue("loop_drive")()
+        tests = planning.load_plan([TEST])
+        plan = bench_here.plan([drive], tests)
+        journal, _status = bench_here.run(plan)
+        KEPT.append((drive.file.read_bytes(), plan, tests, journal))
+    return copy.deepcopy(KEPT[0])
+
+
+def test_streams_run_at_once_and_each_is_told_of(measured):
+    data, plan, _tests, journal = measured
+    (end,) = events(journal, "test_finished")
+    assert (end["outcome"], end["reasons"]) == ("complete", [])
+    (cell_id,) = (cell["id"] for cell in plan["drives"][0]["tests"][0]["cells"])
+    cells = {entry["cell"]: entry["metrics"] for entry in end["cells"]}
+    assert list(cells) == [cell_id, *(f"{cell_id}.{name}" for name in ("reads", "log", "trims"))]
+    whole, reads, log, trims = cells.values()
+    assert reads["read_iops"] == pytest.approx(200, rel=0.1) and "write_iops" not in reads
+    assert log["write_iops"] == pytest.approx(50, rel=0.1)
+    # Each of the two rounds may end between a write and its flush.
+    assert 0 <= log["write_ios"] - log["sync_ios"] <= 2
+    assert trims["trim_iops"] == pytest.approx(20, rel=0.15)
+    assert trims["trim_bandwidth"] == pytest.approx(20 * 64 * KIB, rel=0.15)
+    # The cell is all of them together; what was trimmed or flushed is no I/O of it.
+    assert whole["read_iops"] == reads["read_iops"] and whole["trim_ios"] == trims["trim_ios"]
+    assert whole["iops"] == pytest.approx(reads["read_iops"] + log["write_iops"])
+    assert whole["sync_p50_latency_us"] == log["sync_p50_latency_us"] > 0
+    assert end["metrics"]["read_iops"] == whole["read_iops"]
+    assert all(schema.problems(record, schema.load("journal")) == [] for record in journal)
+    # The drive got the trims where they belong, and nowhere else: the first quarter reads as nothing in part.
+    trimmed = [at for at in range(0, len(data), 64 * KIB) if not data[at : at + 64 * KIB].strip(b"\0")]
+    assert len(trimmed) >= trims["trim_ios"] / 2 > 10 and max(trimmed) < len(data) // 4
+
+
+def test_our_own_trims_are_nobody_elses_and_the_figures_are_proved(measured):
+    _data, plan, tests, journal = measured
+    for cell in events(journal, "cell"):
+        assert cell["seen"]["trimmed_bytes"] == cell["trim"]["bytes"] == cell["seen"]["kernel_bytes"]["discard"] > 0
+        assert [item for item in cell["causes"] if item["level"] == "spoils"] == []
+    made = proved(journal, plan, tests)
+    assert (made.wrong, made.unproved) == ([], [])
+
+
+@pytest.mark.parametrize("what", ["a stream's I/Os", "a stream's latencies", "a foreign stream", "a stream's metric"])
+def test_a_stream_that_is_told_otherwise_is_found(measured, what):
+    _data, plan, tests, journal = measured
+    cell, end = events(journal, "cell")[0], events(journal, "test_finished")[0]
+    if what == "a stream's I/Os":
+        cell["streams"][2]["trim"]["ios"] += 1000
+    elif what == "a foreign stream":
+        cell["streams"][0]["name"] = "rand-4k-r100-tc1-qd1"
+    elif what == "a stream's metric":
+        end["cells"][1]["metrics"]["read_iops"] *= 2
+    else:
+        end["cells"][2]["metrics"]["sync_p50_latency_us"] /= 2
+    assert proved(journal, plan, tests).wrong != []
+
+
+def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
+    _data, plan, _tests, journal = measured
+    (cell,) = plan["drives"][0]["tests"][0]["cells"]
+    seen = copy.deepcopy(events(journal, "cell")[0]["seen"])
+    seen["kernel_bytes"]["discard"] += 512
+    assert [item.cause for item in causes.find(cell, seen) if item.level == "spoils"] == ["discarded"]
+
+
+def test_an_unlimited_stream_has_to_fill_its_queue(measured):
+    _data, plan, _tests, journal = measured
+    (cell,) = plan["drives"][0]["tests"][0]["cells"]
+    seen = events(journal, "cell")[0]["seen"]
+    jobs = [{**job, "queue_depth": 32} for job in cell["jobs"]]
+    del jobs[0]["rate_iops"]
+    found = [item for item in causes.find({**cell, "jobs": jobs}, seen) if item.level == "spoils"]
+    assert [item.cause for item in found] == ["queue_not_filled"] and "stream reads: " in found[0].message
+
+
+def test_streams_from_the_playbook_to_the_report(site, loop_drive):
+    drive = loop_drive()
+    site.hosts = {"server": {"ssd_drives": [drive.selector]}}
+    criterion = {"test": "streams", "metric": "sync_p50_latency_us", "max": 5_000_000}
+    site.vars.update(ssd_plan=[TEST], ssd_criteria=[criterion])
+    code, output = site.play("qualify")
+    assert code == 0, output
+    (test,) = site.summary()["drives"][0]["tests"]
+    assert (test["verdict"], test["reasons"]) == ("pass", [])
+    assert test["metrics"]["trim_iops"] == pytest.approx(20, rel=0.2)
+    (page,) = (file for file in site.results.rglob("*.html") if ".trims" in file.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    assert all(f".{name}" in text for name in ("reads", "log")) and ">trim<" in text and ">sync<" in text

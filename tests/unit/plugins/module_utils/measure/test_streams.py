@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Results of several streams: added up, told apart, and held to their jobs."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, histogram, load, plausible
+
+JOB = """[global]
+direct=1
+lat_percentiles=1
+
+[c.reads]
+new_group=1
+rw=randread
+bs=4096
+iodepth=4
+size=1048576
+runtime=2
+
+[c.log]
+new_group=1
+rw=write
+bs=4096
+iodepth=1
+numjobs=2
+fdatasync=2
+size=1048576
+runtime=2
+
+[c.trims]
+new_group=1
+rw=trim
+bs=65536
+iodepth=1
+size=1048576
+runtime=2
+"""
+
+
+def latency(*counts):
+    """Histogram, smallest, largest and mean of (ns, how many)."""
+    bins = {histogram.value_of(histogram.bin_of(ns)): count for ns, count in counts}
+    total = sum(bins.values())
+    mean = sum(value * count for value, count in bins.items()) / total
+    return {
+        "min": min(bins),
+        "max": max(bins),
+        "mean": mean,
+        "bins": {str(value): count for value, count in bins.items()},
+    }
+
+
+EMPTY = {
+    "total_ios": 0,
+    "io_bytes": 0,
+    "bw_bytes": 0,
+    "iops": 0.0,
+    "runtime": 0,
+    "lat_ns": {"min": 0, "max": 0, "mean": 0.0},
+}
+
+
+def side(size, *counts):
+    total = sum(count for _ns, count in counts)
+    return {
+        "total_ios": total,
+        "io_bytes": total * size,
+        "bw_bytes": total * size // 2,
+        "iops": total / 2,
+        "runtime": 2000,
+        "lat_ns": latency(*counts),
+    }
+
+
+def job(name, cpu, **sides):
+    options = plausible.sections(JOB)[name]
+    flush = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0}}
+    empty = {"read": EMPTY, "write": EMPTY, "trim": EMPTY, "sync": flush}
+    return {"jobname": name, "job options": options, "usr_cpu": cpu, "sys_cpu": cpu, **empty, **sides}
+
+
+@pytest.fixture
+def result():
+    flushes = {"total_ios": 0, "lat_ns": latency((500_000, 50))}
+    return {
+        "global options": plausible.sections(JOB)["global"],
+        "jobs": [
+            job("c.reads", 5.0, read=side(4096, (100_000, 900), (1_000_000, 100))),
+            job("c.log", 20.0, write=side(4096, (50_000, 100)), sync=flushes),
+            job("c.trims", 1.0, trim=side(65536, (200_000, 40))),
+        ],
+    }
+
+
+def test_a_result_that_is_true_of_its_streams_contradicts_nothing(result):
+    assert plausible.contradictions(result, JOB, 2) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda jobs: jobs.pop(), "fio reports the jobs c.reads, c.log, the job file has"),
+        (lambda jobs: jobs[2]["trim"].update(total_ios=41, io_bytes=41 * 65536, iops=20.5, bw_bytes=41 * 32768), "41"),
+        (lambda jobs: jobs[2].update(write=side(65536, (1000, 3))), "3 I/Os went the other way than trim"),
+        (lambda jobs: jobs[0].update(trim=side(4096, (1000, 3))), "3 I/Os went the other way than randread"),
+        (lambda jobs: jobs[1]["sync"].update(lat_ns=latency((500_000, 40))), "40 flushes for 100 writes, not 50"),
+        (lambda jobs: jobs[0].update(sync={"total_ios": 0, "lat_ns": latency((9, 7))}), "7 flushes for 0 writes"),
+        (lambda jobs: jobs[1]["job options"].pop("fdatasync"), "fio worked with fdatasync=None, not 2"),
+        (lambda jobs: jobs[1]["job options"].pop("new_group"), "fio worked with new_group=None, not 1"),
+        (lambda jobs: jobs[2]["trim"].update(runtime=1000, iops=40.0, bw_bytes=40 * 65536), "ran for 1.00 s of 2 s"),
+    ],
+)
+def test_what_cant_be_true_of_one_stream_is_found(result, change, text):
+    told = copy.deepcopy(result)
+    change(told["jobs"])
+    assert text in "; ".join(plausible.contradictions(told, JOB, 2))
+
+
+def test_the_whole_is_the_sum_of_its_streams(result):
+    whole = fio.whole(result)
+    read, write, trim, sync = (fio.figures(whole, name) for name in fio.SIDES)
+    assert (read["ios"], write["ios"], trim["ios"], sync["ios"]) == (1000, 100, 40, 50)
+    assert trim["bytes"] == 40 * 65536 and (sync["bytes"], sync["iops"]) == (0, 25.0)
+    assert whole["jobs"][0]["usr_cpu"] + whole["jobs"][0]["sys_cpu"] == 40.0
+    metrics = fio.metrics(read, write, trim, sync)
+    assert metrics["iops"] == read["iops"] + write["iops"] == 550
+    assert metrics["trim_bandwidth"] == 40 * 32768 and "sync_bandwidth" not in metrics
+    streams = fio.streams(result)
+    assert [sorted(stream) for stream in streams] == [["name", "read"], ["name", "sync", "write"], ["name", "trim"]]
+    assert fio.metrics_of(streams[2]) == {name: metrics[name] for name in metrics if name.startswith("trim_")}
+
+
+def test_two_streams_of_one_direction_have_one_histogram(result):
+    other = copy.deepcopy(result["jobs"][0])
+    other["read"] = side(4096, (100_000, 100), (9_000_000, 10))
+    whole = fio.whole({"jobs": [result["jobs"][0], other]})
+    read = fio.figures(whole, "read")
+    assert (read["ios"], read["iops"]) == (1110, 555.0) and read["max_latency_us"] > 8900
+    assert sum(fio.histograms(whole)["read"].values()) == 1110
+    assert fio.whole({"jobs": [other]})["jobs"] == [other]
+
+
+def test_percentiles_of_trims_and_flushes_are_metrics_of_their_own(result):
+    found = histogram.metrics(fio.histograms(fio.whole(result)), [1000])
+    assert found["trim_ios"] == 40 and found["sync_p50_latency_us"] > 400
+    # 1,100 reads and writes, 100 of them about as long as the limit; trims and flushes are no I/O of both directions.
+    assert found["within_1ms_pct"] == pytest.approx(100 * 1000 / 1100)
+    assert histogram.side_of("trim_p99_latency_us") == "trim" and histogram.side_of("sync_ios") == "sync"
+
+
+def test_what_a_cell_does_is_what_its_streams_do():
+    jobs = [
+        {"read_pct": 100, "threads": 2, "queue_depth": 4},
+        {"read_pct": 0, "threads": 1, "queue_depth": 1, "fdatasync": 1},
+        {"read_pct": 0, "trim": True, "threads": 3, "queue_depth": 1},
+    ]
+    cell = {"read_pct": 50, "threads": 6, "queue_depth": 4, "jobs": jobs}
+    assert load.asked_in_flight(cell) == 12 and load.sides(cell) == {"read", "write", "trim", "sync"}
+    assert load.directions(cell) == {"read": 1.0, "write": 1.0, "trim": 1.0}
+    plain = {"read_pct": 65, "threads": 2, "queue_depth": 8}
+    assert load.asked_in_flight(plain) == 16 and load.directions(plain) == {"read": 0.65, "write": 0.35}
+    assert load.sides(plain) == {"read", "write"} and load.sides(jobs[2]) == {"trim"}
