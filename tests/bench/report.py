@@ -71,7 +71,7 @@ def run_folder(results: pathlib.Path, drives: int, count: int) -> pathlib.Path:
 
 
 def measured(drives: int, count: int) -> dict[str, float]:
-    """Seconds and peak MiB of a report, seconds of the CPU a page, bytes of the fleet's page, pages. Its folder is left in
+    """Seconds and peak MiB of a report, CPU seconds a page, bytes of the fleet's page, pages. Its folder is left in
     `folder`.
     """
     folder = run_folder(pathlib.Path(tempfile.mkdtemp(prefix="ssdlab-report-")), drives, count)
@@ -137,8 +137,8 @@ def main() -> int:
         return 0
     failed = False
     print(
-        "| drives | report | of it CPU | peak memory | fleet page | ready in Chromium | pages of drives and hosts (CPU) "
-        "|\n|---|---|---|---|---|---|---|"
+        "| drives | report | of it CPU | peak memory | fleet page | ready in Chromium | pages of drives and hosts "
+        "(CPU) |\n|---|---|---|---|---|---|---|"
     )
     for drives in options.drives:
         command = [sys.executable, __file__, "--one", "--drives", str(drives), "--metrics", str(options.metrics)]
