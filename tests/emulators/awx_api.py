@@ -229,7 +229,7 @@ class Controller:
         }
         self._fill(
             endpoint,
-            {**item, **{name: LINK for name in links}, **{name: value for name, value in defaults.items()}},
+            {**item, **{name: LINK for name in links}, **dict(defaults.items())},
             given,
             links,
         )
