@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every link of a page leads to a file that exists, and to a heading in it; the start page lists every page; lines of
+prose can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parents[3]
+PAGES = sorted([*REPO.glob("*.md"), *REPO.glob("docs/*.md"), *REPO.glob("roles/*/README.md")])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# Their prose is still wider than WIDTH.
+WIDE = {"faults.md", "fleet.md", "report.md", "seeds.md", "validity.md", "workloads.md", "wrong-drives.md"}
+WIDTH = 160
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def anchors(path):
+    """The anchors of a page, as GitHub makes them of its headings, and its own."""
+    text = CODE.sub("", path.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
+def test_every_link_leads_somewhere(page):
+    broken = []
+    for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _hash, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_start_page_lists_every_page_and_the_readme_leads_there():
+    start = (REPO / "docs" / "README.md").read_text(encoding="utf-8").partition("\n## All pages\n")[2]
+    names = {path.name for path in REPO.glob("docs/*.md")} - {"README.md"}
+    assert names and {name for name in names if f"]({name})" not in start} == set()
+    assert "](docs/README.md)" in (REPO / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in WIDE], ids=lambda path: str(path.relative_to(REPO))
+)
+def test_prose_is_no_wider_than_a_screen(page):
+    lines = CODE.sub("", page.read_text(encoding="utf-8")).splitlines()
+    assert [line for line in lines if len(line) > WIDTH and not line.startswith("|")] == []
