@@ -78,7 +78,7 @@ def test_a_drive_that_warns_blocks(lab, guest):
         code, output = lab.play("preflight", "-e", "ssd_mode=plan")
     assert (
         code != 0
-        and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To put it right: replace the drive"
+        and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To fix this: replace the drive"
         in told(output)
     ), output
     assert "Preflight found 1 thing to put right" in told(output)

@@ -298,7 +298,7 @@ def test_other_namespaces_attached_or_not_are_never_hit(bed, fna, hit, attached)
     assert all("namespace 2" in offered[method]["hits_others"] for method in SANITIZES)
     assert [bool(offered[method]["hits_others"]) for method in FORMATS] == [hit, hit]
     for method in (*SANITIZES, *(FORMATS if hit else ())):
-        with pytest.raises(PurgeError, match="would hit more than this drive") as caught:
+        with pytest.raises(PurgeError, match="would erase more than this drive") as caught:
             drive_.purge(method)
         assert caught.value.code == "purge_hits_others"
     assert drive_.erasing() == []

@@ -263,7 +263,7 @@ def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
     first = {"ssd_plan": [QUICK], "ssd_run_id": "r1", "ssd_unknown_causes": "spoil"}
     start(fleet, fleet(**first))
     decided = decide(fleet("h2", ["S2"], **{**first, **later}))
-    said = [line for line in decided.warnings if "what all of its drives are held to" in line]
+    said = [line for line in decided.warnings if "what all drives of run" in line]
     assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"held to: {lost}." in said[0])
 
 
