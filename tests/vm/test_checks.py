@@ -68,7 +68,7 @@ def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
         "16 GT/s x4"
     ) in text
     assert f"{PLAIN}: pcie_slot" not in text and "virtual_machine" not in text
-    assert "says 0 % of spare and a threshold of 0 %" in text
+    assert "reports 0 % spare and a threshold of 0 %" in text
 
 
 @pytest.mark.long

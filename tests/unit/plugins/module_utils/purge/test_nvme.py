@@ -275,7 +275,7 @@ def test_a_sanitize_that_fails_or_stands_still_is_an_error(bed, mode, options, m
 
 def test_a_sanitize_log_that_is_garbage_ends_in_an_error_before_anything_is_sent(bed):
     drive_ = bed(mode="silent")
-    with pytest.raises(PurgeError, match="does not tell its sanitize status"):
+    with pytest.raises(PurgeError, match="does not report its sanitize status"):
         drive_.purge("nvme_sanitize_block")
     assert drive_.erasing() == []
 
@@ -538,7 +538,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     [
         ({"mode": "stuck"}, "stuck"),
         ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"),
-        ({"sn": "other"}, "does not tell"),
+        ({"sn": "other"}, "does not report"),
     ],
 )
 def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):

@@ -148,7 +148,7 @@ def test_everything_is_told_at_once(fleet):
         assert expected in text
     assert (
         "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text
-        and "ssd_results_dir: has to be the same" in text
+        and "ssd_results_dir: must be the same" in text
     )
 
 
@@ -264,7 +264,7 @@ def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
     start(fleet, fleet(**first))
     decided = decide(fleet("h2", ["S2"], **{**first, **later}))
     said = [line for line in decided.warnings if "what all drives of run" in line]
-    assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"held to: {lost}." in said[0])
+    assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"judged by: {lost}." in said[0])
 
 
 def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):

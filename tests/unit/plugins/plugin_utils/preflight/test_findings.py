@@ -121,7 +121,7 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         (
             "ssd_criteria",
             [{"metric": "iops", "min_of_median": -1}],
-            "min_of_median is a share, such as 0.9, and above 0",
+            "min_of_median must be a share above 0, such as 0.9",
         ),
         (
             "ssd_criteria",
@@ -142,7 +142,7 @@ def test_a_wrong_setting_names_host_and_key(variable, value, expected):
 @pytest.mark.parametrize("variable", findings.FLEET_WIDE)
 def test_what_belongs_to_the_run_is_the_same_everywhere(variable):
     (found, *_more) = texts(findings.settings([view("h1"), view("h2", **{variable: "x"}), view("h3")]))
-    assert found.startswith(f"{variable}: has to be the same") and "on h1, h3" in found and "on h2" in found
+    assert found.startswith(f"{variable}: must be the same") and "on h1, h3" in found and "on h2" in found
 
 
 def test_a_host_without_variables_is_a_finding_unless_it_is_unreachable():
