@@ -81,7 +81,7 @@ def test_a_drive_that_warns_blocks(lab, guest):
         and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To fix this: replace the drive"
         in told(output)
     ), output
-    assert "Preflight found 1 thing to put right" in told(output)
+    assert "Preflight found 1 thing to fix" in told(output)
 
 
 @pytest.mark.long

@@ -101,7 +101,8 @@ def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     if not near:
         return []
     return [
-        f"it is at {now} °C, {limit - now} °C below its limit of {limit} °C (preflight_temperature_headroom_c: {wanted})"
+        f"it is at {now} °C, {limit - now} °C below its limit of {limit} °C "
+        f"(preflight_temperature_headroom_c: {wanted})"
     ]
 
 

@@ -195,9 +195,7 @@ def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The slot hangs on the chipset (southbridge)."""
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
     return (
-        [
-            f"its slot is behind the chipset ({ports[0]}), which shares one link to the processor with everything else on it"
-        ]
+        [f"its slot is behind the chipset ({ports[0]}), which shares one link to the processor with all else on it"]
         if ports
         else []
     )

@@ -168,7 +168,7 @@ def test_what_cannot_be_read_is_unknown_and_said():
 
 def test_a_loop_device_has_one_sentence():
     (found,) = world.unknown(LOOP, LOOP)
-    assert found.cause == "world" and "whether its world held still is unknown" in found.message
+    assert found.cause == "world" and "whether its conditions held is unknown" in found.message
     assert unknowns(LOOP, direct_io=None) == {"world", "direct_io"}
 
 
