@@ -75,7 +75,7 @@ def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The slot can do less than the drive; or the drive says that it can do no more than the least of all links."""
+    """The slot can do less than the drive; or the drive reports that it can do no more than the least of all links."""
     if _unknown_link(drive) or not drive.on_pcie:
         return []
     if not drive.bridges or None in _most(drive.bridges[0]):
@@ -89,7 +89,7 @@ def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         ]
     lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
     if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
-        return [f"the drive says that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
+        return [f"the drive reports that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
     return []
 
 
@@ -114,7 +114,7 @@ def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return []  # a health that cannot be read is told once, by the checks of the health
     now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
     if now is None or most is None:
-        return [Unknown("smartctl does not tell how fast its SATA link is")]
+        return [Unknown("smartctl does not report the speed of its SATA link")]
     return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"] if now < most else []
 
 

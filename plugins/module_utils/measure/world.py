@@ -149,7 +149,7 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
         default=None,
     )
     hot = seen is not None and seen >= limit - BELOW_LIMIT_C
-    return {"temperature": f"it had {seen} °C, its own limit is {limit} °C"} if hot else {}
+    return {"temperature": f"it reached {seen} °C, its own limit is {limit} °C"} if hot else {}
 
 
 def _counters(before: World, now: World) -> dict[str, str]:

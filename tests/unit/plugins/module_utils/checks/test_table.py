@@ -257,7 +257,7 @@ LINK_ROWS = [
     (
         "sata_link",
         {"one": drive(model=SATA, told=dict(SATA_TOLD, interface_max_gbit_s=None))},
-        "does not tell how fast its SATA link is",
+        "does not report the speed of its SATA link",
     ),
     (
         "pcie_link",

@@ -387,7 +387,7 @@ def test_a_uuid_has_to_be_told_by_the_controller_too(bed):
     drive_ = bed()
     uuid = "6479a751-2b0c-4fa0-9cbc-2d3d64b5d7a1"
     drive_.host.put("/sys/block/nvme3n1/uuid", uuid + "\n")
-    assert "does not tell the uuid" in drive_.offers()["nvme_format_crypto"]["reason"]
+    assert "does not report the uuid" in drive_.offers()["nvme_format_crypto"]["reason"]
     facts = drive_.facts()
     facts["namespaces"]["1"].update(uuid=uuid)
     drive_.write(facts)

@@ -318,7 +318,7 @@ ONE_CELL = "rand-4k-w100-tc1-qd1"
         ({"metric": "write_p98_latency_us"}, "'write_p98_latency_us' is no metric"),
         (
             {"metric": "read_iops"},
-            "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test tells the figures of",
+            "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test reports the figures of",
         ),
         ({"metric": "iops", "cell": "rand-9k"}, "quick will give no iops of cell rand-9k"),
         (
