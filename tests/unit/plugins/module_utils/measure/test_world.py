@@ -103,7 +103,7 @@ def spoilt(first, **change):
             "temperature",
             "it reached 81 °C, its own limit is 80 °C",
         ),
-        (SATA, {"highest_temperature_c": 72}, "temperature", "it had 72 °C"),
+        (SATA, {"highest_temperature_c": 72}, "temperature", "it reached 72 °C"),
         (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", "it was throttled by thermal management 1"),
         (FIRST, {"warning_temp_min": 6}, "throttled", "above its warning temperature for 1 min more"),
         (FIRST, {"critical_warning": 4}, "health", "its reliability is degraded"),
