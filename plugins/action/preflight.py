@@ -134,7 +134,7 @@ def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:
 def _message(findings: t.Sequence[str]) -> str:
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
     return "\n".join(
-        [f"Preflight found {count} to put right. Nothing was erased or changed.", *(f"- {line}" for line in findings)]
+        [f"Preflight found {count} to fix. Nothing was erased or changed.", *(f"- {line}" for line in findings)]
     )
 
 

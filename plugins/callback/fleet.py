@@ -77,7 +77,7 @@ def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:
             where = self._ledger.path or "results.jsonl"
             self._display.error(
                 f"ssdlab.fleet: results are not in {where}: {type(error).__name__}: {error}."
-                " The hosts still have them: mend this, then run collect.yml"
+                " The hosts still have them: fix this, then run collect.yml"
             )
 
     return guarded

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: boot_arguments
-short_description: Put arguments on the kernel's command line, and take them away again
+short_description: Add arguments to the kernel command line, and remove them again
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - With C(grubby) (RHEL and its kin) for all kernels, else by a drop-in below C(/etc/default/grub.d) and C(update-grub)
+  - Uses C(grubby) (RHEL and its kin) for all kernels, otherwise a drop-in in C(/etc/default/grub.d) and C(update-grub)
     (Debian and its kin).
-  - What the command line was, and what was added, is recorded in C(boot.json) of the state folder before the change.
-  - It fails while a host job has the host, as what follows is a reboot.
-  - It does not reboot; RV(reboot_required) says whether that is needed. With O(verify=true) it fails where the running
-    kernel is not as asked.
+  - Records the previous command line and the added arguments in C(boot.json) in the state folder before the change.
+  - It fails while a host job is running, because a reboot follows.
+  - It does not reboot; RV(reboot_required) says whether a reboot is needed. With O(verify=true) it fails if the running
+    kernel does not have the requested arguments.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: collect
-short_description: Bring a host's part of a qualification run to the controller
+short_description: Fetch a host's part of a qualification run to the controller
 version_added: 0.1.0
 description:
   - Reads the run's summary on the host, and fetches the run's folder (journal, fio's results) as one file into
     C(<results_dir>/<run_id>/raw/<inventory name>/), which it replaces.
   - The records that it returns are appended to C(<results_dir>/<run_id>/results.jsonl) by the callback
     P(ssdlab.fleet.fleet#callback), which has to be enabled.
-  - Where the run has not ended it collects what is finished, and says what is not. It may be run again at any time.
-  - Does not fail on a host without such a run. It returns a record that says so, and the report judges.
+  - If the run has not ended, it collects what is finished and lists what is not. It may be run again at any time.
+  - It does not fail on a host without this run. It returns a record that says so, and the report judges.
   - In check mode nothing is fetched and no record is returned.
 author:
   - The ssdlab.fleet authors (@ssdlab)
@@ -34,8 +34,7 @@ options:
     default: /var/lib/ssdlab-fleet
   limits:
     description:
-      - The most that a host may bring. What is more is that host's error, and its folder on the controller stays as it
-        was.
+      - The most that a host may send. More is an error of that host, and its folder on the controller stays as it was.
       - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space),
         C(files) (500,000) and C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)."
     type: dict

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: drive_facts
-short_description: Find the drives that the inventory names, and tell whether they may be erased
+short_description: Find the drives that the inventory names, and report whether they may be erased
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Finds each drive by what stays with it, tells who it is, and lists every reason why it may not be erased.
-  - What cannot be found out is such a reason too. A drive is eligible only when every probe succeeded and none
-    objected.
-  - It only reads. A drive that must not be erased is no error of this module; look at RV(drives[].eligible).
-  - Needs root, C(wipefs) and C(blkid) of util-linux, and what the drives themselves are asked with, C(nvme) of nvme-cli
-    for NVMe, C(hdparm) for SATA and sg3_utils for SAS. Loop devices need none of the latter.
+  - Finds each drive by its stable identity, returns that identity, and lists every reason why the drive may not be
+    erased.
+  - Anything that cannot be determined is such a reason too. A drive is eligible only if every probe succeeded and
+    found nothing against it.
+  - It only reads. It does not fail for a drive that must not be erased; check RV(drives[].eligible).
+  - Needs root, C(wipefs) and C(blkid) of util-linux, and the tools that query the drives, C(nvme) of nvme-cli for NVMe,
+    C(hdparm) for SATA and sg3_utils for SAS. Loop devices need none of these tools.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -33,32 +34,31 @@ options:
     description:
       - The drives, as in the inventory's C(ssd_drives). Each is a mapping with exactly one of the keys C(serial),
         C(wwn), C(by_id) (a name in C(/dev/disk/by-id)) or C(backing_file) (of a loop device).
-      - Values are texts, compared as a whole. Put them in quotes, since YAML reads V(0123), V(1e5) and V(NO) as
+      - Values are strings, compared as a whole. Put them in quotes, because YAML reads V(0123), V(1e5) and V(NO) as
         something else.
-      - Beside it may stand options of that drive. C(allow) lists codes of refusals to override; only
+      - An entry may also have options for that drive. C(allow) lists codes of refusals to override; only
         V(partition_table), V(signature), V(efi_system_partition), V(transport), V(removable), V(sanitize_failed),
         V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
     type: list
     elements: raw
     default: []
   discover:
-    description: Also return every other whole drive of the host, each with the selector that names it best.
+    description: Also return every other whole drive of the host, each with its best selector.
     type: bool
     default: false
   state_dir:
     description:
-      - The folder of the host where runs keep their state, C(ssd_state_dir). What is proved to be what a run left on a
-        drive does not speak against erasing it again.
-      - Without it no such data is recognised.
+      - The folder on the host where runs keep their state, C(ssd_state_dir). Data that is proved to be left by a run is
+        no reason against erasing the drive again.
+      - Without it, no such data is recognised.
     type: path
   look:
-    description: V(sample) looks at random blocks of each drive that nothing else speaks against, V(full) reads all of
-      it.
+    description: V(sample) reads random blocks of each drive that no other rule refuses, V(full) reads all of it.
     type: str
     choices: [sample, full]
     default: sample
   look_s:
-    description: Seconds for the random blocks, all drives at once. A drive that can be read whole in that time is.
+    description: Seconds for the random blocks, all drives at once. A drive that can be read completely in that time is.
     type: float
     default: 10.0
 seealso:
@@ -93,8 +93,7 @@ drives:
   elements: dict
   contains:
     selector:
-      description: The selector as given, or the one proposed; null where nothing names the drive, and for a malformed
-        entry.
+      description: The selector as given, or the proposed one; null if nothing names the drive or the entry is invalid.
       type: dict
       sample: {serial: 22123A4F5B6C}
     drive:
@@ -102,11 +101,11 @@ drives:
       type: str
       sample: 22123A4F5B6C
     path:
-      description: The device node now; null where no single drive matches.
+      description: The current device node; null unless exactly one drive matches.
       type: str
       sample: /dev/nvme0n1
     identity:
-      description: Who the drive is; null where no single drive matches. A key is null where the value is unknown.
+      description: The drive's identity; null unless exactly one drive matches. A key is null if its value is unknown.
       type: dict
       contains:
         serial:
@@ -147,8 +146,8 @@ drives:
           type: int
           sample: 1
         diskseq:
-          description: The kernel's sequence number of this attachment; another one means that the drive was exchanged
-            or attached anew.
+          description: The kernel's sequence number of this attachment; another number means that the drive was swapped
+            or attached again.
           type: int
           sample: 12
         kernel_name:
@@ -180,7 +179,7 @@ drives:
           type: int
           sample: 1023
         rotational:
-          description: Whether it is said to have platters.
+          description: Whether the kernel reports it as rotational.
           type: bool
           sample: false
     eligible:
@@ -188,7 +187,7 @@ drives:
       type: bool
       sample: false
     refusals:
-      description: Every reason why not.
+      description: Every reason why it may not be erased.
       type: list
       elements: dict
       contains:
@@ -202,18 +201,18 @@ drives:
           sample: "22123A4F5B6C (/dev/nvme0n1): it is mounted: /dev/nvme0n1p1 on /srv. Unmount it everywhere, containers
             included, ..."
     overridden:
-      description: What would be refused but for the options of the drive's entry; in the form of RV(drives[].refusals).
+      description: Refusals that the options of the drive's entry lifted, in the form of RV(drives[].refusals).
       type: list
       elements: dict
       sample: [{code: partition_table, message: "22123A4F5B6C (/dev/nvme0n1): it has a partition table: gpt. ..."}]
     passing:
-      description: Programs that have it open and only look at drives by themselves, such as udev, smartd or multipathd.
-        They do not speak against it.
+      description: Programs that have it open but only probe drives, such as udev, smartd or multipathd. They are not
+        a reason against erasing it.
       type: list
       elements: str
       sample: ["smartd (process 812)"]
     own_data:
-      description: What the ledger in O(state_dir) says of the data on the drive; null where it knows nothing.
+      description: What the ledger in O(state_dir) has about the data on the drive; null if it has nothing.
       type: dict
       contains:
         run_id:
@@ -221,12 +220,12 @@ drives:
           type: str
           sample: 20261121T130000Z-qualify
         state:
-          description: V(writing) until the run has let go of the drive, then V(released), or V(evidence) where it
-            missed a criterion.
+          description: V(writing) until the run releases the drive, then V(released), or V(evidence) if it missed a
+            criterion.
           type: str
           sample: released
         released:
-          description: When the run let go of the drive.
+          description: When the run released the drive.
           type: str
           sample: "2026-11-21T18:00:00.123Z"
         reason:
@@ -235,13 +234,13 @@ drives:
           sample: ""
         proved:
           description:
-            - What proves that nobody else's data lies on it. V(counters), the kernel counted no write since in the same
-              boot and attachment; V(content), the look found blank blocks and fio's random fill alone.
-            - Empty for nothing. Only what is proved counts as ours.
+            - What proves that nobody else's data is on it. V(counters), the kernel has counted no write since, in the
+              same boot and attachment; V(content), the look found only blank blocks and fio's random fill.
+            - Empty if there is no proof. Only proved data counts as left by a run.
           type: str
           sample: content
     look:
-      description: What was looked at of what lies on the drive; null when something else spoke against it already.
+      description: How the content of the drive was sampled; null if another rule already refused the drive.
       type: dict
       contains:
         blocks:
@@ -249,12 +248,12 @@ drives:
           type: int
           sample: 182000
         aimed_blocks:
-          description: How many more, where the drive itself says that it holds something (SCSI GET LBA STATUS; the file
-            behind a loop device).
+          description: How many more, where the drive itself reports data (SCSI GET LBA STATUS; the file behind a loop
+            device).
           type: int
           sample: 0
         allocated_bytes:
-          description: How much the drive itself says is in use; null where it does not tell. It excuses nothing.
+          description: How much the drive itself reports as in use; null if it does not report it. It lifts no refusal.
           type: int
           sample: null
         size_bytes:
@@ -275,8 +274,8 @@ drives:
           sample: 121474560
     purge:
       description:
-        - The purge methods for this kind of drive, strongest first, as they would be without options of a test.
-        - Empty for a drive that may not be erased, for another reason than V(unsigned_data); it is not asked.
+        - The purge methods for this kind of drive, strongest first, as they would run without a test's options.
+        - Empty for a drive that may not be erased for a reason other than V(unsigned_data); it is not queried.
       type: list
       elements: dict
       contains:
@@ -297,7 +296,7 @@ drives:
           type: str
           sample: ""
         purge_class:
-          description: V(pts), or V(not_pts) for what is not a purge as the SNIA PTS means it.
+          description: V(pts), or V(not_pts) for a method that does not meet the SNIA PTS definition of a purge.
           type: str
           sample: pts
         commands:
@@ -310,8 +309,8 @@ drives:
           type: float
           sample: 21800.0
     purge_capabilities:
-      description: What the drive reported of each family of methods, or C(error), why it could not be asked. Preflight
-        plans with it.
+      description: What the drive reported about each family of methods, or C(error), why it could not be queried.
+        Preflight plans with it.
       type: dict
       sample: {any: {path: /dev/nvme0n1, size_bytes: 1000204886016, max_discard_bytes: 2199023255040}}
 """

@@ -16,8 +16,8 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Prints what M(ssdlab.fleet.drive_facts) found on many hosts as C(ssd_drives) in YAML.
-  - A drive that may be erased stands as an entry with its best selector in quotes; every other one stands as a comment
-    with each reason.
+  - A drive that may be erased is an entry with its best selector in quotes; every other drive is a comment with the
+    reasons.
   - It runs on the controller; use it with C(run_once).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: find_run
-short_description: Find the qualification run that a play is about
+short_description: Find the qualification run that a play works on
 version_added: 0.1.0
 description:
-  - For plays that take up a run that exists, such as C(watch.yml), C(collect.yml) and C(report.yml). It starts nothing.
+  - For plays that work on an existing run, such as C(watch.yml), C(collect.yml) and C(report.yml). It starts nothing.
   - Takes the run given by O(run_id), else the one unfinished run of O(run_name), else the newest of that name.
   - Fails when several runs of that name are unfinished, naming them, and when there is none.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
   run_id:
-    description: The run's id. It does not need to be known to anyone.
+    description: The run's id. No host needs to know it.
     type: str
     default: ""
   run_name:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_checks
-short_description: Find what would make the results of a host or a drive worthless
+short_description: Find what would invalidate the results of a host or a drive
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Looks at firmware, driver, PCI Express link and path, error counters, health, temperature, slot power, memory and
-    processor, and tells what would spoil a measurement, with its remedy. All checks are in C(docs/checks.md).
-  - What cannot be read is a warning that says so.
-  - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, since error counters
-    and temperatures mean something only under traffic.
-  - A finding is no error of this module, whatever its level.
+    processor, and reports what would spoil a measurement, with a remedy. C(docs/checks.md) lists all checks.
+  - Anything that cannot be read is a warning.
+  - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, because error
+    counters and temperatures are only meaningful under traffic.
+  - It does not fail because of a finding, whatever its level.
   - Needs root. Uses C(nvme) for NVMe drives, C(rssdm) for Micron P320h and P420m, C(fio-status) for ioMemory, and
     C(smartctl) for others.
 extends_documentation_fragment:
@@ -38,53 +38,53 @@ options:
     elements: raw
     default: []
   levels:
-    description: For some checks another level than their own, by the check's name. V(ok), V(warning) or V(blocks).
+    description: Levels that replace the defaults of some checks, by the check's name. V(ok), V(warning) or V(blocks).
     type: dict
     default: {}
   firmware:
     description:
-      - The firmware wanted for each model, by shell pattern. The first pattern that fits counts.
+      - The firmware required for each model, by shell pattern. The first pattern that matches counts.
       - A version is a text or a list of texts, each a shell pattern or a least version such as V(>=1.2).
     type: dict
     default: {}
   drivers:
-    description: The version wanted of each kernel driver, by shell pattern over its name or its module's. Versions as
+    description: The version required of each kernel driver, by shell pattern over its name or its module's. Versions as
       in O(firmware).
     type: dict
     default: {}
   versions:
-    description: The version wanted of tools (C(fio), C(nvme), C(smartctl), ...) and of C(kernel). Versions as in
+    description: The version required of tools (C(fio), C(nvme), C(smartctl), ...) and of C(kernel). Versions as in
       O(firmware).
     type: dict
     default: {}
   link:
-    description: The least link of each model, by shell pattern. A mapping with C(speed_gts) (such as V(16)) and
+    description: The minimum link of each model, by shell pattern. A mapping with C(speed_gts) (such as V(16)) and
       C(width) (such as V(4)).
     type: dict
     default: {}
   temperature_headroom_c:
-    description: How far below the temperature at which it warns a drive has to be.
+    description: How far below its warning temperature a drive must be.
     type: int
     default: 10
   min_free_memory_mib:
-    description: How much memory has to be free.
+    description: How much memory must be free.
     type: int
     default: 1024
   min_cpus:
-    description: How many CPUs the host has to have.
+    description: How many CPUs the host must have.
     type: int
     default: 2
   max_used_pct:
-    description: From which share of its endurance on a drive counts as worn.
+    description: The share of its endurance from which a drive counts as worn.
     type: int
     default: 90
   parallel_drives:
-    description: How many drives are measured at the same time. A link that these cannot fill is no warning, however
-      many are below it.
+    description: How many drives are measured at the same time. A link that they cannot fill is not a warning, however
+      many drives are below it.
     type: int
     default: 1
   write_cache_chosen:
-    description: Whether the role C(tune) sets the drives' write caches, so that their state now says nothing.
+    description: Whether the role C(tune) sets the drives' write caches, so that their current state does not matter.
     type: bool
     default: false
   traffic_s:
@@ -123,7 +123,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 findings:
-  description: What was found. Where all is well there is nothing.
+  description: What was found. Empty if everything is fine.
   returned: success
   type: list
   elements: dict
@@ -145,7 +145,7 @@ findings:
       type: str
       sample: its link runs at 8 GT/s x2; the drive and its slot can do 16 GT/s x4
     remedy:
-      description: How to put it right.
+      description: How to fix it.
       type: str
       sample: reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then
         the board

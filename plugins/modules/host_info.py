@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: host_info
-short_description: Tell which boot, service manager, size and tools a host has
+short_description: Return the boot, service manager, size and tools of a host
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: iomemory
-short_description: Look at Fusion-io ioMemory cards, attach, detach and format them, and set the driver's write delay
+short_description: Show, attach, detach and format Fusion-io ioMemory cards, and set the driver's write delay
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Returns what C(fio-status) shows of every card of the host, and brings one card, named by its serial number, to a
     state.
-  - A format erases. It is done only with O(mode=destructive), and only when the guard finds no reason against it; the
-    drive's lock is held meanwhile. The guard's overrides do not exist here. To erase a card that holds something on
-    purpose, use C(playbooks/purge.yml), which has them.
+  - A format erases the card. It is done only with O(mode=destructive), and only if the guard finds no reason against
+    it; the drive's lock is held meanwhile. This module has none of the guard's overrides. To erase a card that holds
+    data, use C(playbooks/purge.yml), which has them.
   - Needs root and Fusion-io's C(fio-util).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -52,7 +52,7 @@ options:
       the card keeps its own.
     type: int
   mode:
-    description: With V(plan) a format is only told, as in check mode.
+    description: With V(plan) a format is only reported, as in check mode.
     type: str
     choices: [plan, destructive]
     default: plan
@@ -66,7 +66,7 @@ options:
         be sound.
     type: str
   beacon:
-    description: Light (V(true)) or put out the LEDs that tell which card it is.
+    description: Switch the LEDs that identify the card on (V(true)) or off.
     type: bool
   pci_check:
     description: Also run C(fio-pci-check -n), which clears nothing, and return RV(findings).

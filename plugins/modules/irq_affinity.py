@@ -14,11 +14,11 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Allows the interrupts of a device, or given ones, on a list of CPUs only, and verifies it.
-  - A managed interrupt, such as that of an NVMe drive's queue, is placed by the kernel alone and refuses. That is no
-    failure. It is returned with the outcome V(managed) and the CPU that it is delivered on.
-  - Stop irqbalance first, or it moves them again. A run of C(qualify.yml) does all this by itself and puts it back;
-    this module is for use without one.
-  - Nothing is recorded. To go back, give the list that RV(irqs[].before) had.
+  - The kernel alone places a managed interrupt, such as that of an NVMe drive's queue, and refuses the change. That is
+    not a failure. It is returned with the outcome V(managed) and the CPU that it is delivered on.
+  - Stop irqbalance first, or it moves them again. A run of C(qualify.yml) does all this and restores it; this module is
+    for use without a run.
+  - Nothing is recorded. To undo the change, pass the list in RV(irqs[].before).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:

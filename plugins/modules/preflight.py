@@ -7,13 +7,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: preflight
-short_description: Decide over a whole fleet whether its qualification may start
+short_description: Decide whether the qualification of a fleet may start
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Looks at what every host was asked and what it answered, and fails with everything that is wrong at once, naming
-    host, drive and variable.
+  - Checks each host's variables and answers, and fails with everything that is wrong at once, naming host, drive and
+    variable.
   - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the
     hosts, else a new one.
   - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should
@@ -99,7 +99,7 @@ attach:
   type: dict
   sample: {rack1-07: running}
 why_skipped:
-  description: Why nothing is to be done - last night's run is still at work, and C(ssd_overlap) is C(skip). Empty
+  description: Why there is nothing to do - last night's run is still running, and C(ssd_overlap) is C(skip). Empty
     otherwise.
   returned: success
   type: str

@@ -14,7 +14,7 @@ description:
     writes C(report/index.html), C(report/results.csv), C(report/summary.json) and C(report/junit.xml), with pages of
     its drives and hosts.
   - A drive without a record is C(not_tested), never a pass.
-  - It does not fail for a bad verdict, so that the play can say more first. Fail on RV(all_passed) being false, as the
+  - It does not fail for a bad verdict, so that the play can print more first. Fail if RV(all_passed) is false, as the
     role P(ssdlab.fleet.report#role) does.
   - An action that runs on the controller. Use it with C(run_once).
 author:

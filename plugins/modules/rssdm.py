@@ -18,7 +18,8 @@ description:
     looked up again.
   - Settings take effect at a power cycle; a reboot is not enough. Until then they are V(pending), and a second run
     sends nothing again.
-  - What a drive had before the first change is recorded, and O(state=restored) puts it back; C(restore.yml) does so.
+  - A drive's settings from before the first change are recorded; O(state=restored) restores them, as does
+    C(restore.yml).
   - Nothing is set on a drive that a run is working on.
   - Needs root and C(rssdm) of Micron's support pack.
 extends_documentation_fragment:
@@ -51,7 +52,7 @@ options:
     description:
       - V(0xD200F) is balanced and the drive's default, V(0xD801F) is for IOPS at queue depths above 128, V(0xD020F) for
         queue depths below 32.
-      - Any other value is refused, since the note says that it may give unexpected results.
+      - Any other value is refused, because the note says that it may give unexpected results.
     type: str
   queue_depth:
     description:

@@ -117,7 +117,7 @@ snapshot:
   sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64,
            governor: performance}
 damage:
-  description: A sentence for each file of the run that is not as it was written; what can still be read of it counts.
+  description: A sentence for each damaged file of the run; what can still be read of it counts.
   returned: when O(run_id) is given
   type: list
   elements: str

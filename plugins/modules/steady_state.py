@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: steady_state
-short_description: Say whether a series of rounds has reached steady state
+short_description: Check whether a series of rounds has reached steady state
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)

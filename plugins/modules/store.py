@@ -7,15 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: store
-short_description: Put the results of runs into the store, and export a run from it
+short_description: Import the results of runs into the store, and export a run from it
 version_added: 0.1.0
 description:
   - Brings the folder of a run on the controller, or of every run there, into a database - an SQLite file, or
     PostgreSQL.
-  - Makes the store where there is none, and brings one of an older schema version to the newest.
-  - Each host's part of a run is one transaction. What is there already changes nothing, job slices of a run merge, and
-    of two records of one test the newer one stays.
-  - The folders of runs stay what is true. The store can be made from them again at any time.
+  - Creates the store if there is none, and migrates one of an older schema version to the newest.
+  - Each host's part of a run is one transaction. Importing the same results again changes nothing, job slices of a run
+    merge, and of two records of one test the newer one stays.
+  - The folders of runs remain the source of truth. The store can be rebuilt from them at any time.
   - An action that runs on the controller. Use it with C(run_once).
 author:
   - The ssdlab.fleet authors (@ssdlab)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: tunables
-short_description: Tell what tuning would change on a host
+short_description: Show what tuning would change on a host
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Compares the settings that a run would make with those in force. It only reads. The host job makes the settings,
-    verifies them and puts them back.
+  - Compares the settings that a run would apply with those in effect. It only reads. The host job applies the settings,
+    verifies them and restores the original ones.
   - In check mode a difference counts as a change, so that C(ansible-playbook tune.yml --check --diff) shows what a run
     would change.
-  - It cannot tell which interrupts the kernel places itself, so it shows those as ones that would change.
+  - It cannot know which interrupts the kernel places itself, so it shows those as ones that would change.
   - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role),
     and the drives from O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:

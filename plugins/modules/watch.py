@@ -15,8 +15,8 @@ description:
   - With more than 20 hosts it prints the sum, and only those drives and hosts that need attention.
   - Ends when no host job works on the run any more. A host without such a run counts as ended, so does one whose host
     job is gone.
-  - A host that does not answer is marked and holds up nobody. It is asked again as long as others are at work, and for
-    O(give_up_s) after that.
+  - A host that does not answer is marked and does not delay the others. It is asked again as long as others are
+    running, and for O(give_up_s) after that.
   - A drive that failed does not fail this task; the report judges.
   - The measurement does not depend on it. It may be interrupted, and started again at any time.
 author:

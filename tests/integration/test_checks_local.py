@@ -40,8 +40,8 @@ def test_what_the_inventory_wants_blocked_blocks_with_all_other_findings(lab):
     lab.vars["preflight_versions"] = {"fio": ">=99", "kernel": "*"}
     code, output = lab.play("qualify")
     assert code != 0
-    assert "Preflight found 2 things to put right. Nothing was erased or changed." in told(output)
-    assert "versions: fio has version" in told(output) and "preflight_versions wants >=99" in told(output)
+    assert "Preflight found 2 things to fix. Nothing was erased or changed." in told(output)
+    assert "versions: fio has version" in told(output) and "preflight_versions requires >=99" in told(output)
     assert f"drive {lab.drive.file}: pcie_link: a drive of transport loop has no PCI Express link" in told(output)
     assert "media_errors, spare, wear, temperature: its health" in told(output)
     assert lab.drive.digest() == digest and lab.run_folders() == []

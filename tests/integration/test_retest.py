@@ -133,5 +133,5 @@ def test_plan_mode_says_that_it_may_come_and_no_variable_can_stand_for_it(nights
         "identities": {},
     }
     code, output = nights.play("qualify")
-    assert code != 0 and "preflight of this play did not decide to erase drives of this host in run n0" in output
+    assert code != 0 and "preflight of this play did not approve erasing drives of this host in run n0" in output
     assert not (nights.results / "n0-again").exists()

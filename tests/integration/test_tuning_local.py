@@ -145,7 +145,7 @@ def test_a_tag_takes_its_concern_alone_and_restore_puts_it_back(site, loop_drive
         ({"tune_reboot_timeout_s": 60}, "tune_reboot_timeout_s: 60 must be"),
         ({"tune_boot_arguments": ["a b"]}, "tune_boot_arguments: ['a b'] must be"),
         ({"tune_services_stopped": ["-x"]}, "tune_services_stopped: ['-x'] must be"),
-        ({"tune_energy_performance_preference": "power"}, "cannot be had with the governor performance"),
+        ({"tune_energy_performance_preference": "power"}, "cannot be used with the governor performance"),
     ],
 )
 def test_a_bad_value_is_a_finding(site, loop_drive, variables, says):

@@ -136,7 +136,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
     assert outcome.code != 0 and not outcome.changed, outcome.output
     assert not [argv for argv in outcome.commands if destructive(argv)]
     why = (
-        "preflight of this play did not decide to erase anything"
+        "preflight of this play did not approve erasing anything"
         if given[0] == "_"
         else "ssd_run: is decided by preflight"
     )
@@ -176,7 +176,7 @@ def test_case_76_other_tests_between_the_decision_and_the_start(bench):
     bench.spare.entry["ssd_overwrite_data"] = True
     outcome = bench.play(playbook="purge")
     assert outcome.code != 0 and not outcome.changed, outcome.output
-    assert "not those that preflight decided on" in " ".join(outcome.output.split())
+    assert "not those that preflight approved" in " ".join(outcome.output.split())
 
 
 @pytest.mark.case(81)

@@ -106,7 +106,7 @@ LISTS = {
     "null": (None, "no drive is named"),
     "all": ("all", "is not a list"),
     "mapping": ({"serial": "S1"}, "is not a list"),
-    "undefined": ([{"serial": "{{ drive_serial }}"}], "could not even be checked"),
+    "undefined": ([{"serial": "{{ drive_serial }}"}], "could not be checked"),
 }
 # Entries of one list, in this order.
 PLACES = [
@@ -122,15 +122,15 @@ EVERYTHING = [
     ({"path": "/dev/sda"}, "bad_selector: it has the keys path"),
     ({"serial": "S1", "wwn": "eui.1"}, "bad_selector: it has the keys serial, wwn"),
     ({"serial": "  "}, "bad_selector: serial is empty"),
-    ({"by_id": "/dev/disk/by-id/"}, "bad_selector: by_id '/dev/disk/by-id/' is not a name"),
-    ({"by_id": "../../sda"}, "bad_selector: by_id '../../sda' is not a name"),
+    ({"by_id": "/dev/disk/by-id/"}, "bad_selector: by_id '/dev/disk/by-id/' is not a valid name"),
+    ({"by_id": "../../sda"}, "bad_selector: by_id '../../sda' is not a valid name"),
     ({"wwn": "0000000000000000"}, "bad_selector: wwn"),
 ]
 UNDEFINED = [
     ({"serial": "{{ drive_serial | default('') }}"}, "bad_selector: serial is empty"),
     (
         {"by_id": "/dev/disk/by-id/{{ drive_serial | default('') }}"},
-        "bad_selector: by_id '/dev/disk/by-id/' is not a name",
+        "bad_selector: by_id '/dev/disk/by-id/' is not a valid name",
     ),
 ]
 OPTIONS = [

@@ -64,11 +64,11 @@ def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
         )
     # Only the neighbour sits in a slot that can do more than QEMU's drive.
     assert (
-        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive says that it can do 2.5 GT/s x1 and no more, in a slot for "
+        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive reports that it can do 2.5 GT/s x1 and no more, in a slot for "
         "16 GT/s x4"
     ) in text
     assert f"{PLAIN}: pcie_slot" not in text and "virtual_machine" not in text
-    assert "says 0 % of spare and a threshold of 0 %" in text
+    assert "reports 0 % spare and a threshold of 0 %" in text
 
 
 @pytest.mark.long
@@ -78,10 +78,10 @@ def test_a_drive_that_warns_blocks(lab, guest):
         code, output = lab.play("preflight", "-e", "ssd_mode=plan")
     assert (
         code != 0
-        and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To put it right: replace the drive"
+        and f"guest: drive {PLAIN}: health: it warns: its reliability is degraded. To fix this: replace the drive"
         in told(output)
     ), output
-    assert "Preflight found 1 thing to put right" in told(output)
+    assert "Preflight found 1 thing to fix" in told(output)
 
 
 @pytest.mark.long

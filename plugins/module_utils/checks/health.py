@@ -14,12 +14,12 @@ from ..drive.health import critical_texts
 from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown
 
 COOL = (
-    "cool it: fans at full speed, a slot with more air, the cover on; TN-FD-15 lets the system warm up for 20 "
-    "minutes before it looks (preflight_warm_up_s)"
+    "cool it: run the fans at full speed, use a slot with more airflow, close the cover; TN-FD-15 warms the system "
+    "up for 20 minutes before it checks (preflight_warm_up_s)"
 )
 
 TOLD = {
-    "passed": "verdict on itself",
+    "passed": "self-assessment",
     "media_errors": "media errors",
     "spare_pct": "spare",
     "spare_threshold_pct": "spare's threshold",
@@ -34,7 +34,7 @@ def _without(drive: CheckedDrive, *keys: str) -> list[str]:
         return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
     missing = [TOLD[key] for key in keys if drive.health.get(key) is None]
     return (
-        [Unknown("{0} does not tell its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))]
+        [Unknown("{0} does not report its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))]
         if missing
         else []
     )
@@ -64,8 +64,8 @@ def spare(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return unknown
     left, threshold = drive.health["spare_pct"], drive.health["spare_threshold_pct"]
     if left == threshold == 0:
-        return [Unknown("it says 0 % of spare and a threshold of 0 %, which is no figure")]
-    return [f"{left} % of its spare is left, its threshold is {threshold} %"] if left <= threshold else []
+        return [Unknown("it reports 0 % spare and a threshold of 0 %, which says nothing")]
+    return [f"its spare is {left} %, at or below its threshold of {threshold} %"] if left <= threshold else []
 
 
 def wear(facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -83,7 +83,7 @@ def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return unknown
     limit = drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"]
     hot = limit is not None and drive.health["temperature_c"] >= limit
-    return ["it has {0} °C, its limit is {1} °C".format(drive.health["temperature_c"], limit)] if hot else []
+    return ["it is at {0} °C, its limit is {1} °C".format(drive.health["temperature_c"], limit)] if hot else []
 
 
 def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -95,13 +95,14 @@ def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
         drive.health["temperature_c"],
     )
     if limit is None:
-        return [Unknown(f"it has {now} °C, but does not tell at which temperature it warns or throttles")]
+        return [Unknown(f"it is at {now} °C, but does not report at which temperature it warns or throttles")]
     wanted = facts.wanted["temperature_headroom_c"]
     near = 0 < limit - now < wanted
     if not near:
         return []
     return [
-        f"it has {now} °C, {limit - now} °C below its limit of {limit} °C (preflight_temperature_headroom_c: {wanted})"
+        f"it is at {now} °C, {limit - now} °C below its limit of {limit} °C "
+        f"(preflight_temperature_headroom_c: {wanted})"
     ]
 
 
@@ -111,7 +112,7 @@ def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
         return [
             Unknown(
-                "{0} does not tell whether it was ever throttled (nvme-cli does)".format(
+                "{0} does not report whether it was ever throttled (nvme-cli does)".format(
                     drive.health.get("source") or "the drive"
                 )
             )
@@ -129,12 +130,12 @@ def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return []
     volatile, state = drive.health.get("volatile_write_cache"), drive.write_cache
     if state is None and volatile is None:
-        return [Unknown("whether its write cache is volatile, and on, is unknown")]
+        return [Unknown("it is unknown whether it has a volatile write cache that is on")]
     on = state == "write back" if state is not None else volatile
     return (
         [
             (
-                "its volatile write cache is on: what it acknowledges may be lost with the power, and the figures "
+                "its volatile write cache is on: acknowledged writes may be lost at a power failure, and the figures "
                 "include the cache"
             )
         ]
@@ -144,24 +145,22 @@ def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("health", BLOCKS, "replace the drive, or look into its log before it is measured", failing),
-    Check(
-        "media_errors", WARNING, "look into its error log; a drive that loses data is not worth measuring", media_errors
-    ),
+    Check("health", BLOCKS, "replace the drive, or check its log before you measure it", failing),
+    Check("media_errors", WARNING, "check its error log; a drive that loses data is not worth measuring", media_errors),
     Check("spare", BLOCKS, "replace the drive", spare),
-    Check("wear", WARNING, "take a fresher drive, or judge it as a worn one", wear),
+    Check("wear", WARNING, "use a drive with less wear, or judge it as a worn one", wear),
     Check("temperature", BLOCKS, COOL, too_hot),
     Check("temperature_headroom", WARNING, COOL, headroom),
     Check(
         "throttled_before",
         WARNING,
-        "see that its slot has enough air; throttling during the run makes a test invalid",
+        "make sure that its slot has enough airflow; throttling during the run makes a test invalid",
         throttled_before,
     ),
     Check(
         "write_cache",
         WARNING,
-        "say write_cache: on or off in the drive's entry, or tune_write_cache; off without power-loss protection",
+        "set write_cache: on or off in the drive's entry, or tune_write_cache; use off without power-loss protection",
         write_cache,
     ),
 )

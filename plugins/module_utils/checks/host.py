@@ -21,9 +21,9 @@ def tool_versions(facts: HostFacts) -> list[str]:
     for name, wanted in (facts.wanted.get("versions") or {}).items():
         actual = facts.machine["kernel"] if name == "kernel" else facts.machine["tools"].get(name)
         if not actual:
-            found.append(Unknown(f"the version of {name} is unknown; preflight_versions wants {rule_text(wanted)}"))
+            found.append(Unknown(f"the version of {name} is unknown; preflight_versions requires {rule_text(wanted)}"))
         elif not matches(wanted, actual):
-            found.append(f"{name} has version {actual}; preflight_versions wants {rule_text(wanted)}")
+            found.append(f"{name} has version {actual}; preflight_versions requires {rule_text(wanted)}")
     return found
 
 
@@ -31,7 +31,7 @@ def free_memory(facts: HostFacts) -> list[str]:
     """Too little memory that is free, so that the run would swap or be killed."""
     free, least = facts.machine["available_bytes"], facts.wanted["min_free_memory_mib"]
     if free is None:
-        return [Unknown("how much memory is free is unknown")]
+        return [Unknown("the amount of free memory is unknown")]
     text = "{0} MiB of memory are free; preflight_min_free_memory_mib is {1}"
     return [text.format(free // MIB, least)] if free < least * MIB else []
 
@@ -52,26 +52,26 @@ def architecture(facts: HostFacts) -> list[str]:
     return (
         []
         if "64" in machine or machine == "s390x"
-        else [f"its kernel is of the architecture {machine}, which has not 64 bit"]
+        else [f"its kernel is of the architecture {machine}, which is not 64-bit"]
     )
 
 
 def cpufreq(facts: HostFacts) -> list[str]:
     """No driver for the processor's frequency, so that governor and turbo can neither be set nor read."""
-    missing = "no cpufreq driver: governor, frequency and turbo can neither be set nor looked at, the firmware decides"
+    missing = "no cpufreq driver: governor, frequency and turbo can neither be set nor read, the firmware controls them"
     return [] if facts.machine["cpufreq_driver"] else [missing]
 
 
 def virtual_machine(facts: HostFacts) -> list[str]:
     """A guest: its host shares processor, link and interrupts with others."""
     kind = facts.machine["hypervisor"]
-    return [f"it is a virtual machine ({kind}): what else its host does shows in the figures"] if kind else []
+    return [f"it is a virtual machine ({kind}): other load on its host affects the figures"] if kind else []
 
 
 def container(facts: HostFacts) -> list[str]:
     """A container: parts of /sys and /proc are another machine's, or can't be written."""
     kind = facts.machine["container"]
-    return [f"it is a container ({kind}): tuning and checks reach only what it is shown"] if kind else []
+    return [f"it is a container ({kind}): tuning and checks reach only what the container can see"] if kind else []
 
 
 def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -84,16 +84,16 @@ def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     ):
         return []
     if nodes is None:
-        return [Unknown("neither its NUMA node nor how many there are is known")]
-    text = "its NUMA node is unknown (-1) on a machine of {0} nodes, so its CPUs and memory are anybody's"
+        return [Unknown("its NUMA node and the number of nodes are unknown")]
+    text = "its NUMA node is unknown (-1) on a machine of {0} nodes, so fio may run on CPUs and memory far from it"
     return [text.format(nodes)] if nodes > 1 else []
 
 
 CHECKS: tuple[Check, ...] = (
     Check("versions", BLOCKS, "install the wanted version, or change preflight_versions", look_host=tool_versions),
-    Check("free_memory", WARNING, "end what takes the memory, or add some", look_host=free_memory),
+    Check("free_memory", WARNING, "stop what uses the memory, or add more", look_host=free_memory),
     Check(
-        "cpu_count", WARNING, "take a machine with more CPUs: fio and the interrupts need one each", look_host=cpu_count
+        "cpu_count", WARNING, "use a machine with more CPUs: fio and the interrupts need one each", look_host=cpu_count
     ),
     Check("architecture", WARNING, "use a 64-bit system", look_host=architecture),
     Check(
@@ -105,14 +105,14 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "virtual_machine",
         WARNING,
-        "measure on the bare machine, or compare only with the same guest",
+        "measure on bare metal, or compare only with the same guest",
         look_host=virtual_machine,
     ),
-    Check("container", WARNING, "measure on the bare machine", look_host=container),
+    Check("container", WARNING, "measure on bare metal", look_host=container),
     Check(
         "numa_unknown",
         WARNING,
-        "say numa_node: N (or cpus:) in the drive's entry of ssd_drives; the board's manual knows the slot's node",
+        "set numa_node: N (or cpus:) in the drive's entry of ssd_drives; the board's manual lists the slot's node",
         numa_node,
     ),
 )

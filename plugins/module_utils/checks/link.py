@@ -19,8 +19,8 @@ from .base import BLOCKS, WARNING, Check, CheckedDrive, Harmless, HostFacts, Unk
 LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
 ROUNDING = 1.001
 ORDER = (
-    "reseat the drive and every riser, look again under traffic; then exchange the riser, then the drive, then "
-    "the board"
+    "reseat the drive and every riser, and check again under traffic; then swap the riser, then the drive, "
+    "then the board"
 )
 
 
@@ -29,7 +29,7 @@ def _unknown_link(drive: CheckedDrive) -> list[str]:
     if drive.is_virtual:
         return [Unknown("a drive of transport {0} has no PCI Express link".format(drive.identity["transport"]))]
     if not drive.path:
-        return [Unknown("its PCI function is unknown, so its PCI Express link cannot be looked at")]
+        return [Unknown("its PCI function is unknown, so its PCI Express link cannot be checked")]
     if drive.on_pcie and None in _link(drive.endpoint):
         return [
             Unknown(
@@ -75,7 +75,7 @@ def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The slot can do less than the drive; or the drive says that it can do no more than the least of all links."""
+    """The slot can do less than the drive; or the drive reports that it can do no more than the least of all links."""
     if _unknown_link(drive) or not drive.on_pcie:
         return []
     if not drive.bridges or None in _most(drive.bridges[0]):
@@ -89,7 +89,7 @@ def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         ]
     lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
     if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
-        return [f"the drive says that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
+        return [f"the drive reports that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
     return []
 
 
@@ -114,7 +114,7 @@ def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return []  # a health that cannot be read is told once, by the checks of the health
     now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
     if now is None or most is None:
-        return [Unknown("smartctl does not tell how fast its SATA link is")]
+        return [Unknown("smartctl does not report the speed of its SATA link")]
     return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"] if now < most else []
 
 
@@ -131,9 +131,7 @@ def oversubscribed(facts: HostFacts, drive: CheckedDrive) -> list[str]:
         available, below = bandwidth_mb_s(*_link(bridge)), links_below(facts, bridge["address"])
         if available is None or None in below.values():
             unknown.append(
-                Unknown(
-                    "the link at {0}, or one below it, is unknown, so its load cannot be told".format(bridge["address"])
-                )
+                Unknown("the link at {0}, or one below it, is unknown, and so is its load".format(bridge["address"]))
             )
             continue
         loads = {address: load or 0.0 for address, load in below.items()}
@@ -197,7 +195,7 @@ def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The slot hangs on the chipset (southbridge)."""
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
     return (
-        [f"its slot hangs on the chipset ({ports[0]}), which shares one link to the processor with all else there"]
+        [f"its slot is behind the chipset ({ports[0]}), which shares one link to the processor with all else on it"]
         if ports
         else []
     )
@@ -210,7 +208,7 @@ def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     if drive.aer_rose is None:
         return [
             Unknown(
-                "PCI Express errors under traffic were not looked for: {0}".format(
+                "PCI Express errors under traffic were not checked: {0}".format(
                     drive.traffic or "no traffic was asked for"
                 )
             )
@@ -234,11 +232,11 @@ def errors_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("pcie_link", BLOCKS, "look at the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
+    Check("pcie_link", BLOCKS, "check the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
     Check(
         "pcie_slot",
         WARNING,
-        "move the drive to a slot of its own speed and width, or judge it by what this slot allows",
+        "move the drive to a slot that supports its speed and width, or judge it by what this slot allows",
         slot_below_drive,
     ),
     Check(
@@ -250,16 +248,16 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "sata_link",
         BLOCKS,
-        "exchange the cable or use another bay, or a port of the drive's own speed",
+        "replace the cable, or use another bay or a port that supports the drive's speed",
         sata_trained_down,
     ),
     Check(
         "pcie_oversubscribed",
         WARNING,
-        "spread the drives over slots of the processor, or lower ssd_parallel_drives",
+        "spread the drives over slots connected to the processor, or lower ssd_parallel_drives",
         oversubscribed,
     ),
-    Check("chipset_slot", WARNING, "move the drive to a slot of the processor", chipset),
+    Check("chipset_slot", WARNING, "move the drive to a slot connected to the processor", chipset),
     Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
     Check(
         "pcie_errors_before",

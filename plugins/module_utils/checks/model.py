@@ -85,7 +85,7 @@ def driver(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     driver_name, version = drive.driver.get("name"), drive.driver.get("version")
     name = drive.driver.get("module") or driver_name
     if not name:
-        return [] if drive.is_virtual else [Unknown("the driver that it runs with is unknown")]
+        return [] if drive.is_virtual else [Unknown("its kernel driver is unknown")]
     wanted = wanted_for(facts.wanted.get("drivers"), name) or wanted_for(facts.wanted.get("drivers"), driver_name)
     if wanted is None:
         return []
@@ -123,9 +123,9 @@ def _short(row: Needs, name: str, unit: str, actual: float | None, least: float 
     """A sentence where there is less than asked for, an Unknown where that cannot be told; empty where all is well."""
     if least is None:
         return ""
-    asked = f"{row.source}: {row.title} wants a {name} of at least {least / scale:g} {unit}".rstrip()
+    asked = f"{row.source}: {row.title} requires a {name} of at least {least / scale:g} {unit}".rstrip()
     if actual is None:
-        return Unknown(asked + "; the machine's is unknown")
+        return Unknown(asked + "; this machine's is unknown")
     return f"{asked}; the machine has {actual / scale:.4g}" if actual < least else ""
 
 
@@ -171,9 +171,7 @@ def slot_link(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return []
     able, asked = bandwidth_mb_s(slot["max_speed_gts"], slot["max_width"]), bandwidth_mb_s(*row.link) or 0.0
     if able is None:
-        return [
-            Unknown(f"{row.source}: a slot of {link_text(*row.link)} is recommended; what this slot can do is unknown")
-        ]
+        return [Unknown(f"{row.source}: a slot of {link_text(*row.link)} is recommended; this slot's limit is unknown")]
     shown = link_text(slot["max_speed_gts"], slot["max_width"])
     return (
         [f"{row.source}: a slot of {link_text(*row.link)} is recommended, this one can do {shown}"]
@@ -188,7 +186,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "model_machine",
         WARNING,
-        "use a machine that its maker recommends, or name it when the figures are compared",
+        "use a machine that the drive's maker recommends, or state the machine when you compare figures",
         machine_needs,
     ),
     Check("model_slot", WARNING, "move the drive to a faster slot", slot_link),
@@ -196,7 +194,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "slot_power",
         BLOCKS,
-        "move the drive to a slot of enough power, or raise the slot's limit in the BIOS",
+        "move the drive to a slot with enough power, or raise the slot's limit in the BIOS",
         slot_power,
     ),
 )

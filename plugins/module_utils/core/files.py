@@ -167,7 +167,7 @@ class Damaged(ValueError):
     """A file of ours does not hold what we write; the message names it."""
 
     def __init__(self, path: str, why: t.Any) -> None:
-        super().__init__(f"{path} is damaged ({why}); mend it or move it away")
+        super().__init__(f"{path} is damaged ({why}); repair it or move it away")
 
 
 def read_json(path: str) -> dict[str, t.Any] | None:

@@ -155,7 +155,7 @@ def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int]
         why = f"is for others to write too (mode {stat.S_IMODE(status.st_mode):04o})"
     if why:
         raise Untrusted(
-            f"{path} {why}, who could hold or remove every lock; see that no run is under way, and remove it"
+            f"{path} {why}, who could hold or remove every lock; make sure that no run is under way, and remove it"
         )
 
 

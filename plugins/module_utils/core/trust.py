@@ -28,7 +28,7 @@ def problems(path: str) -> list[str]:
         elif status.st_uid not in (0, os.geteuid()):
             found.append(f"{place} belongs to user {status.st_uid}")
         elif others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
-            found.append(f"others than root may write to {place} (mode {stat.S_IMODE(status.st_mode):04o})")
+            found.append(f"users other than root may write to {place} (mode {stat.S_IMODE(status.st_mode):04o})")
     return found
 
 
@@ -46,7 +46,7 @@ def alone_problems(path: str, folder: bool = False) -> list[str]:
         return ["{} is no {}".format(path, "folder" if folder else "plain file")]
     found = [] if status.st_uid in (0, os.geteuid()) else [f"{path} belongs to user {status.st_uid}"]
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        found.append(f"others than root may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")
+        found.append(f"users other than root may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")
     return found
 
 

@@ -73,7 +73,7 @@ def _value_problem(key: str, value: Any) -> str | None:
             f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
         )
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
-        return f"by_id {value!r} is not a name in {BY_ID}"
+        return f"by_id {value!r} is not a valid name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
         return f"backing_file {value!r} has blanks around it, and a file of that name would be another"
     if key == "backing_file" and not value.startswith("/"):

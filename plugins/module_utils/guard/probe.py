@@ -74,7 +74,7 @@ def probe(
         if own_data.keeps_evidence(ledger):
             add(
                 facts.evidence,
-                "run {} left it so: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"),
+                "run {} left it: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"),
             )
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (content.probe_wipefs, content.probe_blkid):

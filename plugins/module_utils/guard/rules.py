@@ -31,97 +31,98 @@ _KEEP_OUT = "or take the drive out of ssd_drives."
 _ALLOW, _OVERWRITE, _RELEASE = "allow", "ssd_overwrite_data", "release_evidence"
 REFUSALS: dict[str, _Text] = {
     "bad_selector": _Text(
-        "this entry of ssd_drives is not right: {detail}",
+        "this entry of ssd_drives is invalid: {detail}",
         'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".',
     ),
     "not_found": _Text(
         "this host has no such drive{detail}",
         (
-            "Compare with what discover.yml prints (the whole value counts, letter case too), and look for a drive "
-            "that "
-            "dropped out."
+            "Compare it with the output of discover.yml (the whole value must match, letter case included), and look "
+            "for a drive that dropped off the bus."
         ),
     ),
     "ambiguous": _Text(
         "several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."
     ),
-    "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep one of them."),
+    "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep only one of them."),
     "no_identity": _Text(
-        "it has neither serial, wwn, by_id nor backing_file of its own{detail}",
+        "it has no serial, wwn, by_id or backing_file of its own{detail}",
         "It cannot be named safely, so it cannot be qualified.",
     ),
-    "not_whole_drive": _Text("it is not a whole drive: {detail}", "Name the drive itself; discover.yml lists them."),
+    "not_whole_drive": _Text("it is not a whole drive: {detail}", "Name the whole drive; discover.yml lists them."),
     "no_capacity": _Text(
-        "its capacity is {detail}", "Look at the drive's health and at the kernel log; it may be in recovery mode."
+        "its capacity is {detail}", "Check the drive's health and the kernel log; the drive may be in recovery mode."
     ),
     "read_only": _Text(
         "it is read-only: {detail}",
-        "Find out why (worn out, write-protected); if only the kernel's flag is set, blockdev --setrw lifts it.",
+        "Find the cause (worn out, write-protected); if only the kernel's flag is set, clear it with blockdev --setrw.",
     ),
-    "root_disk": _Text("the system lies on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."),
+    "root_disk": _Text(
+        "the running system is on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."
+    ),
     "mounted": _Text(
         "it is mounted: {detail}",
         "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT,
     ),
-    "swap": _Text("it is used as swap: {detail}", "swapoff it if the host can do without, " + _KEEP_OUT),
+    "swap": _Text("it is used as swap: {detail}", "Run swapoff on it if the host can do without, " + _KEEP_OUT),
     "hibernation": _Text(
         "the host resumes from it: {detail}",
-        "Take resume= out of the kernel's command line and of the initramfs, " + _KEEP_OUT,
+        "Remove resume= from the kernel command line and the initramfs, " + _KEEP_OUT,
     ),
     "held": _Text(
         "another device is built on it: {detail}",
-        "Take that apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT,
+        "Take that device apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT,
     ),
     "busy": _Text(
         "another process holds it exclusively{detail}",
-        "Find it (lsof, fuser -v) and end what uses the drive, " + _KEEP_OUT,
+        "Find that process (lsof, fuser -v) and stop it, " + _KEEP_OUT,
     ),
-    "opened": _Text("it is open in {detail}", "End what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
+    "opened": _Text("it is open in {detail}", "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
     "unseen_users": _Text(
-        "who uses it cannot be seen: {detail}",
-        "Run the play on the machine itself, as root; where nothing outside can use the drive, allow: [unseen_users], "
+        "its users cannot be seen: {detail}",
+        "Run the play on the machine itself, as root; if nothing outside can use the drive, set allow: [unseen_users], "
         + _KEEP_OUT,
         _ALLOW,
     ),
-    "exported": _Text("it is exported by {detail}", "Take the export away (nvmetcli, targetcli), " + _KEEP_OUT),
+    "exported": _Text("it is exported by {detail}", "Remove the export (nvmetcli, targetcli), " + _KEEP_OUT),
     "configured": _Text(
-        "the host is set up to use it: {detail}", "Take that entry away if nothing on the drive is needed, " + _KEEP_OUT
+        "the host is configured to use it: {detail}",
+        "If nothing on the drive is needed, remove that entry, " + _KEEP_OUT,
     ),
     "mentioned": _Text(
-        "a file of the host names it: {detail}",
+        "a file on the host names it: {detail}",
         (
-            "Look what the file is for; take the line away, or, where nothing will use the drive through it, allow: "
-            "[mentioned], "
+            "Check what the file is for; remove the line or, if nothing will use the drive through it, set "
+            "allow: [mentioned], "
         )
         + _KEEP_OUT,
         _ALLOW,
     ),
     "partition_table": _Text(
         "it has a partition table: {detail}",
-        "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [partition_table], " + _KEEP_OUT,
+        "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [partition_table], " + _KEEP_OUT,
         _ALLOW,
     ),
     "efi_system_partition": _Text(
         "it has an EFI system partition: {detail}",
-        "A system may start from it; if none does, allow: [efi_system_partition], " + _KEEP_OUT,
+        "A system may boot from it; if none does, set allow: [efi_system_partition], " + _KEEP_OUT,
         _ALLOW,
     ),
     "signature": _Text(
         "it holds data: {detail}",
         (
-            "If nothing on it is needed, empty it by hand (blkdiscard), or allow: [signature], with "
-            "ssd_overwrite_data: "
-            "true for what lies behind it, "
+            "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [signature], and "
+            "ssd_overwrite_data: true for the data behind it, "
         )
         + _KEEP_OUT,
         _ALLOW,
     ),
     "shared_filesystem": _Text(
-        "it has a file system that several hosts share: {detail}",
+        "it has a file system that several hosts may share: {detail}",
         "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
     ),
     "unsigned_data": _Text(
-        "it holds data without a signature, which no run of ours left: {detail}",
+        "it holds data without a signature that no run of ours left: {detail}",
         (
             "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
             "drive's entry, "
@@ -131,7 +132,7 @@ REFUSALS: dict[str, _Text] = {
     ),
     "evidence": _Text(
         "it is kept as evidence: {detail}",
-        "Once it was looked at, put release_evidence with that run's id into this drive's entry, " + _KEEP_OUT,
+        "Once you have examined it, add release_evidence with that run's id to this drive's entry, " + _KEEP_OUT,
         _RELEASE,
     ),
     "shared_namespace": _Text(
@@ -139,36 +140,36 @@ REFUSALS: dict[str, _Text] = {
         "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT,
     ),
     "reserved": _Text(
-        "a host has reserved it: {detail}", "Ask whose reservation it is, and let that host release it, " + _KEEP_OUT
+        "a host has reserved it: {detail}",
+        "Find out who holds the reservation and have that host release it, " + _KEEP_OUT,
     ),
     "fabric": _Text(
-        "it is not this host's own drive: {detail}",
+        "it is not local to this host: {detail}",
         "Only local drives are qualified; take the drive out of ssd_drives.",
     ),
     "transport": _Text(
-        "it is no NVMe, SATA or SAS drive; its transport is {detail}",
-        "If it is a drive to be tested, allow: [transport], " + _KEEP_OUT,
+        "it is not an NVMe, SATA or SAS drive; its transport is {detail}",
+        "If it is a drive to test, set allow: [transport], " + _KEEP_OUT,
         _ALLOW,
     ),
     "removable": _Text(
         "it is removable or virtual media: {detail}",
-        "If it is a drive to be tested, allow: [removable], " + _KEEP_OUT,
+        "If it is a drive to test, set allow: [removable], " + _KEEP_OUT,
         _ALLOW,
     ),
     "raid_volume": _Text(
         "it is a volume of a RAID controller: {detail}",
-        "Let the controller show the drives themselves (HBA or JBOD mode), " + _KEEP_OUT,
+        "Set the controller to HBA or JBOD mode, so that it shows the drives themselves, " + _KEEP_OUT,
     ),
     "sanitize_running": _Text(
-        "a sanitize runs that this run did not start: {detail}",
-        "Wait until it has ended (nvme sanitize-log), then start again.",
+        "a sanitize is running that this run did not start: {detail}",
+        "Wait until it ends (nvme sanitize-log), then start again.",
     ),
     "sanitize_failed": _Text(
         "its last sanitize failed: {detail}",
         (
-            "Sanitize it again by hand until one succeeds; allow: [sanitize_failed] is for a drive that takes writes "
-            "all "
-            "the same."
+            "Sanitize it by hand until one succeeds; if the drive takes writes all the same, set "
+            "allow: [sanitize_failed]."
         ),
         _ALLOW,
     ),
@@ -180,37 +181,36 @@ REFUSALS: dict[str, _Text] = {
         "Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT
     ),
     "identity_changed": _Text(
-        "it is not the drive that it was: {detail}", "Start over with preflight; never force this one."
+        "it is not the same drive as before: {detail}", "Start over with preflight; never force this one."
     ),
     "locked": _Text(
-        "another run or look works on this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."
+        "another run or check is using this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."
     ),
     "not_held": _Text(
-        "this job does not hold it{detail}", "Nothing was written; report this, with the journal of the run."
+        "this job does not hold it{detail}", "Nothing was written. Report this, and attach the run's journal."
     ),
-    "purge_unsupported": _Text("it cannot be purged so: {detail}", "Choose another purge_method, or auto."),
+    "purge_unsupported": _Text("this purge cannot be used: {detail}", "Choose another purge_method, or auto."),
     "purge_hits_others": _Text(
-        "the purge would hit more than this drive: {detail}", "Choose another purge_method, or auto."
+        "the purge would erase more than this drive: {detail}", "Choose another purge_method, or auto."
     ),
     "untrusted_state": _Text(
-        "what our own folders say is not to be trusted: {detail}",
-        "Others could put records or programs of their own there, or take away what keeps a drive as evidence. Find "
-        "out who did; see in its runs' "
-        "reports that the drive is not to be kept; then give the place to root alone (chown root, chmod go-w), or "
-        "move a damaged file away.",
+        "this collection's state folders cannot be trusted: {detail}",
+        "Others could put records or programs there, or remove what keeps a drive as evidence. Find out who did. "
+        "Check in the reports of its runs that the drive need not be kept. Then make root the only writer "
+        "(chown root, chmod go-w), or move a damaged file away.",
     ),
     "probe_failed": _Text(
         "it could not be checked: {detail}",
-        "Mend that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers.",
+        "Fix that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers.",
     ),
 }
 
 # The same code, where the ledger says more: a run of ours that died, or gave up a drive that hung.
 _UNFINISHED = _Text(
-    "run {run_id} was writing to it and has not let go of it{reason}: {detail}",
-    "Go on with that run (qualify.yml), or end it: stop.yml, and cleanup.yml where it has ended (collect.yml first), "
-    "each with -e ssd_run_id={run_id}; "
-    "then what it left may count as ours. See what the kernel's log says of a drive that hung. Or set "
+    "run {run_id} was writing to it and never released it{reason}: {detail}",
+    "Resume that run (qualify.yml), or end it (stop.yml; if it has already ended, collect.yml and then cleanup.yml), "
+    "each with -e ssd_run_id={run_id}; then what it left may count as ours. Check the kernel log for a drive that "
+    "hung. Or set "
     "ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
 )
 
@@ -284,7 +284,7 @@ def entry_problem(entry: Any) -> str | None:
                 if other
                 else "can't be overridden"
                 if code in REFUSALS
-                else "is no code of the guard"
+                else "is not a code of the guard"
             )
             return "its option allow names {!r}, which {}; allow takes: {}".format(code, reason, ", ".join(lifted))
     return None

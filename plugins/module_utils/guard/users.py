@@ -76,10 +76,10 @@ def _outside(host: Host) -> list[str]:
     found = []
     inside = container(host)
     if inside:
-        found.append(f"it is looked at from a container (PID namespace {inside}), where processes outside do not show")
+        found.append(f"the check runs in a container (PID namespace {inside}), where processes outside do not show")
     if _is_image(host):
         found.append(
-            "it is looked at from another root than that of process 1, such as an image's: files such as fstab are "
+            "the check runs under another root than that of process 1, such as an image's: files such as fstab are "
             "not the machine's"
         )
     hidden = [
@@ -89,7 +89,7 @@ def _outside(host: Host) -> list[str]:
     ]
     if hidden:
         found.append(
-            "what {} exports does not show; mount -t configfs none /sys/kernel/config".format(" and ".join(hidden))
+            "the exports of {} are not visible; mount -t configfs none /sys/kernel/config".format(" and ".join(hidden))
         )
     return found
 

@@ -65,7 +65,7 @@ def start_alone(
     """
     wrong = decision.problem(plan)
     if wrong:
-        raise JobError(f"the plan is not one that preflight decided on: {wrong}; nothing was started")
+        raise JobError(f"the plan is not the one that preflight approved: {wrong}; nothing was started")
     untrusted = trust.problems(run_dir.state_dir)
     if untrusted:
         raise JobError(UNTRUSTED.format(run_dir.state_dir, "; ".join(untrusted)))

@@ -169,7 +169,7 @@ class DriveTests:
         self._drift += [item for item in drifted if item not in self._drift]
 
     def _untuned(self) -> list[str]:
-        return ["the host was not as it was to be: " + item for item in self._drift]
+        return ["the host was not tuned as planned: " + item for item in self._drift]
 
     def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
         averages = rounds.averages()

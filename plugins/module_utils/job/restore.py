@@ -111,8 +111,8 @@ def refuse_unrestored(done: t.Iterable[Setting]) -> None:
     """Raise NotRestored when a setting could not be put back: another run on top would measure an odd host."""
     failed = settings.failures(done)
     if failed:
-        advice = "mend that and run restore.yml, which lets go of drives that are gone: "
-        raise NotRestored("settings of an earlier run could not be put back; " + advice + "; ".join(failed))
+        advice = "fix that and run restore.yml, which drops the records of drives that are gone: "
+        raise NotRestored("settings of an earlier run could not be restored; " + advice + "; ".join(failed))
 
 
 def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setting]:

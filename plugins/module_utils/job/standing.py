@@ -109,6 +109,6 @@ def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
     outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
     if outcome in ("steady", "complete"):
         return ""
-    return "not measured: it goes on from the state that {0} leaves, which is {1}".format(
+    return "not measured: it builds on the drive state that test {0} leaves, which is {1}".format(
         before, outcome.replace("_", " ")
     )

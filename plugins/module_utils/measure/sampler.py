@@ -68,9 +68,9 @@ def unread(first: Sample | None, last: Sample) -> dict[str, str]:
     if first is None or first["error"]:
         return {}
     lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]
-    why = last["error"] or ("it no longer tells its counters" if lost else "")
+    why = last["error"] or ("it no longer reports its counters" if lost else "")
     return (
-        {"unread": f"its health could not be read at the end, so whether it was throttled is unknown: {why}"}
+        {"unread": f"its health could not be read at the end, so it is unknown whether it was throttled: {why}"}
         if why
         else {}
     )
@@ -81,7 +81,7 @@ def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict
     seen = now["temperature_c"]
     if before or seen is None or limit_c is None or seen < limit_c:
         return {}
-    return {"temperature": f"it had {seen} °C, its own limit is {limit_c} °C"}
+    return {"temperature": f"it reached {seen} °C, its own limit is {limit_c} °C"}
 
 
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:

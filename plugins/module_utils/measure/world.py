@@ -149,7 +149,7 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
         default=None,
     )
     hot = seen is not None and seen >= limit - BELOW_LIMIT_C
-    return {"temperature": f"it had {seen} °C, its own limit is {limit} °C"} if hot else {}
+    return {"temperature": f"it reached {seen} °C, its own limit is {limit} °C"} if hot else {}
 
 
 def _counters(before: World, now: World) -> dict[str, str]:
@@ -187,8 +187,8 @@ def unknown(first: World, now: World) -> list[Cause]:
     """
     if now["transport"] in VIRTUAL:
         text = (
-            "a drive of transport {0} has no link, power state, temperature or counters: whether its world held "
-            "still is unknown"
+            "a drive of transport {0} has no link, power state, temperature or counters: whether its "
+            "conditions held is unknown"
         )
         found = [("world", text.format(now["transport"]))]
         return [Cause(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
@@ -206,7 +206,7 @@ MISSING = {
     "pcie_errors": (
         "neither the drive nor a port above it counts PCI Express errors (AER): whether they rose is unknown"
     ),
-    "throttled": "nobody counts how often it was throttled: only its temperature speaks of it",
+    "throttled": "nothing counts how often it was throttled: only its temperature indicates it",
     "temperature": "its temperature, or its own limit for it, is unknown",
     "media_errors": "its media errors are unknown",
     "power_state": "the power state that it works in is unknown",

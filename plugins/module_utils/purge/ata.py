@@ -153,7 +153,10 @@ def _can_erase(method: str) -> t.Callable[[Capabilities], str]:
                 ),
             ),
             (state["expired"], "the security attempts are used up; power-cycle the drive"),
-            (state["enabled"], "a password is set that is not ours; take it off first (hdparm --security-disable)"),
+            (
+                state["enabled"],
+                "a password is set that this collection did not set; remove it first (hdparm --security-disable)",
+            ),
             (state["frozen"], "security is frozen; " + _UNFREEZE),
         )
         return next((text for hinders, text in obstacles if hinders), "")
@@ -260,9 +263,9 @@ def _erase(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
 def _set_and_erase(work: Work, method: str) -> None:
     set_password, erase = _erase_commands(method)(work.capabilities, work.options)
     work.prove(set_password)
-    _must(work.host.run(set_password, timeout_s=_ASK_S), "the drive did not take the password")
+    _must(work.host.run(set_password, timeout_s=_ASK_S), "the drive did not accept the password")
     if not _identify(work.host, work.identity).security.enabled:
-        raise PurgeError("the drive took the password, but says that it has none: nothing was erased")
+        raise PurgeError("the drive accepted the password, but reports that none is set: nothing was erased")
     _must(_erase_uninterrupted(work, erase, method), "the security erase failed")
     if _identify_in_time(
         work.host, work.identity, work.sleep

@@ -130,7 +130,7 @@ def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
         )
     if offer["hits_others"]:
         raise PurgeError(
-            "{0} would hit more than this drive: {1}; it offers: {2}".format(method, offer["hits_others"], names),
+            "{0} would erase more than this drive: {1}; it offers: {2}".format(method, offer["hits_others"], names),
             "purge_hits_others",
         )
     return dict(offer, why="named")

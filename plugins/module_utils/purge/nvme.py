@@ -187,7 +187,7 @@ def _again(work: Work) -> Capabilities:
     changed = [key for key in _SAME if found[key] != work.capabilities[key]]
     if changed:
         raise PurgeError(
-            "{0} changed since the drive was looked at; nothing more was done to it".format(", ".join(changed))
+            "{0} changed since the drive was checked; nothing more was done to it".format(", ".join(changed))
         )
     return found
 
@@ -268,10 +268,10 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) 
         try:
             running = sanitize_progress(work).state == RUNNING
         except Unreadable as error:
-            raise PurgeError(f"the drive does not tell its sanitize status: {error}") from None
+            raise PurgeError(f"the drive does not report its sanitize status: {error}") from None
         if running:
             raise PurgeError(
-                "a sanitize runs already that this run did not start; wait for it to end", "sanitize_running"
+                "a sanitize is already running that this run did not start; wait for it to end", "sanitize_running"
             )
         (argv,) = commands(before, work.options)
         result = work.command(argv, START_S)

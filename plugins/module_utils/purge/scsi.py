@@ -96,7 +96,7 @@ def _has(host: Host, path: str, kind: _Kind) -> bool:
     asked = f"{kind.opcode:#04x}" + ("" if kind.action is None else f",{kind.action:#x}")
     result = sg3.run(host, ["sg_opcodes", "--opcode=" + asked, "--hex", path])
     if result.rc != 0:
-        more = ": it does not tell which commands it has" if result.rc in (5, 9) else ""
+        more = ": it does not report which commands it supports" if result.rc in (5, 9) else ""
         raise PurgeError(f"the drive could not be asked for {kind.title}{more}; {sg3.explain(result)}")
     try:
         return sg3.has_command(sg3.hex_bytes(result.stdout), kind.opcode, kind.action)

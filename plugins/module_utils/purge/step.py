@@ -91,7 +91,7 @@ def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
         return False
     found = methods.probe(work.host, work.identity).get(method.family, {})
     if "error" in found:
-        raise PurgeError("a purge was started, and the drive does not tell how far it is: {0}".format(found["error"]))
+        raise PurgeError("a purge was started, and the drive does not report its progress: {0}".format(found["error"]))
     work.capabilities, progress = found, method.progress
     try:
         state = progress(work).state

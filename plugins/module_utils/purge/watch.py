@@ -70,9 +70,11 @@ def _check(
 ) -> None:
     """Raise Stuck when one of the limits is passed. Without a share only an unreadable answer stands still."""
     share = last[1] if last else None
-    where = f"at {share:.1%}" if share is not None else "without a word on its progress"
+    where = f"at {share:.1%}" if share is not None else "without any report of its progress"
     more = "; its last answer: " + problem if problem else ""
-    advice = "; it may go on in the drive: power-cycle the drive, wait for it to end, and look at its health"
+    advice = (
+        "; it may continue in the drive: power-cycle the drive, wait for the purge to end, and check the drive's health"
+    )
     if elapsed > timeout_s:
         raise Stuck(f"purge stuck: not done after {timeout_s:g} s, {where}{more}{advice} (purge_timeout_s)")
     if still > stuck_s and (share is not None or problem):

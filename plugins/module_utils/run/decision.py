@@ -42,5 +42,5 @@ def problem(plan: Mapping[str, Any]) -> str:
     if known.get("mode") != DESTRUCTIVE:
         return "preflight decided for ssd_mode={}".format(known.get("mode"))
     if known.get("digest") != digest(plan, DESTRUCTIVE):
-        return "its drives or tests are not those that preflight decided on"
+        return "its drives or tests are not those that preflight approved"
     return ""

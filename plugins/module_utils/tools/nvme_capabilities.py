@@ -95,7 +95,7 @@ def _check_same(
             )
     if names["uuid"] and names["uuid"] not in nvme.descriptors(host, *asked):
         raise NvmeError(
-            "{0}, namespace {1} is not {2}: it does not tell the uuid {3}".format(
+            "{0}, namespace {1} is not {2}: it does not report the uuid {3}".format(
                 *asked, identity["path"], names["uuid"]
             )
         )

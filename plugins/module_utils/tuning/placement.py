@@ -138,7 +138,7 @@ class Placements:
         if not self._topology.nodes:
             return ""
         said = "its NUMA node is unknown" if want.node is None else f"there is no NUMA node {want.node} here"
-        return said + ": give the drive's entry a numa_node; fio may run far from it"
+        return said + ": set numa_node in the drive's entry; fio may run far from it"
 
     def _overlap_note(self, drive: str, share: list[int]) -> str:
         others = [other for other, taken in self._running.items() if other != drive and set(taken) & set(share)]

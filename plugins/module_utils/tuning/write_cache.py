@@ -63,7 +63,7 @@ def problem(host: Host, name: str, wanted: str | None) -> str:
     if seen == wanted or (seen, wanted) == ("none", "off"):
         return ""
     told = {
-        "unknown": "the drive does not tell the state of its write cache, so nothing proves that it is {0}",
+        "unknown": "the drive does not report the state of its write cache, so nothing proves that it is {0}",
         "none": "the drive has no volatile write cache to be {0}",
     }
     return told.get(seen, "the drive's write cache is {1}, the test needs it {0}").format(wanted, seen)

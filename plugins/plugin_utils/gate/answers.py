@@ -38,7 +38,7 @@ def passed(module: str, result: t.Any) -> Result:
         return {
             "failed": True,
             "changed": False,
-            "msg": f"what this host answers to {module} cannot be believed: {refused} (docs/trust.md)",
+            "msg": f"this host's answer to {module} cannot be trusted: {refused} (docs/trust.md)",
         }
 
 

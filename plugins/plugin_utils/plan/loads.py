@@ -75,7 +75,7 @@ def _mix_problems(cell: Mapping) -> list[str]:
     if cell["access"] != "random":
         found.append("mix is for random access")
     if cell.get("ramp_s"):
-        found.append("mix can't be had with ramp_s, or burst_s")
+        found.append("mix can't be combined with ramp_s or burst_s")
     sums = [("sizes", "pct"), ("ranges", "pct"), ("ranges", "of_ios_pct")]
     for part, key in sums:
         whole = sum(item[key] for item in mix.get(part) or [])

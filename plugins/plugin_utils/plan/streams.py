@@ -67,7 +67,7 @@ def problems(cell: Mapping) -> list[str]:
     for job in jobs:
         found += [f"stream {job['name']}: {problem}" for problem in _stream_problems(job) + _sync_problems(job)]
     if cell.get("ramp_s") and any(job.get("trim") for job in jobs):
-        found.append("trims can't be had with ramp_s: fio does not tell what it trimmed in a ramp")
+        found.append("trims can't be combined with ramp_s: fio does not report what it trimmed in a ramp")
     if not found:
         found += _emptied(jobs)
     return found

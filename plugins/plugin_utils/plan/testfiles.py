@@ -74,13 +74,13 @@ class Library:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without a key that stands twice, of which one would silently be lost."""
+    """YAML without a key that is given twice, of which one would silently be lost."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[t.Any, t.Any]:
         keys = [self.construct_object(key, deep=deep) for key, _value in node.value]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice} stands twice", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice} is given twice", node.start_mark)
         mapping: dict[t.Any, t.Any] = super().construct_mapping(node, deep=deep)
         return mapping
 
@@ -162,7 +162,7 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     )
     if data.get("phases") and data.get("each_cell"):
         raise PlanError(
-            [f"{source.origin}: phases: can't be had with each_cell, which makes several tests of this one"]
+            [f"{source.origin}: phases: can't be combined with each_cell, which makes several tests of this one"]
         )
     tests = []
     for one in phases.split(data):

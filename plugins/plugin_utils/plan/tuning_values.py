@@ -176,7 +176,7 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     if governor == "performance" and preference not in ("", "performance", "0"):
         advice = "leave it at performance, or take the governor powersave"
         found.append(
-            f"tune_energy_performance_preference: {shown(preference)} cannot be had with the governor performance; "
+            f"tune_energy_performance_preference: {shown(preference)} cannot be used with the governor performance; "
             f"{advice}"
         )
     return found + _queue_problems(given.get("tune_queue")) + _vm_problems(given.get("tune_vm"))

@@ -52,7 +52,7 @@ def findings(views: t.Sequence[View], run: Run | None, results_dir: str) -> list
         found.append(Finding(f"ssd_again: {run.id} is not the second measurement of {first}"))
     for view in views:
         if not decision_record.erases(os.path.join(results_dir, first), view.name):
-            message = f"ssd_again: preflight of this play did not decide to erase drives of this host in run {first}"
+            message = f"ssd_again: preflight of this play did not approve erasing drives of this host in run {first}"
             found.append(Finding(message, view.name))
         found += _others(view)
     return found
@@ -65,11 +65,11 @@ def _others(view: View) -> list[Finding]:
     for entry in view.drives or ():
         drive, identity = str(entry["drive"]), entry.get("identity") or {}
         if drive not in known:
-            found.append(Finding("ssd_again: it is none of the drives to measure again", view.name, drive))
+            found.append(Finding("ssd_again: this drive is not one of those to measure again", view.name, drive))
             continue
         other = [key for key, value in known[drive].items() if identity and identity.get(key) != value]
         if other:
-            message = f"identity_changed: its {', '.join(other)} is not what it was when this play began"
+            message = f"identity_changed: its {', '.join(other)} changed since this play began"
             found.append(Finding(message, view.name, drive))
     return found
 

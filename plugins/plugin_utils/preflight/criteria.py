@@ -133,9 +133,7 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
         return ""
     figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
-    advice = (
-        "a test tells the figures of its (first) tracked cell, and those of another one by the criterion's key cell"
-    )
+    advice = "a test reports the figures of its (first) tracked cell; for another cell, set the criterion's key cell"
     if WITHIN.fullmatch(criterion["metric"]):
         advice += "; shares are of the times in its latency_targets_us"
     return f"{', '.join(lacking)} will give no {figure}; {advice}"

@@ -235,7 +235,7 @@ def _definition_findings(
         before = run_record.read_run(run_folder) or {}
     except ValueError as error:
         return [
-            Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); put it right, or use another ssd_run_id")
+            Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); repair it, or use another ssd_run_id")
         ]
     return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
 

@@ -13,8 +13,8 @@ from ...module_utils.drive import entry
 from ..common import units
 
 _HEAD = (
-    "The drives of the fleet, to copy from into an inventory. Keep only what shall be erased and qualified.",
-    "A drive that may not be erased stands as a comment with the reasons.",
+    "The drives of the fleet, to copy into an inventory. Keep only those to erase and qualify.",
+    "A drive that may not be erased is a comment with the reasons.",
 )
 _ENTRY_INDENT = " " * 8
 _WIDTH = 120

@@ -101,15 +101,15 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
         found.append(
             Finding(
-                f"ssd_run_name: {name!r} is not a name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a letter or "
-                "a digit"
+                f"ssd_run_name: {name!r} is not a valid name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a "
+                "letter or a digit"
             )
         )
     if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
         found.append(
             Finding(
-                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or "
-                "a digit"
+                f"ssd_run_id: {run_id!r} is not a valid id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
+                "letter or a digit"
             )
         )
     criteria = shared_value(views, "ssd_criteria") or []
@@ -133,7 +133,7 @@ def _differing(views: t.Sequence[View], name: str) -> list[Finding]:
     if len(by_value) < 2:
         return []
     shown = "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in by_value.items())
-    return [Finding(f"{name}: has to be the same for all hosts of a run, but is {shown}")]
+    return [Finding(f"{name}: must be the same on all hosts of a run, but is {shown}")]
 
 
 def _mode(view: View) -> list[Finding]:
@@ -149,10 +149,10 @@ def _host_settings(view: View) -> list[Finding]:
     if view.asked is None:
         if view.unreachable:
             return []
-        message = "could not even be checked, see its error above: a variable of its is wrong or undefined"
+        message = "could not be checked: a variable of this host is wrong or undefined, see its error above"
         return [
             Finding(
-                f"{message} (without an error: the play has serial, but all hosts of a run are decided on together)",
+                f"{message} (no error: the play has serial; remove it, as all hosts of a run are checked together)",
                 view.name,
             )
         ]
@@ -174,7 +174,7 @@ def answered_drives(view: View) -> list[Finding]:
         return []
     return [
         Finding(
-            "ssd_drives: the host looked at other drives than those asked for; nothing it said of them counts",
+            "ssd_drives: the host answered about other drives than those asked for; its answer is ignored",
             view.name,
         )
     ]
@@ -192,9 +192,8 @@ def named_drives(view: View) -> list[Finding]:
         return [
             Finding(
                 (
-                    f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or take the host out "
-                    "of "
-                    "the group"
+                    f"ssd_drives: no drive is named{hint}; run discover.yml for a list to copy, or remove the host "
+                    "from the group"
                 ),
                 view.name,
             )
@@ -213,13 +212,13 @@ def tools(view: View) -> list[Finding]:
         return []
     present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
     found = [
-        Finding(f"{name} is missing; install it with the system's packages", view.name)
+        Finding(f"{name} is missing; install it with the package manager", view.name)
         for name in sorted(present)
         if not present[name]
     ]
     fio = present.get("fio")
     if fio and not fio.get("version"):
-        found.append(Finding(f"{fio['path']} does not tell its version; ssd_fio_min_version is {least}", view.name))
+        found.append(Finding(f"{fio['path']} does not report its version; ssd_fio_min_version is {least}", view.name))
     elif fio and version_key(str(fio["version"])) < version_key(least):
         found.append(
             Finding(
@@ -289,7 +288,7 @@ def other_live_runs(view: View, run: Run | None) -> list[Finding]:
     if run and run.attach.get(view.name) in DRIVES_SETTLED:
         own.add(again.id_of(run.id))
     others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and entry["run_id"] not in own]
-    advice = "wait for it (watch.yml) or end it (stop.yml), each with -e ssd_run_id="
+    advice = "wait for it (watch.yml) or stop it (stop.yml), both with -e ssd_run_id="
     return [
         Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name)
         for entry in others

@@ -38,7 +38,7 @@ def blocking(view: View, run: Run | None) -> list[Finding]:
     """What stops the run on this host."""
     return [
         Finding(
-            f"{item['check']}: {item['message']}. To put it right: {item['remedy']}",
+            f"{item['check']}: {item['message']}. To fix this: {item['remedy']}",
             view.name,
             str(item["drive"] or ""),
         )
@@ -65,7 +65,7 @@ def lines(warned: t.Sequence[Warned]) -> list[str]:
     places: dict[str, dict[str, list[str]]] = {}
     for (host, drive, message), items in checks.items():
         remedy = " or ".join(dict.fromkeys(item["remedy"] for item in items))
-        text = f"{', '.join(item['check'] for item in items)}: {message}. To put it right: {remedy}"
+        text = f"{', '.join(item['check'] for item in items)}: {message}. To fix this: {remedy}"
         places.setdefault(text, {}).setdefault(host, []).extend([drive] if drive else [])
     return [
         f"{findings.host_list([_place(host, drives) for host, drives in where.items()])}: {text}"

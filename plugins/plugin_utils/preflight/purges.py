@@ -59,6 +59,6 @@ def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
 
 def lines(offer: Offer) -> list[str]:
     """What plan mode tells of a chosen purge: the method, why it, and exactly what it would run."""
-    flag = ", not a purge as the PTS means it (not_pts)" if offer["purge_class"] == NOT_PTS else ""
+    flag = ", not a PTS purge (not_pts)" if offer["purge_class"] == NOT_PTS else ""
     head = f"purge by {offer['method']} ({offer['why']}){flag}, within {offer['timeout_s']:g} s"
     return [head, *(f"  {shlex.join(argv)}" for argv in offer["commands"])]

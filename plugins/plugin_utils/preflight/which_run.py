@@ -47,18 +47,17 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
         return "", ""
     chosen = str(shared_value(views, "ssd_overlap") or "attach")
     does = {
-        "attach": "this play goes on with it",
+        "attach": "this play attaches to it",
         "skip": "nothing is started",
-        "fail": "wait for it (watch.yml), or end it (stop.yml)",
+        "fail": "wait for it (watch.yml), or stop it (stop.yml)",
     }
     return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
 
 
 def _claimed(claim: runs.Claim) -> str:
     return (
-        f"ssd_run_id: it calls run {claim.run_id} unfinished, {claim.why}; go on with it by -e "
-        f"ssd_run_id={claim.run_id},"
-        f" or end it (stop.yml -e ssd_run_id={claim.run_id})"
+        f"ssd_run_id: this host calls run {claim.run_id} unfinished, {claim.why}; resume it with "
+        f"-e ssd_run_id={claim.run_id}, or stop it (stop.yml -e ssd_run_id={claim.run_id})"
     )
 
 
@@ -68,6 +67,6 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
     ]
     listed = ", ".join(where)
     return (
-        f"ssd_run_id: several unfinished runs are named {name}: {listed}; say which with -e ssd_run_id=…, or end "
+        f"ssd_run_id: several unfinished runs are named {name}: {listed}; choose one with -e ssd_run_id=…, or stop "
         "those you do not want (stop.yml)"
     )

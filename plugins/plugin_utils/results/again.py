@@ -15,7 +15,7 @@ from . import run_record, store
 SUFFIX = "-again"
 # Key of run.json: the run whose drives are measured again; key of `asked`: the tests whose second result counts.
 OF, COUNTS = "again_of", "again"
-NOT_YET = "it has no result there"
+NOT_YET = "it has no result in that run"
 Record = t.Dict[str, t.Any]
 Place = t.Tuple[str, str, str]
 

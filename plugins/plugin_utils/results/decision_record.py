@@ -43,9 +43,9 @@ def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
     try:
         record = read_json(os.path.join(run_folder, FILE))
     except (OSError, ValueError) as error:
-        raise ValueError(f"what preflight decided cannot be read: {error}") from error
+        raise ValueError(f"preflight's decision cannot be read: {error}") from error
     if record is None or record.get("play") != play():
-        raise ValueError("preflight of this play did not decide to erase anything in this run (ssd_mode=destructive)")
+        raise ValueError("preflight of this play did not approve erasing anything in this run (ssd_mode=destructive)")
     known = record.get("hosts", {}).get(plan["host"])
     if known is None:
         raise ValueError("preflight of this play decided nothing for this host")

@@ -24,7 +24,7 @@ def why_not(record: Mapping) -> str:
     if not purge:
         return "it was not purged"
     if purge.get("purge_class") != "pts":
-        return f"{purge.get('method')} is no purge as the PTS means it"
+        return f"{purge.get('method')} is not a PTS purge"
     return "" if purge.get("verified") else f"{purge.get('method')} was not verified"
 
 

@@ -45,7 +45,7 @@ References = t.Callable[[t.Mapping[str, t.Any], str, str, str, str], Reference]
 
 def no_references(*_of: t.Any) -> Reference:
     """Where nobody knows the fleet."""
-    return Reference(None, "the fleet was not looked at")
+    return Reference(None, "the fleet was not compared")
 
 
 def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
@@ -66,7 +66,7 @@ def describe(criterion: Mapping) -> str:
 def criterion_problems(criterion: t.Any) -> list[str]:
     """Why a criterion cannot be applied, as sentences; empty when it can."""
     if not isinstance(criterion, dict):
-        return [f"criterion {criterion!r} is not a mapping with metric and min or max"]
+        return [f"criterion {criterion!r} is not a mapping with the keys metric and min or max"]
     name = describe(criterion)
     problems = [
         f"{name} has an unknown key {word}; known are {', '.join(CRITERION_KEYS)}"
@@ -90,15 +90,15 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     ]
     low, high = number(criterion.get("min")), number(criterion.get("max"))
     if low is not None and high is not None and low > high:
-        problems.append(f"{name}: min is above max, so that no figure could be within")
+        problems.append(f"{name}: min is above max, so no figure can meet it")
     problems += [
-        f"{name}: {limit} is below 0, as no figure is"
+        f"{name}: {limit} is below 0, which no figure can be"
         for limit in given
         if limit in ABSOLUTE and (number(criterion[limit]) or 0) < 0
     ]
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
     problems += [
-        f"{name}: {limit} is a share, such as 0.9, and above 0"
+        f"{name}: {limit} must be a share above 0, such as 0.9"
         for limit, share in shares.items()
         if share is not None and share <= 0
     ]
@@ -120,7 +120,7 @@ def _unit_problem(criterion: Mapping, limit: str) -> str:
     if "_latency_us" in metric and value < LEAST_LATENCY_US:
         return f"{units.plain(value)} µs is less than any drive takes; latencies are in µs (2 ms: 2000)"
     if metric.endswith("_pct") and value > 100:
-        return f"{units.plain(value)} % is more than all; shares are in %"
+        return f"{units.plain(value)} % is above 100 %; shares are in %"
     return ""
 
 
@@ -156,7 +156,7 @@ def null_figure(criterion: Mapping, record: Mapping) -> list[str]:
     found = metrics_of(criterion, record)
     if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
         return []
-    return [f"{criterion['metric']} has no figure ({describe(criterion)}); see why the test gave none"]
+    return [f"{criterion['metric']} has no figure ({describe(criterion)}); check why the test gave none"]
 
 
 def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.Any]) -> list[str]:
@@ -165,8 +165,8 @@ def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.A
         return []
     bound = [describe(criterion) for criterion in criteria if (criterion.get("model") or "*") != "*"]
     text = (
-        "its record tells no model, so nobody knows whether it is held to {0}; collect it again, or see why its "
-        "identity is not there"
+        "its record has no model, so it is unknown whether {0} applies to it; collect it again, or check why its "
+        "identity is missing"
     )
     return [text.format("; ".join(bound))] if bound else []
 
@@ -233,4 +233,4 @@ def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
         return []
     missing = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
-    return [f"{name} has no figure to be held against: {', '.join(lacking)} gave no {missing}"]
+    return [f"{name} has no figure to compare with: {', '.join(lacking)} gave no {missing}"]

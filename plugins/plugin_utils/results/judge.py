@@ -172,7 +172,7 @@ def _drive_findings(facts: _Facts, host: str, drive: str, record: Mapping, tests
     if outcome == "complete" and tests:
         return []
     if outcome == "complete":
-        return [Finding("not_tested", "no test was asked of this drive")]
+        return [Finding("not_tested", "no test was planned for this drive")]
     verdict = {"error": "error", "interrupted": "invalid"}.get(str(outcome), "not_tested")
     if verdict == "invalid" and not facts.test_records.get((host, drive)):
         verdict = "not_tested"
@@ -196,12 +196,12 @@ def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str
         return f"the campaign of {drive} on {host} was interrupted" + _colon(message)
     host_record = facts.hosts.get(host)
     if host_record is None:
-        return f"nothing was collected from {host}: run the playbook collect with this ssd_run_id"
+        return f"nothing was collected from {host}: run collect.yml with this ssd_run_id"
     state = host_record.get("state")
     said = _colon(host_record.get("message") or message)
     if state == "unfinished":
         return (
-            f"{host} had not finished when its results were collected{said}; run the playbooks watch and collect "
+            f"{host} had not finished when its results were collected{said}; run watch.yml and collect.yml "
             "with this ssd_run_id"
         )
     if state in ("unreachable", "failed"):
@@ -295,7 +295,7 @@ def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
     if outcome == "interrupted":
         return Finding("invalid", f"interrupted{rounds}" + _colon(said.replace("interrupted: ", "", 1)))
     if outcome == "invalid":
-        return Finding("invalid", said or "the measurement is not valid and the host gave no reason")
+        return Finding("invalid", said or "the measurement is invalid, and the host gave no reason")
     # "steady" is believed only when every tracked variable's own figures say so too.
     attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
     if outcome == "not_steady" or (steady_asked and outcome in ("complete", "steady") and not attained):
@@ -329,7 +329,7 @@ def _without_its_state(facts: _Facts, host: str, drive: str, about: Mapping) -> 
     record = facts.test_records.get((host, drive), {}).get(before)
     if record is not None and not _invalid(facts, host, drive, before, record):
         return ""
-    return f"it goes on from the state that {before} leaves, and that test is not valid"
+    return f"it builds on the drive state that test {before} leaves, and that test is invalid"
 
 
 def _unsteady(windows: list[Mapping]) -> str:

@@ -146,7 +146,7 @@ class Proof:
             seen = [self._metrics.get((n, cell), {}).get(metric) for n in window.get("window_rounds") or []]
             values = window.get("window_values") or []
             if len(seen) != len(values) or not all(same(one or 0.0, other) for one, other in zip(seen, values)):
-                self.wrong.append(f"the window of {cell} {metric} is said to be {values}, its cells give {seen}")
+                self.wrong.append(f"the window of {cell} {metric} is reported as {values}, but its cells give {seen}")
         rule = self._about.get("steady_state") or {}
         length = (rule.get("window") or 0) * (rule.get("sample_every") or 1)
         first = max(1, numbers[0] - (rule.get("confirm_windows") or 0) * length)
@@ -163,10 +163,10 @@ class Proof:
         most = min(before["bytes_written"], written)
         told, elapsed_s = shown["written_before_bytes"], shown["elapsed_before_s"]
         if told > most:
-            self.wrong.append(f"{told} bytes are said to be written before round {first}, its cells give {most}")
+            self.wrong.append(f"{told} bytes are reported as written before round {first}, but its cells give {most}")
         if elapsed_s > before["elapsed_s"] + 0.001:
             given = before["elapsed_s"]
-            self.wrong.append(f"round {first} is said to begin after {elapsed_s} s, its rounds give {given}")
+            self.wrong.append(f"round {first} is reported to begin after {elapsed_s} s, its rounds give {given}")
 
     def _judge_cell(self, cell: str, told: Mapping, numbers: list[int], span: list[int]) -> None:
         """A cell's metrics over the window: means of rounds, maxima that none is above, percentiles of histograms."""
@@ -222,7 +222,7 @@ class Proof:
                 self._say(first, name, value, again.get(name))
 
     def _say(self, cell: str, name: str, told: t.Any, again: t.Any) -> None:
-        self.wrong.append(f"{cell}: {name} is said to be {told}, what the host kept gives {again}")
+        self.wrong.append(f"{cell}: {name} is reported as {told}, but the host's data give {again}")
 
 
 def begin(run: Mapping, host: str, drive: str, test: str, spec: Mapping) -> Proof:
@@ -248,7 +248,7 @@ def of(record: Mapping, seen: Proof | None) -> dict[str, list[str]]:
         return {"wrong": wrong, "unproved": [NOT_AGAIN.format("its journal was not collected")]}
     other = [key for key in TOLD_TWICE if _text(record.get(key)) != _text(seen.told.get(key))]
     return {
-        "wrong": [f"its journal tells another {', '.join(other)}"] * bool(other) + wrong,
+        "wrong": [f"its journal has another {', '.join(other)}"] * bool(other) + wrong,
         "unproved": list(seen.unproved),
     }
 

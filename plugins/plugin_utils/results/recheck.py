@@ -35,7 +35,7 @@ def problem(record: Mapping, rule: Mapping | None) -> str:
     wanted = {(item["cell"], item["metric"]) for item in rule.get("tracked") or []}
     missing = wanted - {(window.get("cell"), window.get("metric")) for window in windows}
     if missing:
-        return "the record has no window of " + ", ".join(" ".join(item) for item in sorted(missing))
+        return "the record has no steady-state window for " + ", ".join(" ".join(item) for item in sorted(missing))
     found = next(
         (
             f"{window['cell']} {window['metric']}: {said}"
@@ -52,15 +52,15 @@ def _window(window: Mapping, rule: Mapping) -> str:
     """What is wrong with one tracked variable's window."""
     values = window.get("window_values") or []
     if len(values) != rule["window"]:
-        return f"its window has {len(values)} values, the rule asks for {rule['window']}"
+        return f"its window has {len(values)} values, the rule requires {rule['window']}"
     if any(value is None for value in values):
-        return "its window lacks a value"
+        return "a value is missing from its window"
     again = steady_state.evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"])
     if not again["steady"]:
-        return f"the host calls it steady, but by its window values it is not: {'; '.join(again['reasons'])}"
+        return f"the host reports it as steady, but its window values are not: {'; '.join(again['reasons'])}"
     wrong = [name for name in FIGURES if not same(window.get(name), again[name])]
     return "; ".join(
-        f"its {name} is said to be {window.get(name)}, its window values give {again[name]}" for name in wrong
+        f"its {name} is reported as {window.get(name)}, but its window values give {again[name]}" for name in wrong
     )
 
 
@@ -71,7 +71,7 @@ def _figure(record: Mapping, windows: t.Sequence[Mapping]) -> str:
     return (
         ""
         if told is None or same(told, average)
-        else f"its {metric} is said to be {told}, its window's average is {average}"
+        else f"its {metric} is reported as {told}, but its window's average is {average}"
     )
 
 

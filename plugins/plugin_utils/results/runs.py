@@ -120,7 +120,7 @@ def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tu
     if run_id:
         if not RUN_ID_PATTERN.fullmatch(run_id):
             raise RunError(
-                f"ssd_run_id: {run_id!r} is not an id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
+                f"ssd_run_id: {run_id!r} is not a valid id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
                 "letter or "
                 "a digit"
             )

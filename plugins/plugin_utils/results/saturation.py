@@ -27,7 +27,7 @@ def problem(record: Mapping, rule: Mapping | None, size_bytes: int | None) -> st
         return ""
     shown = record.get("saturation")
     if not isinstance(shown, t.Mapping):
-        return "the host does not say how much was written, and how long it took, before its steady window"
+        return "the host does not report how much was written before its steady window, and how long that took"
     return (
         _written(shown, multiple, size_bytes)
         or _settled(shown, settle_s)
@@ -43,7 +43,7 @@ def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:
         return ""
     said = f"{written / capacity:.2f} x" if capacity else f"{written} bytes of an unknown"
     return (
-        f"its steady window began after {said} the user capacity was written, {multiple:g} x is asked: a fresh "
+        f"its steady window began after {said} the user capacity was written, {multiple:g} x is required: a fresh "
         "drive is faster than a full one"
     )
 
@@ -52,7 +52,7 @@ def _settled(shown: Mapping, settle_s: float) -> str:
     elapsed_s = shown.get("elapsed_before_s") or 0
     if elapsed_s >= settle_s:
         return ""
-    return f"its steady window began after {elapsed_s:g} s of rounds, settle_s asks for {settle_s:g} s"
+    return f"its steady window began after {elapsed_s:g} s of rounds, settle_s requires {settle_s:g} s"
 
 
 def _last(record: Mapping, shown: Mapping, confirm: int) -> str:

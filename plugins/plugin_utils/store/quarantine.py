@@ -40,7 +40,7 @@ class Mark(t.NamedTuple):
         """Why the drive is left out, and what to do."""
         said = f": {self.reason}" if self.reason else ""
         return (
-            f"quarantined: failed {self.nights} nights in a row, last in {self.last_run}{said}. Once it is put right, "
+            f"quarantined: failed {self.nights} nights in a row, last in {self.last_run}{said}. Once it is repaired, "
             f'release it: release.yml -e \'{{"ssd_release_drive": "{self.drive}"}}\''
         )
 

@@ -126,11 +126,15 @@ MICRON = {
 MICRON4 = dict(MICRON, width=4, max_width=4)
 SLOT8 = {"speed": 5.0, "max_speed": 8.0, "width": 8, "max_width": 16}
 HOST_ROWS = [
-    ("versions", {"wanted": {"versions": {"fio": ">=3.35"}}}, "fio has version 3.33; preflight_versions wants >=3.35"),
+    (
+        "versions",
+        {"wanted": {"versions": {"fio": ">=3.35"}}},
+        "fio has version 3.33; preflight_versions requires >=3.35",
+    ),
     (
         "versions",
         {"wanted": {"versions": {"kernel": ["5.*", "6.2*"]}}},
-        "kernel has version 6.1.0-31-amd64; preflight_versions wants 5.* or 6.2*",
+        "kernel has version 6.1.0-31-amd64; preflight_versions requires 5.* or 6.2*",
     ),
     ("versions", {"wanted": {"versions": {"smartctl": "7.*"}}}, "the version of smartctl is unknown"),
     (
@@ -185,11 +189,11 @@ MODEL_ROWS = [
         },
         "its driver is iomemory_vsl 3.2.8",
     ),
-    ("driver", {"one": drive(driver={})}, "the driver that it runs with is unknown"),
+    ("driver", {"one": drive(driver={})}, "its kernel driver is unknown"),
     (
         "model_machine",
         {"one": drive(MICRON, [port(**SLOT8)]), "machine": {"memory_bytes": 4 * GB}},
-        "wants a memory of at least 6 GB; the machine has 4",
+        "requires a memory of at least 6 GB; the machine has 4",
     ),
     (
         "model_machine",
@@ -210,7 +214,7 @@ MODEL_ROWS = [
     (
         "model_machine",
         {"one": drive(MICRON, [port(**SLOT8)]), "machine": {"cache_bytes": None}},
-        "the machine's is unknown",
+        "this machine's is unknown",
     ),
     (
         "model_slot",
@@ -253,7 +257,7 @@ LINK_ROWS = [
     (
         "sata_link",
         {"one": drive(model=SATA, told=dict(SATA_TOLD, interface_max_gbit_s=None))},
-        "does not tell how fast its SATA link is",
+        "does not report the speed of its SATA link",
     ),
     (
         "pcie_link",
@@ -297,7 +301,7 @@ LINK_ROWS = [
     (
         "chipset_slot",
         {"one": drive(bridges=[port("0000:00:1c.0", chipset=True)])},
-        "its slot hangs on the chipset (0000:00:1c.0)",
+        "its slot is behind the chipset (0000:00:1c.0)",
     ),
     (
         "pcie_errors",
@@ -307,7 +311,7 @@ LINK_ROWS = [
     (
         "pcie_errors",
         {"one": drive(aer_rose=None, traffic="fio is not installed")},
-        "were not looked for: fio is not installed",
+        "were not checked: fio is not installed",
     ),
     ("pcie_errors", {"one": drive({"aer": None}, [port(aer=None)])}, "counts PCI Express errors (AER)"),
     (
@@ -328,16 +332,20 @@ HEALTH_ROWS = [
         {"one": drive(told={"failing": ["Reallocated_Sector_Ct"]})},
         "attribute Reallocated_Sector_Ct is below its threshold",
     ),
-    ("health", {"one": drive(told={"passed": None})}, "nvme smart-log does not tell its verdict on itself"),
+    ("health", {"one": drive(told={"passed": None})}, "nvme smart-log does not report its self-assessment"),
     ("media_errors", {"one": drive(told={"media_errors": 7})}, "it counted 7 media errors"),
-    ("spare", {"one": drive(told={"spare_pct": 10})}, "10 % of its spare is left, its threshold is 10 %"),
-    ("spare", {"one": drive(told={"spare_pct": 0, "spare_threshold_pct": 0})}, "which is no figure"),
+    ("spare", {"one": drive(told={"spare_pct": 10})}, "its spare is 10 %, at or below its threshold of 10 %"),
+    ("spare", {"one": drive(told={"spare_pct": 0, "spare_threshold_pct": 0})}, "which says nothing"),
     ("wear", {"one": drive(told={"used_pct": 90})}, "90 % of its endurance is used (preflight_max_used_pct: 90)"),
-    ("temperature", {"one": drive(told={"temperature_c": 70})}, "it has 70 °C, its limit is 70 °C"),
+    ("temperature", {"one": drive(told={"temperature_c": 70})}, "it is at 70 °C, its limit is 70 °C"),
     ("temperature", {"one": drive(told={"temperature_c": 80, "warning_temperature_c": None})}, "its limit is 80 °C"),
-    ("temperature", {"one": drive(told={"temperature_c": None})}, "does not tell its temperature"),
-    ("temperature_headroom", {"one": drive(told={"temperature_c": 61})}, "it has 61 °C, 9 °C below its limit of 70 °C"),
-    ("temperature_headroom", {"one": drive(told=NO_LIMITS)}, "does not tell at which temperature it warns"),
+    ("temperature", {"one": drive(told={"temperature_c": None})}, "does not report its temperature"),
+    (
+        "temperature_headroom",
+        {"one": drive(told={"temperature_c": 61})},
+        "it is at 61 °C, 9 °C below its limit of 70 °C",
+    ),
+    ("temperature_headroom", {"one": drive(told=NO_LIMITS)}, "does not report at which temperature it warns"),
     (
         "throttled_before",
         {"one": drive(told={"throttle_counts": {"t1": 3, "t2": 0}})},
@@ -346,7 +354,7 @@ HEALTH_ROWS = [
     (
         "throttled_before",
         {"one": drive(told={"throttle_counts": None, "source": "smartctl"})},
-        "smartctl does not tell whether it was ever throttled",
+        "smartctl does not report whether it was ever throttled",
     ),
     ("throttled_before", {"one": drive(told={"critical_temp_min": 2})}, "2 min above its critical temperature"),
     ("write_cache", {"one": drive(write_cache="write back")}, "its volatile write cache is on"),
@@ -435,7 +443,7 @@ def test_errors_that_a_bridge_counted_before_say_nothing_but_those_of_the_drive_
     rising = found(drive({"aer": dict(QUIET, correctable=2)}, aer_rose={"0000:01:00.0": {"correctable": 1}}))
     assert list(rising) == ["pcie_errors"]
     (remedy,) = [check.remedy for check in table.TABLE if check.check == "pcie_errors"]
-    order = [remedy.index(step) for step in ("reseat", "exchange the riser", "then the drive", "then the board")]
+    order = [remedy.index(step) for step in ("reseat", "swap the riser", "then the drive", "then the board")]
     assert order == sorted(order)
 
 

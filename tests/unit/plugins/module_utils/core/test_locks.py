@@ -109,7 +109,7 @@ def test_what_others_made_or_may_write_is_refused_at_once(tmp_path, monkeypatch,
     (tmp_path / "ssdlab-fleet" / "looks" / "sda.lock").touch(0o600)
     spoil(tmp_path / "ssdlab-fleet" / place)
     began = time.monotonic()
-    with pytest.raises(Untrusted, match="see that no run is under way, and remove it"):
+    with pytest.raises(Untrusted, match="make sure that no run is under way, and remove it"):
         look_lock("sda").acquire(wait_s=10)
     assert time.monotonic() - began < 5
 

@@ -66,7 +66,7 @@ def test_a_p420m_is_asked_by_rssdm(emulated):
             "its self-assessment is: Drive is in write protect mode",
         ),
         ({"smart": {"Percentage Lifetime Used": 95}}, "wear", "95 % of its endurance is used"),
-        ({"smart": {"Available Reserved Space": 10}}, "spare", "10 % of its spare is left, its threshold is 10 %"),
+        ({"smart": {"Available Reserved Space": 10}}, "spare", "its spare is 10 %, at or below its threshold of 10 %"),
         ({"smart": {"Reported Uncorrectable Errors": 2}}, "media_errors", "it counted 2 media errors"),
     ],
 )
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_p420m_is_found(emulated, facts, check, says):
 def test_without_smart_values_the_list_still_counts(emulated):
     told = health.read(emulated(rssdm=[emulator.p420m(0, "S1", smart_fails=True)]), MICRON)
     assert (told["temperature_c"], told["passed"], told["error"]) == (47, True, "")
-    assert found(told)["wear"] == "rssdm does not tell its wear"
+    assert found(told)["wear"] == "rssdm does not report its wear"
 
 
 def test_rssdm_that_is_busy_is_asked_again(emulated):
@@ -141,9 +141,9 @@ def test_a_card_is_asked_by_fio_status(emulated):
     "facts, check, says",
     [
         ({"reserve": "Write-reduced", "reserves_pct": 4}, "health", "its self-assessment is: Write-reduced"),
-        ({"reserves_pct": 9.99}, "spare", "10 % of its spare is left, its threshold is 10 %"),
+        ({"reserves_pct": 9.99}, "spare", "its spare is 10 %, at or below its threshold of 10 %"),
         ({"writes_left_pct": 9.5}, "wear", "90 % of its endurance is used"),
-        ({"temperature_c": 78.2}, "temperature", "it has 78 °C, its limit is 78 °C"),
+        ({"temperature_c": 78.2}, "temperature", "it is at 78 °C, its limit is 78 °C"),
         ({"temperature_c": 70}, "temperature_headroom", "8 °C below its limit of 78 °C"),
         ({"temperature_c": 86, "old_driver": True}, "temperature", "its limit is 85 °C"),
     ],

@@ -387,8 +387,8 @@ def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, re
         ("identity_changed", "can't be overridden"),
         ("shared_namespace", "can't be overridden"),
         ("unsigned_data", "can only be lifted by ssd_overwrite_data"),
-        ("partition-table", "is no code of the guard"),
-        ("all", "is no code of the guard"),
+        ("partition-table", "is not a code of the guard"),
+        ("all", "is not a code of the guard"),
     ],
 )
 def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code, says):
@@ -453,12 +453,12 @@ def test_what_the_ledger_lifts(known, run_id, lifted):
         (WRITING, "no run of ours left", "was writing"),
         (
             dict(WRITING, proved="content"),
-            "run r was writing to it and has not let go of it: the block at byte 0",
+            "run r was writing to it and never released it: the block at byte 0",
             "no run of ours",
         ),
         (
             dict(WRITING, reason="hangs: {0}"),
-            "has not let go of it (hangs: {0}): the block at byte 0",
+            "never released it (hangs: {0}): the block at byte 0",
             "no run of ours",
         ),
     ],

@@ -186,7 +186,7 @@ def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(n
     with made:
         nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = (1, "", "Device or resource busy"), (127, "", "")
     assert len(made.reasons) == 1 and made.reasons[0].startswith(
-        "its health could not be read at the end, so whether it was throttled is unknown: "
+        "its health could not be read at the end, so it is unknown whether it was throttled: "
     )
 
 
@@ -213,8 +213,8 @@ def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
         )
     assert made.reasons == [
         (
-            "its health could not be read at the end, so whether it was throttled is unknown: it no longer tells its "
-            "counters"
+            "its health could not be read at the end, so it is unknown whether it was throttled: it no longer reports "
+            "its counters"
         )
     ]
 
@@ -310,7 +310,7 @@ def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
     made, _records = watch(nvme, limit_c=70)
     with made:
         nvme.say(temperature=344)
-    assert made.reasons == ["it had 70 °C, its own limit is 70 °C"] and list(made.causes) == ["temperature"]
+    assert made.reasons == ["it reached 70 °C, its own limit is 70 °C"] and list(made.causes) == ["temperature"]
     for limit_c in (71, None):
         nvme.say(temperature=343)
         made, _records = watch(nvme, limit_c=limit_c)

@@ -96,14 +96,14 @@ def spoilt(first, **change):
             "link power management changed from max_performance to med_power_with_dipm",
         ),
         (FIRST, {"aer": ERRORS}, "pcie_errors", "PCI Express errors rose by 3 correctable at 0000:01:00.0"),
-        (FIRST, {"temperature_c": 70}, "temperature", "it had 70 °C, its own limit is 70 °C"),
+        (FIRST, {"temperature_c": 70}, "temperature", "it reached 70 °C, its own limit is 70 °C"),
         (
             dict(SATA, warning_temperature_c=None),
             {"temperature_c": 81},
             "temperature",
-            "it had 81 °C, its own limit is 80 °C",
+            "it reached 81 °C, its own limit is 80 °C",
         ),
-        (SATA, {"highest_temperature_c": 72}, "temperature", "it had 72 °C"),
+        (SATA, {"highest_temperature_c": 72}, "temperature", "it reached 72 °C"),
         (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", "it was throttled by thermal management 1"),
         (FIRST, {"warning_temp_min": 6}, "throttled", "above its warning temperature for 1 min more"),
         (FIRST, {"critical_warning": 4}, "health", "its reliability is degraded"),
@@ -168,7 +168,7 @@ def test_what_cannot_be_read_is_unknown_and_said():
 
 def test_a_loop_device_has_one_sentence():
     (found,) = world.unknown(LOOP, LOOP)
-    assert found.cause == "world" and "whether its world held still is unknown" in found.message
+    assert found.cause == "world" and "whether its conditions held is unknown" in found.message
     assert unknowns(LOOP, direct_io=None) == {"world", "direct_io"}
 
 
@@ -242,7 +242,7 @@ def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emu
     with host.state() as machine:
         machine["iomemory"]["cards"][0]["highest_c"] = 79.4
     (found,) = world.changed(first, first, world.take(host, identity))
-    assert found == ("temperature", "spoils", "it had 79 °C, its own limit is 78 °C")
+    assert found == ("temperature", "spoils", "it reached 79 °C, its own limit is 78 °C")
 
 
 def test_the_baseline_of_another_boot_keeps_its_states_and_takes_the_counters_of_now():

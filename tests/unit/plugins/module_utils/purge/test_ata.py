@@ -62,8 +62,12 @@ def test_auto_takes_the_strongest(drive):
         ({"security": {"supported": False}}, "ata_security_erase", "no security feature set"),
         ({"security": {"enhanced": False}}, "ata_security_erase_enhanced", "no enhanced"),
         ({"security": {"frozen": True}}, "ata_security_erase", "security is frozen; suspend and resume"),
-        ({"security": {"password": "x"}}, "ata_security_erase", "password is set that is not ours"),
-        ({"security": {"password": "x", "locked": True}}, "ata_security_erase", "password is set that is not ours"),
+        ({"security": {"password": "x"}}, "ata_security_erase", "password is set that this collection did not set"),
+        (
+            {"security": {"password": "x", "locked": True}},
+            "ata_security_erase",
+            "password is set that this collection did not set",
+        ),
         (
             {"security": {"password": "x", "locked": True, "attempts": 0}},
             "ata_security_erase",
@@ -224,8 +228,8 @@ def test_the_password_stands_in_the_journal_before_the_drive_has_it_and_is_gone_
 @pytest.mark.parametrize(
     "faults, message, cleared",
     [
-        ({"set_pass": "abort"}, "did not take the password: .*ended with 5", True),
-        ({"set_pass": "ignore"}, "says that it has none: nothing was erased", True),
+        ({"set_pass": "abort"}, "did not accept the password: .*ended with 5", True),
+        ({"set_pass": "ignore"}, "reports that none is set: nothing was erased", True),
         ({"erase": "abort"}, "the security erase failed: .*ended with 5", True),
         ({"erase": "ignore"}, "its password is still on: the security erase did not take place", True),
         (
@@ -257,7 +261,7 @@ def test_a_drive_that_froze_meanwhile_gets_no_password(drive):
         tick(share)
 
     drive.tick = freeze  # between the check and the password
-    with pytest.raises(PurgeError, match="did not take the password"):
+    with pytest.raises(PurgeError, match="did not accept the password"):
         drive.purge("ata_security_erase")
     assert drive.state()["security"]["password"] is None and not ata.left_behind(drive.journal)
 

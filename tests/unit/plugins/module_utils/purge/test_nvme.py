@@ -275,7 +275,7 @@ def test_a_sanitize_that_fails_or_stands_still_is_an_error(bed, mode, options, m
 
 def test_a_sanitize_log_that_is_garbage_ends_in_an_error_before_anything_is_sent(bed):
     drive_ = bed(mode="silent")
-    with pytest.raises(PurgeError, match="does not tell its sanitize status"):
+    with pytest.raises(PurgeError, match="does not report its sanitize status"):
         drive_.purge("nvme_sanitize_block")
     assert drive_.erasing() == []
 
@@ -298,7 +298,7 @@ def test_other_namespaces_attached_or_not_are_never_hit(bed, fna, hit, attached)
     assert all("namespace 2" in offered[method]["hits_others"] for method in SANITIZES)
     assert [bool(offered[method]["hits_others"]) for method in FORMATS] == [hit, hit]
     for method in (*SANITIZES, *(FORMATS if hit else ())):
-        with pytest.raises(PurgeError, match="would hit more than this drive") as caught:
+        with pytest.raises(PurgeError, match="would erase more than this drive") as caught:
             drive_.purge(method)
         assert caught.value.code == "purge_hits_others"
     assert drive_.erasing() == []
@@ -387,7 +387,7 @@ def test_a_uuid_has_to_be_told_by_the_controller_too(bed):
     drive_ = bed()
     uuid = "6479a751-2b0c-4fa0-9cbc-2d3d64b5d7a1"
     drive_.host.put("/sys/block/nvme3n1/uuid", uuid + "\n")
-    assert "does not tell the uuid" in drive_.offers()["nvme_format_crypto"]["reason"]
+    assert "does not report the uuid" in drive_.offers()["nvme_format_crypto"]["reason"]
     facts = drive_.facts()
     facts["namespaces"]["1"].update(uuid=uuid)
     drive_.write(facts)
@@ -538,7 +538,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     [
         ({"mode": "stuck"}, "stuck"),
         ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"),
-        ({"sn": "other"}, "does not tell"),
+        ({"sn": "other"}, "does not report"),
     ],
 )
 def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):

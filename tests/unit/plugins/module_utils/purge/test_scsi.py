@@ -55,7 +55,7 @@ def test_auto_takes_the_strongest(drive):
         (
             {"faults": {"no_rsoc": True}},
             "scsi_sanitize_block",
-            "could not be asked for SANITIZE, .*: it does not tell which commands it has",
+            "could not be asked for SANITIZE, .*: it does not report which commands it supports",
         ),
         ({"faults": {"silent": True}}, "scsi_sanitize_block", "could not be asked.*ended with 72"),
     ],

@@ -67,7 +67,7 @@ def test_an_answer_that_fails_now_and_then_is_asked_again():
     "answer, message, at_s",
     [
         (lambda now: Progress(RUNNING, min(now, 50) / 300), "no progress for 100 s, at 16.* power-cycle", 150),
-        (lambda now: Progress(RUNNING), "not done after 1000 s, without a word", 1000),
+        (lambda now: Progress(RUNNING), "not done after 1000 s, without any report", 1000),
         (lambda now: Progress(RUNNING, now / 5000), "not done after 1000 s, at ", 1000),
         (lambda now: Unreadable("no JSON"), "no progress for 100 s.*its last answer: no JSON", 100),
         (

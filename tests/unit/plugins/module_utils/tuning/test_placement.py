@@ -47,7 +47,7 @@ def test_a_drive_whose_node_is_unknown_is_pointed_out():
     assert (place.node, listed(place.cpus)) == (
         None,
         set(range(16)),
-    ) and "unknown: give the drive's entry a numa_node" in place.note
+    ) and "unknown: set numa_node in the drive's entry" in place.note
     assert "no NUMA node 7" in Placements(server(), [Want("A", 7)]).take("A").note
     # A host with one node has nothing to choose from.
     assert Placements(server(nodes=1), [Want("A")], interrupt_cores=0).take("A")[1:] == (None, "0-7", "")

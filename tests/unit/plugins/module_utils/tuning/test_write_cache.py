@@ -181,10 +181,15 @@ def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
             "nvme1n1",
             None,
             "off",
-            "the drive does not tell the state of its write cache, so nothing proves that it is off",
+            "the drive does not report the state of its write cache, so nothing proves that it is off",
         ),
         ("sda", None, "on", ""),
-        ("loop0", None, "on", "the drive does not tell the state of its write cache, so nothing proves that it is on"),
+        (
+            "loop0",
+            None,
+            "on",
+            "the drive does not report the state of its write cache, so nothing proves that it is on",
+        ),
         ("loop0", None, None, ""),
     ],
 )

@@ -96,7 +96,7 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
         ({"burst_s": 5, "idle_s": 5, "runtime_s": 10}, "two of them at least"),
         ({"burst_s": 5, "idle_s": 5, "ramp_s": 3}, "ramp_s is that of the first burst here"),
         ({"mix": {"ranges": RANGES}, "access": "sequential"}, "mix is for random access"),
-        ({"mix": {"ranges": RANGES}, "ramp_s": 3}, "mix can't be had with ramp_s"),
+        ({"mix": {"ranges": RANGES}, "ramp_s": 3}, "mix can't be combined with ramp_s"),
         ({"mix": {"ranges": RANGES[:1] + [{"pct": 90, "of_ios_pct": 50}]}}, "mix.ranges: pct make 95 %, not 100"),
         ({"mix": {"sizes": SIZES[:2]}}, "mix.sizes: pct make 70 %, not 100"),
         (
@@ -160,7 +160,7 @@ def test_a_points_threads_and_depth_are_left_to_the_host():
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"each_cell": True}, "phases: can't be had with each_cell"),
+        ({"each_cell": True}, "phases: can't be combined with each_cell"),
         (
             {"phases": [{**PHASES[0], "cells": [{"block_size": "4KiB"}]}]},
             "phase all-sweep: cells[0].read_pct: is missing",

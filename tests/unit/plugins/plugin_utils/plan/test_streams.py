@@ -124,7 +124,7 @@ def test_a_cell_has_either_a_load_or_streams():
 def test_trims_have_no_ramp():
     test = one(LOG, TRIMS)
     test["cells"][0]["ramp_s"] = 1
-    assert "trims can't be had with ramp_s" in wrong(test)
+    assert "trims can't be combined with ramp_s" in wrong(test)
 
 
 def test_a_stream_below_the_logical_block_or_without_room_is_refused():

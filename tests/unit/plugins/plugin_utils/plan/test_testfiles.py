@@ -260,7 +260,7 @@ def test_all_problems_of_a_plan_are_told_at_once_with_their_files(tmp_path):
     text = "\n".join(found)
     assert f"{tmp_path}/one.yml: cels: unknown key; did you mean cells?" in text
     assert f"{tmp_path}/two.yml: cannot be read" in text and f"{tmp_path}/three.yml: has to be" in text
-    assert f"{tmp_path}/five.yml: cannot be read: the key cells stands twice" in text and "line 1" in text
+    assert f"{tmp_path}/five.yml: cannot be read: the key cells is given twice" in text and "line 1" in text
     assert "ssd_plan[5]: matrix.thread: unknown key; did you mean threads?" in text
 
 

@@ -54,7 +54,7 @@ def test_the_defaults_are_right_and_so_are_their_texts():
         ("tune_boot_arguments", ["idle=poll; reboot"], "without blanks and quotes"),
         ("tune_reboot_timeout_s", 300, "at least 900"),
         ("tune_smt_enabled", "maybe", "must be true or false"),
-        ("tune_energy_performance_preference", "balance_power", "cannot be had with the governor performance"),
+        ("tune_energy_performance_preference", "balance_power", "cannot be used with the governor performance"),
     ],
 )
 def test_a_bad_value_is_told_in_words(name, value, says):

@@ -57,7 +57,7 @@ def test_no_second_measurement_has_nothing_to_say(results):
         ({"serial": "S9"}, "h1: drive S1: identity_changed: its serial"),
         ({"wwn": "naa.5"}, "identity_changed: its wwn"),
         ({"size_bytes": 961}, "identity_changed: its size_bytes"),
-        ({"drive": "S2"}, "h1: drive S2: ssd_again: it is none of the drives"),
+        ({"drive": "S2"}, "h1: drive S2: ssd_again: this drive is not one of those"),
     ],
 )
 def test_another_drive_is_refused(results, change, told):
@@ -69,7 +69,7 @@ def test_what_another_play_decided_is_no_decision(results, tmp_path):
     record = json.loads(path.read_text())
     path.write_text(json.dumps({**record, "play": {"pid": 1, "started": "0"}}))
     assert (
-        "preflight of this play did not decide to erase drives of this host in run r1" in messages(view(), results)[0]
+        "preflight of this play did not approve erasing drives of this host in run r1" in messages(view(), results)[0]
     )
     path.unlink()
     assert len(messages(view(), results)) == 1

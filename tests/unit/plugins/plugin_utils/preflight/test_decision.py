@@ -148,7 +148,7 @@ def test_everything_is_told_at_once(fleet):
         assert expected in text
     assert (
         "h1, h2: ssd_plan[1]: no test named 'ipos'; did you mean iops?" in text
-        and "ssd_results_dir: has to be the same" in text
+        and "ssd_results_dir: must be the same" in text
     )
 
 
@@ -263,8 +263,8 @@ def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
     first = {"ssd_plan": [QUICK], "ssd_run_id": "r1", "ssd_unknown_causes": "spoil"}
     start(fleet, fleet(**first))
     decided = decide(fleet("h2", ["S2"], **{**first, **later}))
-    said = [line for line in decided.warnings if "what all of its drives are held to" in line]
-    assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"held to: {lost}." in said[0])
+    said = [line for line in decided.warnings if "what all drives of run" in line]
+    assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"judged by: {lost}." in said[0])
 
 
 def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):
@@ -318,7 +318,7 @@ ONE_CELL = "rand-4k-w100-tc1-qd1"
         ({"metric": "write_p98_latency_us"}, "'write_p98_latency_us' is no metric"),
         (
             {"metric": "read_iops"},
-            "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test tells the figures of",
+            "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test reports the figures of",
         ),
         ({"metric": "iops", "cell": "rand-9k"}, "quick will give no iops of cell rand-9k"),
         (

@@ -82,11 +82,11 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_mode", "Destructive", "did you mean destructive?"),
         ("ssd_mode", ["plan"], "h1: ssd_mode: ['plan'] must be"),
         ("ssd_mode", None, "h1: ssd_mode: None must be"),
-        ("ssd_run_name", "a/b", "ssd_run_name: 'a/b' is not a name"),
-        ("ssd_run_name", 7, "ssd_run_name: 7 is not a name"),
-        ("ssd_run_id", "../x", "ssd_run_id: '../x' is not an id"),
-        ("ssd_run_id", ".", "ssd_run_id: '.' is not an id"),
-        ("ssd_run_id", 20261121, "ssd_run_id: 20261121 is not an id"),
+        ("ssd_run_name", "a/b", "ssd_run_name: 'a/b' is not a valid name"),
+        ("ssd_run_name", 7, "ssd_run_name: 7 is not a valid name"),
+        ("ssd_run_id", "../x", "ssd_run_id: '../x' is not a valid id"),
+        ("ssd_run_id", ".", "ssd_run_id: '.' is not a valid id"),
+        ("ssd_run_id", 20261121, "ssd_run_id: 20261121 is not a valid id"),
         ("ssd_parallel_drives", 0, "h1: ssd_parallel_drives: 0 must be a whole number of at least 1"),
         ("ssd_parallel_drives", "two", "h1: ssd_parallel_drives: 'two' must be a whole number"),
         ("ssd_parallel_drives", 1.5, "h1: ssd_parallel_drives: 1.5 must be"),
@@ -121,7 +121,7 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         (
             "ssd_criteria",
             [{"metric": "iops", "min_of_median": -1}],
-            "min_of_median is a share, such as 0.9, and above 0",
+            "min_of_median must be a share above 0, such as 0.9",
         ),
         (
             "ssd_criteria",
@@ -142,11 +142,11 @@ def test_a_wrong_setting_names_host_and_key(variable, value, expected):
 @pytest.mark.parametrize("variable", findings.FLEET_WIDE)
 def test_what_belongs_to_the_run_is_the_same_everywhere(variable):
     (found, *_more) = texts(findings.settings([view("h1"), view("h2", **{variable: "x"}), view("h3")]))
-    assert found.startswith(f"{variable}: has to be the same") and "on h1, h3" in found and "on h2" in found
+    assert found.startswith(f"{variable}: must be the same") and "on h1, h3" in found and "on h2" in found
 
 
 def test_a_host_without_variables_is_a_finding_unless_it_is_unreachable():
-    assert "h2: could not even be checked" in texts(findings.settings([view("h1"), view("h2", asked=False)]))[0]
+    assert "h2: could not be checked" in texts(findings.settings([view("h1"), view("h2", asked=False)]))[0]
     assert findings.settings([view("h1"), view("h2", asked=False, unreachable="no route")]) == []
 
 
@@ -181,7 +181,7 @@ def test_a_misspelt_variable_is_pointed_at():
     ("fio", "expected"),
     [
         (None, "h1: fio is missing"),
-        ({"path": "/x/fio", "version": None}, "does not tell its version"),
+        ({"path": "/x/fio", "version": None}, "does not report its version"),
         ({"path": "/x/fio", "version": "3.27"}, "h1: fio 3.27 (/x/fio) is older than 3.28"),
         ({"path": "/x/fio", "version": "2.30"}, "is older than 3.28"),
         ({"path": "/x/fio", "version": "3.28"}, ""),
@@ -200,7 +200,7 @@ def test_every_missing_tool_is_named():
             view(facts={"tools": {"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None}})
         )
     )
-    assert found == [f"h1: {name} is missing; install it with the system's packages" for name in ("setpriv", "wipefs")]
+    assert found == [f"h1: {name} is missing; install it with the package manager" for name in ("setpriv", "wipefs")]
 
 
 @pytest.mark.parametrize("state", ["absent", "dead", "stopped", "failed"])

@@ -22,9 +22,9 @@ def view(*findings, name="h1"):
 
 def test_what_blocks_is_a_finding_with_its_remedy():
     (told,) = host_checks.blocking(view(finding("pcie_link", level="blocks"), finding()), None)
-    assert told.text() == "h1: drive S1: pcie_link: m. To put it right: r"
+    assert told.text() == "h1: drive S1: pcie_link: m. To fix this: r"
     (told,) = host_checks.blocking(view(finding("versions", None, "blocks")), None)
-    assert told.text() == "h1: versions: m. To put it right: r"
+    assert told.text() == "h1: versions: m. To fix this: r"
 
 
 @pytest.mark.parametrize(("state", "count"), [("running", 0), ("finished", 0), ("dead", 1), ("stopped", 1)])
@@ -39,24 +39,24 @@ def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
         [view(finding(), finding("spare", level="ok"), finding("health", level="blocks")), View("h2", {})], None
     )
     assert [(item["host"], item["check"]) for item in warned] == [("h1", "wear"), ("h1", "spare")]
-    assert host_checks.lines(warned) == ["h1: drive S1: wear: m. To put it right: r"]
+    assert host_checks.lines(warned) == ["h1: drive S1: wear: m. To fix this: r"]
 
 
 def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
     many = [view(*(finding(drive=f"S{number}") for number in range(4)), name=name) for name in ("h1", "h2")]
     (line,) = host_checks.lines(host_checks.warnings(many, None))
-    assert line == "h1: drives S0, S1, S2, S3, h2: drives S0, S1, S2, S3: wear: m. To put it right: r"
+    assert line == "h1: drives S0, S1, S2, S3, h2: drives S0, S1, S2, S3: wear: m. To fix this: r"
     (line,) = host_checks.lines(
         host_checks.warnings([view(finding("cpufreq", None), name=f"h{number}") for number in range(9)], None)
     )
-    assert line == "h0, h1, h2, h3, h4 and 4 more: cpufreq: m. To put it right: r"
+    assert line == "h0, h1, h2, h3, h4 and 4 more: cpufreq: m. To fix this: r"
     shared = view(
         finding("health", message="unread"),
         finding("wear", message="unread", remedy="s"),
         finding("spare", message="unread"),
     )
     assert host_checks.lines(host_checks.warnings([shared], None)) == [
-        "h1: drive S1: health, wear, spare: unread. To put it right: r or s"
+        "h1: drive S1: health, wear, spare: unread. To fix this: r or s"
     ]
 
 

@@ -64,7 +64,7 @@ def test_a_run_that_a_host_has_finished_is_to_be_named(state):
     run, wrong = chosen(*views)
     assert (
         run.id != "r1"
-        and "h1: ssd_run_id: it calls run r1 unfinished" in texts(wrong)[0]
+        and "h1: ssd_run_id: this host calls run r1 unfinished" in texts(wrong)[0]
         and "-e ssd_run_id=r1" in texts(wrong)[0]
     )
     assert chosen(*views, ssd_run_id="r1") == (Run("r1", "qualify", {"h1": state, "h2": "finished"}), [])
@@ -72,7 +72,7 @@ def test_a_run_that_a_host_has_finished_is_to_be_named(state):
 
 def test_several_unfinished_runs_are_listed_and_refused():
     run, wrong = chosen(view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]))
-    assert run is None and "r1 (h1), r2 (h2); say which with -e ssd_run_id=" in texts(wrong)[0]
+    assert run is None and "r1 (h1), r2 (h2); choose one with -e ssd_run_id=" in texts(wrong)[0]
     run, wrong = chosen(
         view("h1", runs=[run_of("r1", "running")]), view("h2", runs=[run_of("r2", "dead")]), ssd_run_id="r2"
     )
@@ -89,7 +89,7 @@ def test_a_given_id_is_used_with_the_name_it_was_started_with():
 @pytest.mark.parametrize(
     ("given", "state", "says"),
     [
-        ({}, "running", ("attach", "run r is still at work on h1: this play goes on with it (ssd_overlap: attach)")),
+        ({}, "running", ("attach", "run r is still at work on h1: this play attaches to it (ssd_overlap: attach)")),
         (
             {"ssd_overlap": "skip"},
             "starting",
@@ -98,7 +98,10 @@ def test_a_given_id_is_used_with_the_name_it_was_started_with():
         (
             {"ssd_overlap": "fail"},
             "running",
-            ("fail", "run r is still at work on h1: wait for it (watch.yml), or end it (stop.yml) (ssd_overlap: fail)"),
+            (
+                "fail",
+                "run r is still at work on h1: wait for it (watch.yml), or stop it (stop.yml) (ssd_overlap: fail)",
+            ),
         ),
         ({"ssd_overlap": "fail", "ssd_run_id": "r"}, "running", ("", "")),
         ({"ssd_overlap": "fail"}, "dead", ("", "")),

@@ -91,12 +91,10 @@ def test_the_page_shows_the_warnings_of_host_and_drive_and_the_samples(tmp_path)
     of_host = (folder / "report" / names.host_page("server-1")).read_text()
     page = of_host + (folder / "report" / names.drive_page("server-1", "SIM0001")).read_text()
     assert (
-        EVIL not in page
-        and "<code>cpufreq</code> no driver &lt;/script&gt;" in page
-        and "To put it right: do it" in page
+        EVIL not in page and "<code>cpufreq</code> no driver &lt;/script&gt;" in page and "To fix this: do it" in page
     )
     assert (
-        page.count("<code>health</code> <code>wear</code> unreadable <span>To put it right: do it</span></li>") == 1
+        page.count("<code>health</code> <code>wear</code> unreadable <span>To fix this: do it</span></li>") == 1
         and "let pass" not in page
     )
     assert "<dt>Samples</dt><dd>2: 35 to 36 °C" in page and page.count("<dt>Samples</dt>") == 1

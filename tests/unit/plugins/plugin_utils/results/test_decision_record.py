@@ -23,7 +23,7 @@ def test_the_decision_of_this_play(tmp_path):
 
 
 def test_without_a_decision_of_this_play_there_is_none(tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="did not decide"):
+    with pytest.raises(ValueError, match="did not approve"):
         decision_record.decided(str(tmp_path), PLAN)
     decision_record.write(str(tmp_path), {"h": PLAN})
     with pytest.raises(ValueError, match="nothing for this host"):
@@ -31,7 +31,7 @@ def test_without_a_decision_of_this_play_there_is_none(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="a variable changed since"):
         decision_record.decided(str(tmp_path), dict(PLAN, drives=[]))
     monkeypatch.setattr(decision_record, "play", lambda: {"pid": 1, "started": "0"})
-    with pytest.raises(ValueError, match="did not decide"):
+    with pytest.raises(ValueError, match="did not approve"):
         decision_record.decided(str(tmp_path), PLAN)
 
 

@@ -175,7 +175,7 @@ def test_only_what_counts_is_valid():
             "the campaign of S1 on h1 ended with an error: OSError: gone",
         ),
         ([drive_record(), test_record("strange")], "not_tested", "wsat: the test has not finished (outcome 'strange')"),
-        ([], "not_tested", "nothing was collected from h1: run the playbook collect with this ssd_run_id"),
+        ([], "not_tested", "nothing was collected from h1: run collect.yml with this ssd_run_id"),
         ([host_record("unreachable", "timed out")], "not_tested", "h1 was unreachable: timed out"),
         ([host_record("failed", "no job")], "not_tested", "h1 failed: no job"),
         ([host_record("ok")], "not_tested", "h1 reported no result for S1"),
@@ -183,8 +183,8 @@ def test_only_what_counts_is_valid():
             [host_record("unfinished", "still at work on S1"), test_record()],
             "not_tested",
             (
-                "h1 had not finished when its results were collected: still at work on S1; run the playbooks watch and "
-                "collect with this ssd_run_id"
+                "h1 had not finished when its results were collected: still at work on S1; run watch.yml and "
+                "collect.yml with this ssd_run_id"
             ),
         ),
         (
@@ -245,12 +245,12 @@ def test_verdict_and_its_reason(records, verdict, reason):
         (
             {"metric": "wirte_iops", "min": 1},
             "error",
-            "criterion wirte_iops min 1 has no figure to be held against: wsat gave no wirte_iops",
+            "criterion wirte_iops min 1 has no figure to compare with: wsat gave no wirte_iops",
         ),
         (
             {"metric": "write_iops", "min": 1, "cell": "c9"},
             "error",
-            "criterion c9 write_iops min 1 has no figure to be held against: wsat gave no write_iops of cell c9",
+            "criterion c9 write_iops min 1 has no figure to compare with: wsat gave no write_iops of cell c9",
         ),
         (
             {"test": "iops", "metric": "write_iops", "min": 1},
@@ -281,7 +281,7 @@ def test_verdict_and_its_reason(records, verdict, reason):
         (
             {"metric": "write_p99_latency_ms", "max": 2},
             "error",
-            "criterion write_p99_latency_ms max 2 has no figure to be held against: wsat gave no write_p99_latency_ms",
+            "criterion write_p99_latency_ms max 2 has no figure to compare with: wsat gave no write_p99_latency_ms",
         ),
         ({"metric": "write_iops", "min": 800}, "pass", None),
         ({"metric": "write_iops", "max": 800}, "pass", None),
@@ -289,13 +289,13 @@ def test_verdict_and_its_reason(records, verdict, reason):
         (
             {"metric": "write_iops", "min": 900, "max": 700},
             "error",
-            "criterion write_iops min 900 max 700: min is above max, so that no figure could be within",
+            "criterion write_iops min 900 max 700: min is above max, so no figure can meet it",
         ),
         ({"metric": "write_iops", "min": 800, "max": 800}, "pass", None),
         (
             {"metric": "write_iops", "max": -1},
             "error",
-            "criterion write_iops max -1: max is below 0, as no figure is",
+            "criterion write_iops max -1: max is below 0, which no figure can be",
         ),
         (
             {"metric": "write_iops", "min": 10**400},
@@ -312,7 +312,11 @@ def test_verdict_and_its_reason(records, verdict, reason):
         ),
         ({"metric": "write_iops", "min": True}, "error", "criterion write_iops min True: min is not a number"),
         ({"metric": "write_iops", "min": "inf"}, "error", "criterion write_iops min inf: min is not a number"),
-        ("write_iops > 500", "error", "criterion 'write_iops > 500' is not a mapping with metric and min or max"),
+        (
+            "write_iops > 500",
+            "error",
+            "criterion 'write_iops > 500' is not a mapping with the keys metric and min or max",
+        ),
     ],
 )
 def test_criteria(criterion, verdict, reason):
@@ -416,7 +420,7 @@ def test_a_drive_without_a_model_does_not_escape_the_criteria_of_models(identity
     criteria = [{**WSAT_MIN, "min": 100}, {**WSAT_MIN, "min": 5000, "model": "MTFD*"}]
     found = one([drive_record(identity=identity), test_record()], criteria=criteria)
     assert found["verdict"] == verdict
-    assert verdict != "invalid" or "tells no model" in found["reasons"][0]
+    assert verdict != "invalid" or "has no model" in found["reasons"][0]
     # What is for every model needs none.
     assert one([drive_record(identity=identity), test_record()])["verdict"] == "pass"
 
@@ -489,5 +493,5 @@ def test_what_goes_on_from_a_state_counts_only_with_it(before, verdict):
     assert (found["wsat-wait"]["verdict"], found["wsat-back"]["verdict"]) == (verdict, verdict)
     if verdict == "invalid":
         assert found["wsat-back"]["reasons"] == [
-            "it goes on from the state that wsat-wait leaves, and that test is not valid"
+            "it builds on the drive state that test wsat-wait leaves, and that test is invalid"
         ]

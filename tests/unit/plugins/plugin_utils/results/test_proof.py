@@ -224,32 +224,32 @@ def spoilt_and_not_told(events):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (told_everywhere("write_p90_latency_us", 500.0), "write_p90_latency_us is said to be 500.0"),
+        (told_everywhere("write_p90_latency_us", 500.0), "write_p90_latency_us is reported as 500.0"),
         (told_everywhere("write_p50_latency_us", 1.0), "write_p50_latency_us"),
         (told_everywhere("write_within_1ms_pct", 99.9), "write_within_1ms_pct"),
         (told_everywhere("write_ios", 10**9), "write_ios"),
         (told_everywhere("write_mean_latency_us", 3.0), "write_mean_latency_us"),
         (told_everywhere("write_max_latency_us", 3.0), "write_max_latency_us"),
-        (told_everywhere("write_iops", 9000.0), "write_iops is said to be 9000.0"),
+        (told_everywhere("write_iops", 9000.0), "write_iops is reported as 9000.0"),
         (told("metrics", "write_bandwidth", 9e9), "write_bandwidth"),
         (told("metrics", "write_iops_fitted_end", 480.0), "write_iops_fitted_end"),
         (told("window", "fitted_end", 480.0), "write_iops_fitted_end"),
-        (told("window", "window_values", [500.0] * 5), "the window of c write_iops is said to be"),
+        (told("window", "window_values", [500.0] * 5), "the window of c write_iops is reported as"),
         (
             told("window", "window_rounds", lambda rounds: [n - 4 for n in rounds]),
-            "the window of c write_iops is said to be",
+            "the window of c write_iops is reported as",
         ),
-        (told("before", "written_before_bytes", 10**9), "bytes are said to be written before round"),
-        (told("before", "elapsed_before_s", 1e6), "is said to begin after"),
-        (shift_bins, "latency_us is said to be"),
+        (told("before", "written_before_bytes", 10**9), "bytes are reported as written before round"),
+        (told("before", "elapsed_before_s", 1e6), "is reported to begin after"),
+        (shift_bins, "latency_us is reported as"),
         (spoilt_and_not_told, "rounds that count are spoilt"),
         (seen({"kernel_bytes": {"read": 0, "write": 2 << 30, "discard": 0}}), "somebody else wrote"),
         (seen({"queued": 1.0}), "in flight of 4 asked"),
         (cells_times(2, "iops"), "write iops 7"),
         (cells_times(0.5, "mean_latency_us"), "µs were seen"),
         (cells_times(2, "bytes"), "and fio told of 204800 (write)"),
-        (told_everywhere("read_iops", 9000.0), "read_iops is said to be 9000.0"),
-        (told("metrics", "write_within_2ms_pct", 100.0), "write_within_2ms_pct is said to be 100.0"),
+        (told_everywhere("read_iops", 9000.0), "read_iops is reported as 9000.0"),
+        (told("metrics", "write_within_2ms_pct", 100.0), "write_within_2ms_pct is reported as 100.0"),
         (lambda events: events.insert(3, events[1]), "twice or out of order"),
         (lambda events: events.insert(0, events.pop(5)), "twice or out of order"),
         (lambda events: events.insert(2, events[0]), "twice"),
@@ -268,7 +268,7 @@ def test_the_record_and_the_journal_tell_the_same(key):
     assert proof.problem(record) == ""
     other = {**record, key: [{"x": 1}]}
     assert proof.problem({**other, "proof": proof.of(other, proved(journal()))}).startswith(
-        f"its journal tells another {key}"
+        f"its journal has another {key}"
     )
 
 
@@ -333,7 +333,7 @@ def test_the_judge_asks():
     told_everywhere("write_p90_latency_us", 500.0)(events)
     lying = {"kind": "test", "host": "h", "drive": "d", "test": "t", **record_of(events)}
     found = judge.judge(run, [drive, lying])["drives"][0]
-    assert found["verdict"] == "invalid" and "what the host kept gives" in found["reasons"][0]
+    assert found["verdict"] == "invalid" and "the host's data give" in found["reasons"][0]
 
 
 STREAMS = {"id": "jobs-web-1a2b", "read_pct": 0, "threads": 2, "queue_depth": 1, "runtime_s": 60}
@@ -395,10 +395,10 @@ def test_streams_of_an_honest_host_stand_each_with_its_tails():
         (lambda cell, end: cell["streams"][1]["trim"].update(ios=49), "its streams tell 49 I/Os of trim, the cell 50"),
         (lambda cell, end: cell["streams"].pop(), "its streams tell 0 I/Os of trim, the cell 50"),
         (lambda cell, end: cell["streams"][0].update(name="c.log"), "c.log is no stream of it"),
-        (lambda cell, end: end["cells"][2]["metrics"].update(trim_iops=1e6), "trim_iops is said to be 1000000.0"),
+        (lambda cell, end: end["cells"][2]["metrics"].update(trim_iops=1e6), "trim_iops is reported as 1000000.0"),
         (
             lambda cell, end: end["cells"][1]["metrics"].update(sync_p50_latency_us=1.0),
-            "sync_p50_latency_us is said to",
+            "sync_p50_latency_us is reported",
         ),
     ],
 )

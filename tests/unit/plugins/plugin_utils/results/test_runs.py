@@ -66,7 +66,7 @@ def test_no_run_is_guessed(answers, known, message):
 
 @pytest.mark.parametrize("run_id", ["../x", "a/b", "a\n", ".", "-a", "a" * 101])
 def test_a_run_id_is_no_path(run_id):
-    with pytest.raises(RunError, match="is not an id"):
+    with pytest.raises(RunError, match="is not a valid id"):
         runs.choose(run_id, "qualify", {}, [])
 
 
