@@ -136,6 +136,11 @@ drives:
           description: Physical block size.
           type: int
           sample: 4096
+        minimum_io_size_bytes:
+          description: The smallest I/O that costs no more than it has to, as the kernel has it; of an NVMe drive its
+            preferred write granularity (NPWG).
+          type: int
+          sample: 16384
         transport:
           description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop), or
             V(pcie) for a P320h, P420m or ioMemory.

@@ -32,7 +32,17 @@ ARGUMENTS = {
     "tunables": {},
 }
 # These have no part that runs on a host.
-ON_THE_CONTROLLER = {"collect", "drive_list", "find_run", "preflight", "report", "retest", "store", "watch"}
+ON_THE_CONTROLLER = {
+    "collect",
+    "drive_list",
+    "find_run",
+    "preflight",
+    "render_jobs",
+    "report",
+    "retest",
+    "store",
+    "watch",
+}
 MAY_FAIL = {"rssdm": "rssdm"}
 IMPORT_ALL = """import importlib, pkgutil, sys
 sys.path.insert(0, sys.argv[1])

@@ -92,6 +92,8 @@ def identity(host: Host, name: str) -> dict[str, Any]:
         "size_bytes": size_bytes(host, name),
         "logical_block_size_bytes": sysfs.number(host, block + "/queue/logical_block_size"),
         "physical_block_size_bytes": sysfs.number(host, block + "/queue/physical_block_size"),
+        # Of NVMe drives NPWG; physical_block_size is no more than what they write atomically.
+        "minimum_io_size_bytes": sysfs.number(host, block + "/queue/minimum_io_size"),
         "transport": attributes.transport(host, name),
         "numa_node": attributes.numa_node(host, name),
         "diskseq": sysfs.number(host, block + "/diskseq"),

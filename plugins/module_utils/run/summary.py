@@ -74,17 +74,26 @@ def _definition(rendered: list[Record]) -> Record:
     fill = test.get("precondition")
     cells = [cell for each in rendered for cell in each.get("cells", [])]
     left_out = [cell for each in rendered for cell in each.get("not_applicable", [])]
+    # By the names that they have on every drive: a format may change what a drive prefers, and no definition.
+    named = {cell["id"]: cell["preferred"] for cell in cells if cell.get("preferred")}
     return {
         "purge": (test.get("purge") or {}).get("method"),
         "precondition": fill and [fill.get("passes"), fill.get("block_size_bytes")],
         "active_range_pct": test.get("active_range_pct"),
         "rounds": test.get("rounds"),
-        "steady_state": test.get("steady_state"),
+        "steady_state": _named_steady(test.get("steady_state"), named),
         "after_steady_rounds": test.get("after_steady_rounds"),
         **{key: test[key] for key in ("latency_targets_us", "last_rounds", "write_cache") if key in test},
-        "cells": sorted({cell["id"] for cell in cells + left_out}),
+        "cells": sorted({named.get(cell["id"], cell["id"]) for cell in cells + left_out}),
         "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
     }
+
+
+def _named_steady(steady: Record | None, named: t.Mapping[str, str]) -> Record | None:
+    if not steady:
+        return steady
+    tracked = [dict(item, cell=named.get(item["cell"], item["cell"])) for item in steady.get("tracked", [])]
+    return dict(steady, tracked=tracked)
 
 
 def _digest(value: t.Any) -> str:

@@ -10,7 +10,8 @@ import re
 import typing as t
 
 from ...module_utils.measure import load
-from . import loads, streams
+from ..common import cellnames
+from . import loads, preferred, streams
 
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
@@ -34,15 +35,15 @@ def size_bytes(text: str | int) -> int:
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65.
+    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65. Before the
+    drive is known, rand-preferred-… for its preferred write size.
 
     Then, where the cell has them: 1000iops, batch16, ramp5s, sync, o_dsync, fdatasync1, what loads.id_parts tells,
     lead. A point has the name of what it takes: most. Several streams have theirs: jobs-web-3f2a.
     """
-    size = cell["block_size_bytes"]
     parts = [
         cell["access"][:4].replace("sequ", "seq"),
-        f"{size}b" if size % 1024 else f"{size // 1024}k",
+        cellnames.PREFERRED if cell.get("preferred") else cellnames.size(cell["block_size_bytes"]),
         "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}",
         cell["point"]["take"] if cell.get("point") else f"tc{cell['threads']}-qd{cell['queue_depth']}",
     ]
@@ -85,7 +86,11 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
         cell = streams.rendered(source, size_bytes)
         return {"id": cell_id(cell), **cell}
     cell = {key: value for key, value in source.items() if key != "block_size"}
-    cell["block_size_bytes"] = size_bytes(source["block_size"])
+    if source["block_size"] == cellnames.PREFERRED:
+        # The size of a drive that has no preference, until preferred.on_drive says that of the drive.
+        cell.update(preferred=True, block_size_bytes=preferred.LEAST_BYTES)
+    else:
+        cell["block_size_bytes"] = size_bytes(source["block_size"])
     cell = loads.rendered(cell, size_bytes)
     return {"id": cell_id(cell), **cell}
 
@@ -158,7 +163,10 @@ def track(
         where = f"steady_state.tracked[{index}]"
         wanted = {key: value for key, value in item.items() if key not in ("metric", "block_size")}
         if "block_size" in item:
-            wanted["block_size_bytes"] = size_bytes(item["block_size"])
+            own = item["block_size"] == cellnames.PREFERRED
+            wanted.update(
+                {"preferred": True} if own else {"preferred": None, "block_size_bytes": size_bytes(item["block_size"])}
+            )
         matches = [
             cell
             for cell in cells
@@ -168,7 +176,11 @@ def track(
         if not matches:
             wrong.append(f"{where}: the test has no cell with {described}")
         elif len({cell["id"] for cell in matches}) > 1:
-            apart = [key.replace("_bytes", "") for key in SELECTING_KEYS if len({cell[key] for cell in matches}) > 1]
+            apart = [
+                key.replace("_bytes", "")
+                for key in SELECTING_KEYS
+                if len({(cell[key], key == "block_size_bytes" and cell.get("preferred")) for cell in matches}) > 1
+            ]
             wrong.append(
                 f"{where}: {len(matches)} cells have {described}; name {' and '.join(apart) or 'another cell'} too"
             )

@@ -17,7 +17,7 @@ from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
 from ..common import schema as schemas
 from . import cells as celling
-from . import loads, purge_values, streams
+from . import loads, preferred, purge_values, streams
 from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
@@ -197,6 +197,7 @@ def _fit_test(
     test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
 ) -> tuple[Test, list[str]]:
     """A test for one drive in its rendered form, and what the drive can't do."""
+    test, same_cells = preferred.on_drive(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test, identity)
     engine = settings["workload_ioengine"]
@@ -207,7 +208,7 @@ def _fit_test(
     if test["precondition"]:
         done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
     done["cells"] = [{**cell, "job": _job(engine, _sections(cell, active, identity["size_bytes"]))} for cell in cells]
-    done["not_applicable"] = left_out
+    done["not_applicable"] = same_cells + left_out
     return done, wrong
 
 

@@ -109,6 +109,7 @@ def describe(
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
             lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
+            lines += [f"       {line}" for line in _preferred_lines(test)]
             lines += [
                 f"       not applicable: {reason}: {', '.join(ids)}"
                 for reason, ids in _by_reason(test["not_applicable"]).items()
@@ -149,6 +150,12 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
         ),
         f"for such a drive, {instead.advice(test)}",
     ]
+
+
+def _preferred_lines(test: t.Mapping[str, t.Any]) -> list[str]:
+    """Of which size the cells of the drive's preferred write size are."""
+    sizes = {cell["block_size_bytes"] for cell in test["cells"] if cell.get("preferred")}
+    return [f"the drive prefers writes of {size} B" for size in sizes]
 
 
 def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:

@@ -13,10 +13,11 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ...module_utils.drive.entry import label
+from ..common import cellnames
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
-from ..plan import hostplan, limits
+from ..plan import hostplan, limits, preferred
 from ..plan.testfiles import PlanError
 from . import again, findings, values
 from .findings import Run, View
@@ -71,6 +72,7 @@ def record(
             "engine": engine,
             "validity_limits": limits,
             **rack,
+            **sizes.get(drive, {}),
             **why,
         }
         for view in views
@@ -78,6 +80,7 @@ def record(
         for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
+        for sizes in [_preferred(view, run, tests[view.name])]
         for drive, why in [
             *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
             *((drive, {"left_out": why}) for drive, why in view.left_out.items()),
@@ -97,4 +100,18 @@ def record(
             "ansible_core": ansible_version,
             "python": platform.python_version(),
         },
+    }
+
+
+def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
+    """What run.json has of the size of cells of the preferred write size, by drive; nothing where no test has such
+    cells, and where the run is under way: its cells have the size that it began with.
+    """
+    used = any(cellnames.is_preferred(cell) for about in tests.values() for cell in about["cells"])
+    if not used or run.attach.get(view.name):
+        return {}
+    return {
+        entry["drive"]: {"preferred_write_bytes": preferred.size_bytes(entry["identity"])}
+        for entry in view.drives or ()
+        if (entry.get("identity") or {}).get("logical_block_size_bytes")
     }

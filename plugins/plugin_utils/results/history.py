@@ -107,5 +107,13 @@ def _saturation(
     ):
         return None
     return Saturation(
-        identity["model"], size, cells[0], written, elapsed_s, rate, run.id, record["host"], record["drive"]
+        identity["model"],
+        size,
+        windows[0].get("cell") or cells[0],
+        written,
+        elapsed_s,
+        rate,
+        run.id,
+        record["host"],
+        record["drive"],
     )

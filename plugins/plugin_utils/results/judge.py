@@ -313,7 +313,7 @@ def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: 
     rule = about.get("steady_state")
     said = (
         worlds.problem(record, facts.strict)
-        or recheck.problem(record, rule)
+        or recheck.problem(record, rule, (facts.asked.get((host, drive)) or {}).get("preferred_write_bytes"))
         or saturation.problem(record, rule, identity.get("size_bytes"))
     )
     said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)

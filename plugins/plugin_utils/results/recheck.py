@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import steady_state
+from ..common import cellnames
 from ..common.values import number
 
 # Sums of floats in another order differ in their last digits; figures in JSON have all of theirs.
@@ -19,11 +20,11 @@ FIGURES = ("average", "range_ratio", "slope_ratio")
 Mapping = t.Mapping[str, t.Any]
 
 
-def problem(record: Mapping, rule: Mapping | None) -> str:
+def problem(record: Mapping, rule: Mapping | None, preferred_bytes: int | None = None) -> str:
     """Why a steady record contradicts itself or the rule; an empty string when it does not.
 
     record: of the test. rule: the test's steady_state as run.json keeps it; without its window and limits nothing is
-      checked.
+      checked. preferred_bytes: the drive's preferred write size, as preflight saw it.
     """
     if (
         record.get("outcome") != "steady"
@@ -32,7 +33,7 @@ def problem(record: Mapping, rule: Mapping | None) -> str:
     ):
         return ""
     windows = record.get("steady_state") or []
-    wanted = {(item["cell"], item["metric"]) for item in rule.get("tracked") or []}
+    wanted = {(cellnames.on_drive(item["cell"], preferred_bytes), item["metric"]) for item in rule.get("tracked") or []}
     missing = wanted - {(window.get("cell"), window.get("metric")) for window in windows}
     if missing:
         return "the record has no steady-state window for " + ", ".join(" ".join(item) for item in sorted(missing))

@@ -47,10 +47,16 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
         return dict(now)
     hosts = {entry["host"] for entry in now["asked"]}
     kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
+    # A run that is under way keeps the size of its cells, whatever a format made of the drive's since.
+    sizes = {
+        (entry["host"], entry["drive"]): {"preferred_write_bytes": entry["preferred_write_bytes"]}
+        for entry in before["asked"]
+        if entry.get("preferred_write_bytes")
+    }
     merged = {
         **now,
         "started": before["started"],
-        "asked": kept + now["asked"],
+        "asked": kept + [{**sizes.get((entry["host"], entry["drive"]), {}), **entry} for entry in now["asked"]],
         "tests": {**before["tests"], **now["tests"]},
     }
     warned = list(before.get("warnings") or [])

@@ -101,6 +101,7 @@ class FakeHost(Host):
             "diskseq": number.split(":")[1],
             "queue__logical_block_size": "512",
             "queue__physical_block_size": "4096",
+            "queue__minimum_io_size": "16384",
             "queue__discard_max_bytes": "2147450880",
             "queue__nr_requests": "64",
             "queue__rotational": "0",

@@ -255,6 +255,7 @@ def test_identity_of_an_nvme_drive(fake):
         "size_bytes": 1 << 30,
         "logical_block_size_bytes": 512,
         "physical_block_size_bytes": 4096,
+        "minimum_io_size_bytes": 16384,
         "transport": "nvme",
         "numa_node": 1,
         "diskseq": 3,

@@ -343,6 +343,8 @@ IDENTITY = {
         ({"size_bytes": 6}, False, True),
         ({"logical_block_size_bytes": 4096}, False, True),
         ({"backing_file": "/srv/x"}, False, True),
+        # A format, or another kernel, may change what the same drive prefers.
+        ({"minimum_io_size_bytes": 65536}, True, False),
     ],
 )
 def test_compare(change, same_boot, changed):

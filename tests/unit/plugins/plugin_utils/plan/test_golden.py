@@ -62,7 +62,12 @@ NAMES = {"filename", "name", "description"}
 
 @functools.lru_cache(maxsize=None)
 def rendered_tests(plan):
-    identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": 512}
+    identity = {
+        "serial": "S1",
+        "size_bytes": SIZE,
+        "logical_block_size_bytes": 512,
+        "minimum_io_size_bytes": 16_384,
+    }
     done = render(
         load_plan(plan),
         run={"id": "r1", "name": "qualify"},

@@ -479,3 +479,37 @@ def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_a
     assert asked[("h2", "S2")] == "" and asked[("h1", "S1")].startswith("quarantined: failed 3 nights in a row")
     assert [line for line in decided.plan_text + decided.warnings if "S1" in line and "quarantined" in line]
     assert schema.problems(decided.record, schema.load("run")) == []
+
+
+def preferring(view, size_bytes):
+    """The view of a host whose drives prefer writes of a size."""
+    for entry in view.drives:
+        entry["identity"]["minimum_io_size_bytes"] = size_bytes
+    return view
+
+
+PREFERRED = [{"name": "own", "precondition": False, "cells": [{"block_size": "preferred", "read_pct": 0}]}]
+
+
+def test_the_record_says_which_size_each_drive_prefers(fleet):
+    one, two = preferring(fleet(ssd_plan=PREFERRED), 16_384), preferring(fleet("h2", ["S2"], ssd_plan=PREFERRED), 512)
+    decided = decide(one, two)
+    assert decided.findings == []
+    assert [entry["preferred_write_bytes"] for entry in decided.record["asked"]] == [16_384, 4_096]
+    plain = decide(preferring(fleet(), 16_384)).record["asked"]
+    assert not any("preferred_write_bytes" in entry for entry in plain)
+
+
+def test_a_run_that_is_under_way_keeps_the_size_that_it_began_with(fleet):
+    first = decide(preferring(fleet(ssd_plan=PREFERRED), 16_384))
+    run_record.write_run(first.run_folder, first.record)
+    runs = [{"run_id": first.run.id, "run_name": "qualify", "state": "running"}]
+    # Its purge has formatted the drive since.
+    again = decide(preferring(fleet(ssd_plan=PREFERRED, runs=runs), 65_536))
+    assert again.findings == [] and again.run.attach == {"h1": "running"}
+    merged = run_record.merge_run(first.record, again.record)
+    assert [entry["preferred_write_bytes"] for entry in merged["asked"]] == [16_384]
+    # One that begins anew has that of now.
+    anew = decide(preferring(fleet(ssd_plan=PREFERRED, ssd_run_id=first.run.id), 65_536))
+    merged = run_record.merge_run(first.record, anew.record)
+    assert [entry["preferred_write_bytes"] for entry in merged["asked"]] == [65_536]

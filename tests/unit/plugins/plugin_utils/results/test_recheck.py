@@ -76,3 +76,12 @@ def test_the_judge_asks():
         judge.judge(run, [drive, {**of_test, **made}])["drives"][0]["verdict"] for made in (record(), record(FALLING))
     ]
     assert verdicts == ["pass", "invalid"]
+
+
+def test_a_tracked_cell_of_the_preferred_size_is_that_of_the_drives_size():
+    rule = {**RULE, "tracked": [{"cell": "rand-preferred-w100-tc1-qd1", "metric": "write_iops"}]}
+    made = record(cell="rand-16k-w100-tc1-qd1")
+    assert recheck.problem(made, rule, 16_384) == ""
+    # A host that wrote another size, and a run that does not say which.
+    for size in (4_096, None):
+        assert "no window of rand-" in recheck.problem(made, rule, size)

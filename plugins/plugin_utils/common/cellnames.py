@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The block size in a cell's name: rand-16k-w100-tc4-qd32, and rand-preferred-w100-tc4-qd32 as long as nobody knows
+the drive. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+PREFERRED = "preferred"
+_OF_PREFERRED = re.compile(rf"(rand|seq)-{PREFERRED}-")
+
+
+def size(size_bytes: int) -> str:
+    """16384 as 16k, 512 as 512b."""
+    return f"{size_bytes}b" if size_bytes % 1024 else f"{size_bytes // 1024}k"
+
+
+def is_preferred(cell: str) -> bool:
+    """Whether the name is of a cell whose block size each drive says itself."""
+    return _OF_PREFERRED.match(cell) is not None
+
+
+def on_drive(cell: str, preferred_bytes: int | None) -> str:
+    """A cell's name on a drive that prefers writes of so many bytes; None: nobody knows, and it stays as it is."""
+    return _OF_PREFERRED.sub(rf"\g<1>-{size(preferred_bytes)}-", cell) if preferred_bytes else cell

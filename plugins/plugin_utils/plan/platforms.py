@@ -1,0 +1,176 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plan as files for Windows, Solaris and Iometer, to be run there by hand: platforms.yml holds what differs. Reads
+that file, changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+import yaml
+
+from ...module_utils.measure import fio
+from . import render as planning
+from .testfiles import SHIPPED_DIR, PlanError
+
+ICF = "iometer"
+# TN-FD-15 recommends this release; later ones load its files.
+ICF_VERSION = "Version 2006.07.27 "
+# What Iometer has no word for, or keeps elsewhere than in an access specification.
+ICF_WITHOUT = ("jobs", "point", "rate_iops", "batch", "burst_s", "sync", "fdatasync")
+NEVER = ("point",)
+RULER = "=" * 57
+Mapping = t.Mapping[str, t.Any]
+Files = t.Dict[str, str]
+
+
+def platforms() -> dict[str, t.Any]:
+    """platforms.yml."""
+    found: dict[str, t.Any] = yaml.safe_load((SHIPPED_DIR / "platforms.yml").read_text(encoding="utf-8"))
+    return found
+
+
+def files(
+    tests: t.Sequence[dict[str, t.Any]], platform: str, device: str, identity: Mapping, queue_depth: int
+) -> Files:
+    """{path: text} of a plan's tests, with a README.txt. Raises PlanError.
+
+    device: as the platform calls it; no part of an .icf. identity: sizes of the drive, as drive_facts has them.
+    queue_depth: the drive's own, for fills.
+    """
+    if platform != ICF:
+        wanted = platforms()[platform]
+        if not re.fullmatch(wanted["device"], device):
+            raise PlanError([f"device: {device!r} is no whole drive of {platform}; write it as {wanted['example']}"])
+    drive = {"selector": {"serial": "elsewhere"}, "identity": {"serial": "elsewhere", **identity}}
+    plan = planning.render(
+        tests,
+        run={"id": "elsewhere", "name": "elsewhere"},
+        host="elsewhere",
+        boot_id="",
+        drives=[drive],
+        engine_version="",
+        variables={"workload_ioengine": "libaio"},
+    )
+    found: Files = {}
+    lines = [
+        f"Rendered by ssdlab.fleet for {platform}. It was not run there: look at every file before you do.",
+        "Everything on the drive is lost. Run the files in the order of their names.",
+    ]
+    for number, test in enumerate(plan["drives"][0]["tests"], start=1):
+        folder = f"{number:02d}-{test['name']}"
+        made, told = (
+            _icf_test(test)
+            if platform == ICF
+            else _fio_test(test, platforms()[platform], device, identity, queue_depth)
+        )
+        found.update({f"{folder}/{name}": text for name, text in made.items()})
+        lines += ["", f"{folder}: {test['title']}", *(f"  {line}" for line in [*_order(test, platform), *told])]
+    return {"README.txt": "\n".join(lines) + "\n", **found}
+
+
+def _order(test: Mapping, platform: str) -> list[str]:
+    """What no file says: what comes before, and how often."""
+    rounds, fill = test["rounds"], test["precondition"]
+    sectors = test["purge"].get("iomemory_sector_bytes")
+    purge = "Purge the drive by its vendor's tool" + (f", to sectors of {sectors} B." if sectors else ".")
+    before = [] if test["purge"]["method"] == "none" else [purge]
+    if fill and platform == ICF:
+        size = fill["block_size_bytes"]
+        before.append(f"Fill {test['active_range_pct']} % of it {fill['passes']} times: {size} B in sequence, writes.")
+    limits = [
+        f"{rounds['max']} times" if (rounds["max"] or 0) > 1 else "",
+        f"until {rounds['capacity_multiple']:g} x the capacity is written" if rounds["capacity_multiple"] else "",
+        f"for {rounds['time_limit_s']:g} s" if rounds["time_limit_s"] else "",
+    ]
+    said = ", or ".join(filter(None, limits))
+    again = f"Repeat its cells in turn, {said} at most." if said else "Run its cells once."
+    steady = test["steady_state"]
+    if steady:
+        tracked = ", ".join(f"{item['metric']} of {item['cell']}" for item in steady["tracked"])
+        again += f" It is steady by the module steady_state, given {tracked}."
+    return [*before, again]
+
+
+def _fio_test(
+    test: Mapping, wanted: Mapping, device: str, identity: Mapping, queue_depth: int
+) -> tuple[Files, list[str]]:
+    active = identity["size_bytes"] * test["active_range_pct"] // 100
+    active -= active % identity["logical_block_size_bytes"]
+    fill = test["precondition"]
+    jobs: list[tuple[str, str]] = []
+    whole = active
+    if fill:
+        whole = active - active % fill["block_size_bytes"]
+        jobs += [("precondition", fill["job"])] + [("precondition-remainder", fill["remainder_job"])] * (whole < active)
+    without = (*NEVER, *wanted["without"])
+    told = _left_out(test, without)
+    jobs += [(cell["id"], cell["job"]) for cell in test["cells"] if not _lacks(cell, without)]
+    made = {}
+    for number, (name, job) in enumerate(jobs, start=1):
+        values = {
+            "device": device,
+            "seed": number,
+            "size_bytes": active,
+            "max_queue_depth": queue_depth,
+            "remainder_offset": whole,
+            "remainder_bytes": active - whole,
+            "cpus_allowed": None,
+            "numa_node": None,
+        }
+        made[f"{number:03d}-{name}.fio"] = substituted(fio.fill(job, values), wanted)
+    return made, told
+
+
+def substituted(job: str, wanted: Mapping) -> str:
+    """A job text with a platform's substitutions."""
+    lines = []
+    for line in job.splitlines():
+        key, _equals, value = line.partition("=")
+        other = wanted["replace"].get(key, {}).get(value)
+        if key not in wanted["remove"]:
+            lines.append(f"{key}={other}" if other else line)
+    return "\n".join(lines) + "\n"
+
+
+def _icf_test(test: Mapping) -> tuple[Files, list[str]]:
+    cells = [
+        cell for cell in test["cells"] if not _lacks(cell, ICF_WITHOUT) and not (cell.get("mix") or {}).get("ranges")
+    ]
+    told = [
+        f"{cell['id']}: {cell['threads']} workers, {cell['queue_depth']} outstanding I/Os each, {cell['runtime_s']} s"
+        + (f" after a ramp of {cell['ramp_s']} s." if cell.get("ramp_s") else ".")
+        for cell in cells
+    ]
+    kept = {cell["id"] for cell in cells}
+    gone = [cell["id"] for cell in test["cells"] if cell["id"] not in kept]
+    told += [f"Left out, as Iometer has no such load: {', '.join(gone)}."] if gone else []
+    return ({f"{test['name']}.icf": icf(cells)} if cells else {}), told
+
+
+def icf(cells: t.Sequence[Mapping]) -> str:
+    """Iometer's access specifications of cells: a file with that section alone. Every I/O is aligned to 4 KiB, or to
+    itself where it is smaller.
+    """
+    lines = [ICF_VERSION, f"'ACCESS SPECIFICATIONS {RULER}"]
+    for cell in cells:
+        lines += ["'Access specification name,default assignment", f"\t{cell['id']},NONE"]
+        lines += ["'size,% of size,% reads,% random,delay,burst,align,reply"]
+        size, random = cell["block_size_bytes"], 100 * (cell["access"] == "random")
+        for part in (cell.get("mix") or {}).get("sizes") or [{"size_bytes": size, "pct": 100}]:
+            align = size if cell.get("mix") else min(size, 4096)
+            values = (part["size_bytes"], part["pct"], cell["read_pct"], random, 0, 1, align, 0)
+            lines.append("\t" + ",".join(map(str, values)))
+    return "\n".join([*lines, "'END access specifications", ICF_VERSION]) + "\n"
+
+
+def _lacks(cell: Mapping, without: t.Sequence[str]) -> bool:
+    return any(part.get(key) for part in (cell, *(cell.get("jobs") or ())) for key in without)
+
+
+def _left_out(test: Mapping, without: t.Sequence[str]) -> list[str]:
+    gone = [cell["id"] for cell in test["cells"] if _lacks(cell, without)]
+    return [f"Left out, as it can't be had there: {', '.join(gone)}."] if gone else []

@@ -1,0 +1,24 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import cellnames
+
+
+@pytest.mark.parametrize(
+    ("name", "size_bytes", "expected"),
+    [
+        ("rand-preferred-w100-tc4-qd32", 16_384, "rand-16k-w100-tc4-qd32"),
+        ("seq-preferred-r65-tc1-qd1-lead", 4_608, "seq-4608b-r65-tc1-qd1-lead"),
+        ("rand-preferred-w100-tc4-qd32", None, "rand-preferred-w100-tc4-qd32"),
+        ("rand-4k-w100-tc4-qd32", 16_384, "rand-4k-w100-tc4-qd32"),
+        # A cell of streams may have any word for a name.
+        ("jobs-preferred-3f2a", 16_384, "jobs-preferred-3f2a"),
+    ],
+)
+def test_the_name_of_a_cell_on_a_drive(name, size_bytes, expected):
+    assert cellnames.on_drive(name, size_bytes) == expected
+    assert cellnames.is_preferred(name) == (name.split("-")[0] != "jobs" and "preferred" in name)
