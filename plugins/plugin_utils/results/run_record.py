@@ -49,7 +49,8 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
     kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
     merged = {
         **now,
-        "started": before["started"],
+        # Slices of one run come in any order.
+        "started": min(filter(None, (before["started"], now["started"])), default=None),
         "asked": kept + now["asked"],
         "tests": {**before["tests"], **now["tests"]},
     }
