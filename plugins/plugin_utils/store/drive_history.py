@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ..common import drives
 from ..report.pages import Figures
 from ..results import runs, summaries
 from . import engine, frames, packages
@@ -66,7 +67,7 @@ def _of_reports(results_dir: str, run: Mapping, serials: set[str], metrics: set[
     for summary in summaries.earlier(results_dir, run, MOST_REPORTS):
         run_id = summary["run"]["id"]
         for drive in summary["drives"]:
-            serial = drive.get("serial") or drive["drive"]
+            serial = drives.name(drive.get("serial"), drive["host"], drive["drive"])
             for test in drive["tests"] if serial in serials else ():
                 for metric in metrics & set(test["metrics"]) if test["verdict"] in ("pass", "fail") else ():
                     if test["metrics"][metric] is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.drive.entry import BY_ID
 from ..common import units
 from . import records
 from .engine import Store, opened
@@ -65,7 +66,8 @@ def long(
     valid: only of measurements that count (pass, fail). columns: those of LONG to read; of many runs each costs two to
       eight bytes a row.
     Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit
-    that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place.
+    that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place,
+    after its host where that is the path of a file.
     Raises StoreError.
     """
     lacks = missing(url, tables=True)
@@ -166,7 +168,10 @@ def _measurements(
         .join(test, measurement.c.test_id == test.c.id)
     )
     joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
-    serial = sa.func.coalesce(drive.c.serial, campaign.c.label)
+    label = campaign.c.label
+    # As common/drives.py names one without a serial number.
+    is_place = sa.and_(label.startswith("/", autoescape=True), sa.not_(label.startswith(BY_ID, autoescape=True)))
+    serial = sa.func.coalesce(drive.c.serial, sa.case((is_place, host.c.name + " " + label), else_=label))
     query = sa.select(
         measurement.c.layout_id,
         measurement.c.figures,

@@ -14,7 +14,7 @@ pandas = pytest.importorskip("pandas")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator  # noqa: E402
 
 
 @pytest.fixture(name="filled", scope="module")
@@ -133,3 +133,16 @@ def test_an_empty_store_is_an_empty_table(tmp_path):
         pass
     table = frames.long(url)
     assert tuple(table.columns) == frames.LONG and table.empty and frames.wide(table).empty
+
+
+def test_the_file_of_a_drive_without_a_serial_goes_with_its_host(tmp_path):
+    url = engine.resolve("", str(tmp_path))
+    run, records = fleets.fleet(hosts=2, drives=1)
+    for each in [*records, *run["asked"]]:
+        each.update({"drive": "/var/ssd0"} if "drive" in each else {})
+        if each.get("kind") == "drive":
+            each["identity"]["serial"] = None
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(fleets.write(tmp_path, run, records)))
+    assert set(frames.long(url)["serial"]) == {"h0 /var/ssd0", "h1 /var/ssd0"}
+    assert set(frames.long(url, serials=["h1 /var/ssd0"])["host"]) == {"h1"}
