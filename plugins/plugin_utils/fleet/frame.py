@@ -15,6 +15,7 @@ import typing as t
 
 from ...module_utils.run.criteria import number
 from ..common import drives, units
+from ..results import summaries
 from . import metrics
 from .libraries import pandas
 
@@ -78,7 +79,7 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
             "",
         )
         for test in drive["tests"]:
-            if test["verdict"] in ("pass", "fail"):
+            if summaries.counts(test):
                 rows += _rows(about, test["test"], [("", test["metrics"])])
     return _frame(rows)
 

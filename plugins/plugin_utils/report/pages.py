@@ -129,7 +129,7 @@ def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past
             if points:
                 own = (
                     [(sources.run["run"]["id"], sources.run.get("started") or "", value)]
-                    if value is not None and test["verdict"] in ("pass", "fail")
+                    if value is not None and test["counts"]
                     else []
                 )
                 found.append(

@@ -28,6 +28,13 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
     return found if isinstance(found.get("drives"), list) and isinstance(found.get("run"), dict) else None
 
 
+def counts(test: Mapping) -> bool:
+    """Whether the figures of a test count for others; an older report does not tell that of a test that was `invalid`
+    for want of a reference.
+    """
+    return bool(test.get("counts", test["verdict"] in ("pass", "fail")))
+
+
 def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
     """Summaries of the runs of this name that began before this one, newest first, at most so many."""
     name, run_id, started = run["run"]["name"], run["run"]["id"], run.get("started") or ""

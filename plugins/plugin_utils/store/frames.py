@@ -63,7 +63,8 @@ def long(
       drives; None takes all.
     rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged
       over the steady window.
-    valid: only of measurements that count (pass, fail). columns: those of LONG to read; of many runs each costs two to
+    valid: only of measurements that count: of drives that were asked for, and not `invalid` but for want of peers or a
+      baseline. columns: those of LONG to read; of many runs each costs two to
       eight bytes a row.
     Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit
     that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place,
@@ -186,7 +187,9 @@ def _measurements(
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
-    query = query.where(measurement.c.verdict.in_(COUNTING)) if valid else query
+    # What an older version wrote does not tell it.
+    by_verdict = sa.case((measurement.c.verdict.in_(COUNTING), 1), else_=0)
+    query = query.where(sa.func.coalesce(measurement.c.counts, by_verdict) == 1) if valid else query
     query = query if serials is None else query.where(serial.in_(list(serials)))
     return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
 

@@ -179,7 +179,7 @@ def _import_host(
         all_records = records.merged(_stored(connection, row.id), given)
         asked = [entry for entry in run.record["asked"] if entry["host"] == host]
         about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
-        state = records.checksum([all_records, asked, about])
+        state = records.checksum([records.VERSION, all_records, asked, about])
         if state != row.digest:
             # What is held to other hosts' figures is judged once all are there: verdicts.across_hosts.
             judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
@@ -292,6 +292,7 @@ class _Part:
             "attempt": record["attempt"],
             "outcome": record["outcome"],
             "verdict": judged["verdict"],
+            "counts": int(judged["counts"]),
             "started": record["started"],
             "finished": record["finished"],
             "rounds": record["rounds"],

@@ -333,3 +333,19 @@ def test_a_low_host_has_all_of_its_low_drives_of_whatever_model():
     run["asked"] += other["asked"]
     [low] = made(run, records + [record for record in more if record["kind"] != "host"])["low_hosts"]
     assert low["model"] == "OTHER" and len(low["drives"]) == 8
+
+
+def test_what_has_too_few_peers_is_a_baseline_and_a_night_all_the_same(tmp_path):
+    """Its verdict is invalid, and its figures are as good as any."""
+    share = {"metric": "write_iops", "min_of_median": 0.9}
+    before = summary(*fleet(hosts=1, drives=7, run_id="r1", criteria=[share]))
+    assert {drive["verdict"] for drive in before["drives"]} == {"invalid"}
+    folder = tmp_path / "r1" / "report"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps(before))
+    run, records = fleet(
+        hosts=1, drives=7, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}]
+    )
+    judged = judging.judge_run(str(tmp_path), run, records)
+    assert judged.judgement["verdicts"]["pass"] == 7
+    assert {change["n"] for change in made(run, records, [before])["since"]["changes"]} == {7}
