@@ -104,7 +104,10 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
         .where(cells.isna(), cells.fillna("").astype(str) + " " + chosen["metric"].astype(str))
     )
     # Unknown is a value here: without it a drive of unknown firmware would have no row.
-    rows = chosen.groupby(list(MEASUREMENT), observed=True, dropna=False, sort=False).ngroup()
+    alike = chosen.groupby(list(MEASUREMENT), observed=True, dropna=False, sort=False).ngroup()
+    # Two drives of a host that tell one serial number are two measurements.
+    of_which = pandas.DataFrame({"row": alike, "name": names}).groupby(["row", "name"], sort=False).cumcount()
+    rows = alike + of_which * (int(alike.max()) + 1 if len(alike) else 0)
     figures = pandas.DataFrame({"row": rows, "name": names, "value": chosen["value"]}).pivot(
         index="row", columns="name", values="value"
     )

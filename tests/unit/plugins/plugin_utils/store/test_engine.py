@@ -200,3 +200,10 @@ def test_two_controllers_write_at_once(tmp_path):
     assert not [name for name in os.listdir(tmp_path) if name.endswith("-wal")] or os.path.getsize(
         tmp_path / engine.FILE
     )
+
+
+def test_a_results_folder_that_no_url_can_name_is_refused(tmp_path):
+    folder = str(tmp_path / "what?")
+    with pytest.raises(StoreError, match="question mark"):
+        engine.resolve("", folder)
+    assert "question mark" in engine.problem("", folder)

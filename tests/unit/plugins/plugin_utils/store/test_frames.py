@@ -163,3 +163,16 @@ def test_what_counts_is_not_what_passed(tmp_path, verdict):
         connection.execute(sa.update(schema.tables().measurement).values(counts=None))
     # Of an older version the verdict is all that is known.
     assert len(frames.long(url, valid=True)) == (0 if verdict == "invalid" else 16)
+
+
+def test_two_drives_of_a_host_that_tell_one_serial_have_a_row_each(tmp_path):
+    run, records = fleets.fleet(hosts=2, drives=3)
+    for record in records:
+        if record["kind"] == "drive" and record["host"] == "h1":
+            record["identity"]["serial"] = "DUP"
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(fleets.write(tmp_path, run, records)))
+    told = frames.wide(frames.long(url))
+    measured = {record["metrics"]["write_iops"] for record in records if record["kind"] == "test"}
+    assert len(told) == 6 and set(told["write_iops"]) == measured
