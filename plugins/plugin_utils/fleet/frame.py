@@ -14,7 +14,9 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.run.criteria import number
-from ..common import units
+from ..common import drives, units
+from ..results import summaries
+from . import metrics
 from .libraries import pandas
 
 ABOUT = ("run", "host", "drive", "serial", "model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine")
@@ -77,22 +79,44 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
             "",
         )
         for test in drive["tests"]:
-            if test["verdict"] in ("pass", "fail"):
+            if summaries.counts(test):
                 rows += _rows(about, test["test"], [("", test["metrics"])])
     return _frame(rows)
 
 
 def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
     """A long table with every column, and those that say what a drive is without gaps, so that pandas groups by them;
-    whole windows only.
+    whole windows only, and no counts.
     """
     whole = frame[pandas.to_numeric(frame["round"]).fillna(0) == 0] if "round" in frame else frame
+    whole = whole[~counts(whole)]
     lacking = {name: whole["serial"] if name == "drive" else "" for name in COLUMNS if name not in whole}
     known = whole.assign(**lacking)
     filled = {
         name: known[name].astype(object).where(known[name].notna(), "") for name in (*FIGURE, "host", "drive", "serial")
     }
-    return known.assign(**filled, value=known["value"].astype(float)).reset_index(drop=True)
+    found = known.assign(**filled, value=known["value"].astype(float)).reset_index(drop=True)
+    one = [*FIGURE, "host", "drive"]
+    if "drive" in lacking and (twice := found.duplicated([*one, "run"], keep=False)).any():
+        # Two drives of a host that tell one serial number: which is which nobody knows, but they are two.
+        place = found[twice].groupby([*one, "run"], sort=False).cumcount() + 1
+        found.loc[twice, "drive"] = found.loc[twice, "drive"].astype(str) + " #" + place.astype(str)
+    return found
+
+
+def apart(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """A run's table with serials by which other runs know the same drive: one that several drives have, or that is a
+    place on a host, goes with host and drive.
+    """
+    known = frame[["serial", "host", "drive"]].drop_duplicates()
+    doubtful = known["serial"].duplicated(keep=False) | known["serial"].map(drives.is_place).astype(bool)
+    mine = frame["serial"].isin(known.loc[doubtful, "serial"])
+    return frame.assign(serial=frame["serial"].where(~mine, frame["host"] + " " + frame["drive"]))
+
+
+def counts(frame: pandas.DataFrame) -> t.Any:
+    """Which rows are no figures of how good a drive is."""
+    return frame["metric"].isin([name for name in frame["metric"].unique() if metrics.is_count(str(name))]).to_numpy()
 
 
 def _about(identity: Mapping, drive: str) -> Row:
@@ -112,8 +136,7 @@ def _rows(about: Row, test: str, figures: t.Iterable[tuple[str, Mapping]]) -> li
         (*about, test, None, cell, metric, units.base(metric), value)
         for cell, found in figures
         for metric, given in found.items()
-        # How many I/Os there were says how long a window was, not how good a drive is.
-        if (value := number(given)) is not None and not metric.endswith("_ios")
+        if (value := number(given)) is not None and not metrics.is_count(metric)
     ]
 
 

@@ -12,6 +12,11 @@ from ...module_utils.measure.rounds import FITTED_END
 _TAIL = re.compile(r"(^|_)(p9[0-9](_[0-9]+)?|max)_latency_us$")
 
 
+def is_count(metric: str) -> bool:
+    """How many I/Os there were: it says how long a window was, not how good a drive is."""
+    return metric.endswith("_ios")
+
+
 def is_latency(metric: str) -> bool:
     """More of it is worse; of every other figure less is."""
     return metric.removesuffix(FITTED_END).endswith("latency_us")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common import drives
 from ..results.held_to import Reference, References
 from . import robust
 from .frame import FIGURE, complete, of_run, of_summary
@@ -48,13 +49,15 @@ def references(
         if known is None:
             return Reference(None, f"there is no report of the baseline {name}: run report.yml with ssd_run_id={name}")
         return known.get(
-            (serials.get((host, drive), drive), test, metric),
+            (serials.get((host, drive)) or drives.name(None, host, drive), test, metric),
             Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"),
         )
 
     named = (record for record in records if record["kind"] == "drive")
     serials = {
-        (record["host"], record["drive"]): (record.get("identity") or {}).get("serial") or record["drive"]
+        (record["host"], record["drive"]): drives.name(
+            (record.get("identity") or {}).get("serial"), record["host"], record["drive"]
+        )
         for record in named
     }
     return reference
@@ -85,8 +88,11 @@ def _baseline(summary: Mapping, name: str) -> Found:
     """
     found: Found = {}
     named: set[tuple[str, ...]] = set()
-    columns = ["drive", "serial", "test", "metric", "value"]
-    for drive, serial, test, metric, value in of_summary(summary)[columns].itertuples(index=False, name=None):
+    columns = ["host", "drive", "serial", "test", "metric", "value"]
+    for host, drive, told_serial, test, metric, value in of_summary(summary)[columns].itertuples(
+        index=False, name=None
+    ):
+        serial = drives.name(None, host, drive) if drives.is_place(told_serial) else told_serial
         key, told = (serial, test, metric), Reference(float(value), f"in run {name}")
         if key in found and (drive == serial) == (key in named):
             told = Reference(None, f"run {name} has several drives with the serial {serial}")

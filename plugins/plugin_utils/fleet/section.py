@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
-from ..common import units
+from ..common import drives, units
 from . import hosts, metrics, outliers, robust, trends
-from .frame import FIGURE, of_run, of_summary
+from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
@@ -33,23 +34,36 @@ def make(
     low = hosts.effects(judged)
     flagged = judged[judged["outlier"].astype(bool)]
     own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
-    sightings = [item for summary in earlier for item in (summary.get("fleet") or {}).get("outliers") or []]
-    sightings += own[["serial", "host"]].to_dict("records")
-    nights = [frame for frame in map(of_summary, earlier) if len(frame)]
+    same = apart(judged)
+    sightings = [item for summary in earlier for item in _sightings(summary)]
+    sightings += same.loc[own.index, ["serial", "host"]].to_dict("records")
+    nights = [frame for frame in map(_before, earlier) if len(frame)]
     return {
         "groups": _groups(judged),
-        "outliers": _outliers(own, judged, hosts.swapped(sightings), set(low["host"])),
+        "outliers": _outliers(own, judged, same["serial"], hosts.swapped(sightings), set(low["host"])),
         "low_hosts": _low_hosts(low, judged, snapshots),
         "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
         "comparisons": int(judged["p"].notna().sum()),
         "flagged": len(flagged),
         "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
         "firmwares": _plain(trends.firmwares(judged)),
-        "since": _since(judged, judgement, earlier),
-        "nights": _nights(judged, earlier, nights),
-        "baseline": _baseline(judged, *baseline),
-        "repeatability": _plain(trends.repeatability(pandas.concat([judged, *nights]))) if nights else [],
+        "since": _since(same, judgement, earlier),
+        "nights": _nights(same, earlier, nights),
+        "baseline": _baseline(same, *baseline),
+        "repeatability": _plain(trends.repeatability(pandas.concat([same, *nights]))) if nights else [],
     }
+
+
+def _before(summary: Mapping) -> pandas.DataFrame:
+    """The figures of an earlier run, by names that its drives have in this one."""
+    return apart(of_summary(summary))
+
+
+def _sightings(summary: Mapping) -> list[Mapping]:
+    """The outliers of an earlier run whose serial number tells which drive it was."""
+    seen = collections.Counter(drive.get("serial") or drive["drive"] for drive in summary.get("drives") or [])
+    found = (summary.get("fleet") or {}).get("outliers") or []
+    return [item for item in found if seen[item["serial"]] < 2 and not drives.is_place(item["serial"])]
 
 
 def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
@@ -72,7 +86,11 @@ def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
 
 
 def _outliers(
-    own: pandas.DataFrame, judged: pandas.DataFrame, swapped: t.Mapping[str, list[str]], low: t.Collection[str]
+    own: pandas.DataFrame,
+    judged: pandas.DataFrame,
+    names: pandas.Series,
+    swapped: t.Mapping[str, list[str]],
+    low: t.Collection[str],
 ) -> list[dict[str, t.Any]]:
     if own.empty:
         return []
@@ -83,8 +101,8 @@ def _outliers(
     for place, row in own.sort_values("z", ascending=False).iterrows():
         mates = int(alike[place])
         cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")
-        if row["serial"] in swapped:
-            cause, why = "drive", f"it was low on {' and on '.join(swapped[row['serial']])}"
+        if names[place] in swapped:
+            cause, why = "drive", f"it was low on {' and on '.join(swapped[names[place]])}"
         elif row["host"] in low and (row["host"], row["drive"], row["test"]) not in slow:
             # Tails and shares within a time follow a slow host by leaps; a rate does not.
             cause, why = "can't tell", f"{row['host']} is low as a whole, and no rate of the drive stands out there"
@@ -131,14 +149,15 @@ def _low_hosts(
         rates = rows[rows["metric"].map(metrics.is_rate).astype(bool)]
         worst = (rates if len(rates) else rows).sort_values("by", ascending=False).iloc[0]
         others = judged[(judged["model"] == worst["model"]) & (judged["host"] != host)]["host"].unique()
-        drives = judged[(judged["host"] == host) & judged["serial"].isin(worst["serials"])]["drive"].unique().tolist()
+        serials = {serial for each in rows["serials"] for serial in each}
+        mine = judged[(judged["host"] == host) & judged["serial"].isin(serials)]["drive"].unique().tolist()
         about = {name: worst[name] for name in ("model", "firmware", "test", "cell", "metric")}
         differs = hosts.differences(str(host), snapshots, others)
         told.append(
             {
                 "host": host,
                 "by_pct": 100 * float(worst["by"]),
-                "drives": drives,
+                "drives": mine,
                 "differs": differs,
                 **about,
                 "z": float(worst["z"]),
@@ -164,7 +183,7 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
         for drive in judgement["drives"]
         if before.get((drive["host"], drive["drive"])) != drive["verdict"]
     ]
-    changes = trends.regressions(judged, [of_summary(earlier[0])])
+    changes = trends.regressions(judged, [_before(earlier[0])])
     return {"run": earlier[0]["run"]["id"], "verdicts": verdicts, "changes": _plain(changes)}
 
 
@@ -191,4 +210,4 @@ def _baseline(judged: pandas.DataFrame, run_id: str, summary: Mapping | None) ->
             "problem": f"there is no report of the baseline {run_id}: run report.yml with ssd_run_id={run_id}",
             "changes": [],
         }
-    return {"run": run_id, "changes": _plain(trends.regressions(judged, [of_summary(summary)]))}
+    return {"run": run_id, "changes": _plain(trends.regressions(judged, [_before(summary)]))}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from . import metrics, robust
-from .frame import complete
+from .frame import PEERS, complete, counts
 from .libraries import numpy as np
 from .libraries import pandas, stats
 
@@ -25,6 +25,8 @@ MOST_FOR_PAIRS = 1000
 WORSE, BETTER, SAME, UNKNOWN = "worse", "better", "same", "can't tell yet"
 SERIES = ("model", "test", "metric")
 _FIGURE = ("test", "cell", "metric")
+# What else makes peers: another capacity is no firmware's doing.
+_ALIKE = tuple(name for name in PEERS if name not in (*SERIES, "firmware"))
 
 
 class Change(t.NamedTuple):
@@ -86,12 +88,14 @@ def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cel
     given = [frame for frame in before if len(frame)]
     if not given or now.empty:
         return pandas.DataFrame(columns=columns)
-    nights = _by_drive(given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells).rename(
-        columns={"firmware": "against"}
-    )
+    nights = _by_drive(
+        given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells, about=("model",)
+    ).rename(columns={"firmware": "against"})
     mine = _by_drive(now, cells, about=("model",))[["serial", "model", "firmware", *_FIGURE, "median"]]
     both = mine.merge(
-        nights[["serial", "against", *_FIGURE, "median", "nights"]], on=["serial", *_FIGURE], suffixes=("", "_before")
+        nights[["serial", "model", "against", *_FIGURE, "median", "nights"]],
+        on=["serial", "model", *_FIGURE],
+        suffixes=("", "_before"),
     )
     rows = []
     for (model, firmware, against, test, cell, metric), group in both.groupby(
@@ -109,7 +113,7 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
     Texts may be categories, as in the store's long table: of 18 million rows they are grouped by their codes and become
     texts in the result alone.
     """
-    whole = frame["value"].to_numpy() > 0
+    whole = (frame["value"].to_numpy() > 0) & ~counts(frame)
     if "round" in frame:
         whole &= (pandas.to_numeric(frame["round"]).fillna(0) == 0).to_numpy(dtype=bool)
     if "cell" in frame and not cells and frame["cell"].dtype == "category":
@@ -139,18 +143,20 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
 
 
 def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The firmwares of a model against each other in one run: SERIES, cell, firmware (the later by name), against, and
-    the fields of Change.
+    """The firmwares of drives that are peers but for it, in one run: SERIES, cell, _ALIKE, firmware (the later by
+    name), against, and the fields of Change.
     """
     known = complete(frame)
     known = known[known["value"] > 0]
     rows = []
-    for key, group in known.groupby([*SERIES, "cell"], sort=False):
+    for key, group in known.groupby([*SERIES, "cell", *_ALIKE], sort=False):
         names = sorted(group["firmware"].unique())
         for old, new in zip(names, names[1:]):
             values = (group.loc[group["firmware"] == name, "value"] for name in (new, old))
             rows.append((*key, new, old, *apart(key[2], *values)))
-    return _corrected(pandas.DataFrame(rows, columns=[*SERIES, "cell", "firmware", "against", *Change._fields]))
+    return _corrected(
+        pandas.DataFrame(rows, columns=[*SERIES, "cell", *_ALIKE, "firmware", "against", *Change._fields])
+    )
 
 
 def repeatability(frame: pandas.DataFrame, cells: bool = False) -> pandas.DataFrame:

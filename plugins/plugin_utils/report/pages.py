@@ -14,7 +14,7 @@ import typing as t
 from urllib.parse import quote
 
 from ...module_utils.core.files import slug
-from ..common import units
+from ..common import drives, units
 from . import drives as drive_views
 from . import hosts as host_views
 from . import names, page, raw, render, svg
@@ -78,7 +78,7 @@ def texts(
     """
     made = of(shown)
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
-    serials = {row["serial"] or row["drive"] for row in shown}
+    serials = {drives.name(row["serial"], row["host"], row["drive"]) for row in shown}
     past = history(sources.run, serials) if history else {}
     peers = host_views.Peers(sources, rows)
     about = page.about(sources, rows)
@@ -121,15 +121,15 @@ def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past
     """[{test, metric, rows: [{run, started, value, change, href}], svg}] of what tests track, this run's
     figure last.
     """
-    found = []
+    found, name = [], drives.name(row["serial"], row["host"], row["drive"])
     for test in judged["tests"]:
         for window in test["windows"][:1]:
-            points = past.get((row["serial"] or row["drive"], test["test"], window["metric"]), [])
+            points = past.get((name, test["test"], window["metric"]), [])
             value = test["metrics"].get(window["metric"])
             if points:
                 own = (
                     [(sources.run["run"]["id"], sources.run.get("started") or "", value)]
-                    if value is not None and test["verdict"] in ("pass", "fail")
+                    if value is not None and test["counts"]
                     else []
                 )
                 found.append(

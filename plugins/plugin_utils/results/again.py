@@ -16,6 +16,7 @@ SUFFIX = "-again"
 # Key of run.json: the run whose drives are measured again; key of `asked`: the tests whose second result counts.
 OF, COUNTS = "again_of", "again"
 NOT_YET = "it has no result in that run"
+BEFORE = "its result in that run is older than that of the run, which the host has measured anew since"
 Record = t.Dict[str, t.Any]
 Place = t.Tuple[str, str, str]
 
@@ -40,12 +41,18 @@ def second(run_dir: str, run: t.Mapping[str, t.Any]) -> dict[Place, Record]:
     """What was measured again: (host, drive, test) of run.json's `asked` -> its test record, or {} with why there is
     none in `problem`.
     """
-    newest = {store.key(record): record for record in store.load(os.path.join(folder_of(run_dir), "results.jsonl"))}
+    newest, firsts = (
+        {store.key(record): record for record in store.load(os.path.join(folder, "results.jsonl"))}
+        for folder in (folder_of(run_dir), run_dir)
+    )
     found: dict[Place, Record] = {}
     for entry in run["asked"]:
         host, drive = entry["host"], entry["drive"]
         for test in entry.get(COUNTS) or ():
-            record = newest.get(("test", host, drive, test))
+            place = ("test", host, drive, test)
+            record = newest.get(place)
+            if record and record["started"].rstrip("Z") < firsts.get(place, record)["started"].rstrip("Z"):
+                record = {"problem": BEFORE}
             found[host, drive, test] = record or {"problem": _why_none(newest, host, drive)}
     return found
 

@@ -33,10 +33,10 @@ def judge(
     ([{cell, metrics}]), which criteria with a `cell` need. `references`: of relative criteria. Returns `verdicts`
     ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
-    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, metrics, criteria, windows, from_fresh,
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, counts, metrics, criteria, windows, from_fresh,
     precondition, remarks}]}. Each of a test's `criteria` is {criterion, metric, cell, value, min, max, met, reference};
-    met: None where the reference is lacking; the last four of a
-    test: beside.fields.
+    met: None where the reference is lacking; counts: as of valid_tests, also where
+    the verdict is invalid for want of a reference; the last four of a test: beside.fields.
     """
     facts = _Facts(run, list(records), references)
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
@@ -221,6 +221,7 @@ def _judge_test(
         "test": name,
         "title": freshness.title((record or {}).get("title") or about.get("title") or name, record),
         "outcome": None,
+        "counts": False,
         "metrics": {},
         "criteria": [],
         **beside.fields(None, about),
@@ -242,6 +243,7 @@ def _judge_test(
         **beside.fields(record, about),
     )
     trouble = _invalid(facts, host, drive, name, record)
+    result["counts"] = trouble is None and (host, drive) in facts.asked
     result.update({"warnings": warned} if (warned := validity.warnings(record)) else {})
     if record.get("again"):
         result["again"] = held_to.measured_again(facts.references, criteria, host, drive, record)

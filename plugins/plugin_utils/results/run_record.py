@@ -55,7 +55,8 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
     }
     merged = {
         **now,
-        "started": before["started"],
+        # Slices of one run come in any order.
+        "started": min(filter(None, (before["started"], now["started"])), default=None),
         "asked": kept + [{**sizes.get((entry["host"], entry["drive"]), {}), **entry} for entry in now["asked"]],
         "tests": {**before["tests"], **now["tests"]},
     }

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import typing as t
 
@@ -23,9 +24,31 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
         found = read_json(os.path.join(results_dir, run_id, "report", "summary.json"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or found.get("schema_version") != SCHEMA_VERSION:
-        return None
-    return found if isinstance(found.get("drives"), list) and isinstance(found.get("run"), dict) else None
+    return found if _is_sound(found) else None
+
+
+def _is_sound(found: t.Any) -> bool:
+    """Whether it has what is read of it here: a damaged one of yesterday costs tonight's report nothing."""
+    try:
+        tests = [test for drive in found["drives"] for test in drive["tests"]]
+        outliers = (found.get("fleet") or {}).get("outliers") or []
+        texts = [found["run"]["id"], *(test[key] for test in tests for key in ("test", "verdict"))]
+        texts += [drive[key] for drive in found["drives"] for key in ("host", "drive", "verdict")]
+        texts += [item[key] for item in outliers for key in ("host", "serial")]
+        return (
+            found["schema_version"] == SCHEMA_VERSION
+            and all(isinstance(text, str) for text in texts)
+            and all(isinstance(test["metrics"], dict) for test in tests)
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def counts(test: Mapping) -> bool:
+    """Whether the figures of a test count for others; an older report does not tell that of a test that was `invalid`
+    for want of a reference.
+    """
+    return bool(test.get("counts", test["verdict"] in ("pass", "fail")))
 
 
 def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
@@ -37,5 +60,6 @@ def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
         if own.name == name and own.id != run_id and own.started < started
     ]
     ids = [own.id for own in sorted(before, key=lambda own: (own.started, own.id), reverse=True)]
-    found = (read(results_dir, own_id) for own_id in ids[:most])
-    return [summary for summary in found if summary]
+    # A night that was killed before its report is no night of them.
+    found = (read(results_dir, own_id) for own_id in ids)
+    return list(itertools.islice((summary for summary in found if summary), most))

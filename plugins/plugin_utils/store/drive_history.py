@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ..common import drives
 from ..report.pages import Figures
 from ..results import runs, summaries
 from . import engine, frames, packages
@@ -50,7 +51,12 @@ def _of_store(url: str, serials: list[str], metrics: list[str], before: str) -> 
     found: Figures = {}
     for place in range(0, len(serials), _SERIALS_A_QUERY):
         table = frames.long(
-            url, runs=list(starts), metrics=metrics, rounds=False, serials=serials[place : place + _SERIALS_A_QUERY]
+            url,
+            runs=list(starts),
+            metrics=metrics,
+            rounds=False,
+            valid=True,
+            serials=serials[place : place + _SERIALS_A_QUERY],
         )
         own = table[table["cell"].isna()]
         for run_id, serial, test, metric, value in zip(
@@ -66,9 +72,9 @@ def _of_reports(results_dir: str, run: Mapping, serials: set[str], metrics: set[
     for summary in summaries.earlier(results_dir, run, MOST_REPORTS):
         run_id = summary["run"]["id"]
         for drive in summary["drives"]:
-            serial = drive.get("serial") or drive["drive"]
+            serial = drives.name(drive.get("serial"), drive["host"], drive["drive"])
             for test in drive["tests"] if serial in serials else ():
-                for metric in metrics & set(test["metrics"]) if test["verdict"] in ("pass", "fail") else ():
+                for metric in metrics & set(test["metrics"]) if summaries.counts(test) else ():
                     if test["metrics"][metric] is not None:
                         found.setdefault((serial, test["test"], metric), []).append(
                             (run_id, starts.get(run_id, ""), test["metrics"][metric])

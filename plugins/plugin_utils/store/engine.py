@@ -39,7 +39,13 @@ def resolve(store_url: str, results_dir: str) -> str:
     if store_url == NO_STORE:
         return ""
     if not store_url:
-        return "sqlite:///" + os.path.join(os.path.abspath(results_dir), FILE)
+        file = os.path.join(os.path.abspath(results_dir), FILE)
+        if "?" in file:
+            # What follows it would be options to SQLAlchemy, and the store another file.
+            raise StoreError(
+                f"ssd_store_url: the path of a store cannot hold a question mark: {file}; name another file"
+            )
+        return "sqlite:///" + file
     scheme, found, rest = store_url.partition("://")
     if not found or scheme not in SCHEMES:
         # Never the text itself: it may hold a password.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.drive.entry import BY_ID
 from ..common import units
 from . import records
 from .engine import Store, opened
@@ -62,10 +63,12 @@ def long(
       drives; None takes all.
     rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged
       over the steady window.
-    valid: only of measurements that count (pass, fail). columns: those of LONG to read; of many runs each costs two to
+    valid: only of measurements that count: of drives that were asked for, and not `invalid` but for want of peers or a
+      baseline. columns: those of LONG to read; of many runs each costs two to
       eight bytes a row.
     Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit
-    that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place.
+    that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place,
+    after its host where that is the path of a file.
     Raises StoreError.
     """
     lacks = missing(url, tables=True)
@@ -101,7 +104,10 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
         .where(cells.isna(), cells.fillna("").astype(str) + " " + chosen["metric"].astype(str))
     )
     # Unknown is a value here: without it a drive of unknown firmware would have no row.
-    rows = chosen.groupby(list(MEASUREMENT), observed=True, dropna=False, sort=False).ngroup()
+    alike = chosen.groupby(list(MEASUREMENT), observed=True, dropna=False, sort=False).ngroup()
+    # Two drives of a host that tell one serial number are two measurements.
+    of_which = pandas.DataFrame({"row": alike, "name": names}).groupby(["row", "name"], sort=False).cumcount()
+    rows = alike + of_which * (int(alike.max()) + 1 if len(alike) else 0)
     figures = pandas.DataFrame({"row": rows, "name": names, "value": chosen["value"]}).pivot(
         index="row", columns="name", values="value"
     )
@@ -166,7 +172,10 @@ def _measurements(
         .join(test, measurement.c.test_id == test.c.id)
     )
     joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
-    serial = sa.func.coalesce(drive.c.serial, campaign.c.label)
+    label = campaign.c.label
+    # As common/drives.py names one without a serial number.
+    is_place = sa.and_(label.startswith("/", autoescape=True), sa.not_(label.startswith(BY_ID, autoescape=True)))
+    serial = sa.func.coalesce(drive.c.serial, sa.case((is_place, host.c.name + " " + label), else_=label))
     query = sa.select(
         measurement.c.layout_id,
         measurement.c.figures,
@@ -181,7 +190,9 @@ def _measurements(
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
-    query = query.where(measurement.c.verdict.in_(COUNTING)) if valid else query
+    # What an older version wrote does not tell it.
+    by_verdict = sa.case((measurement.c.verdict.in_(COUNTING), 1), else_=0)
+    query = query.where(sa.func.coalesce(measurement.c.counts, by_verdict) == 1) if valid else query
     query = query if serials is None else query.where(serial.in_(list(serials)))
     return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
 

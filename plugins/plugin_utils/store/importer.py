@@ -32,7 +32,11 @@ def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
     """Bring one run's folder into the store. raw: with its raw files. Raises StoreError; what was written before that
     stays, and is right.
     """
-    return _import(store, records.read(run_dir), raw)
+    folder = records.read(run_dir)
+    if again.OF in folder.run:
+        run_id, first = folder.run["run"]["id"], folder.run[again.OF]
+        return Imported(run_id, False, 0, [f"{run_id} is in the store with the run that it measured again: {first}"])
+    return _import(store, folder, raw)
 
 
 def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
@@ -150,7 +154,8 @@ def _write_run(store: Store, run: Record) -> _Run:
         content = records.packed(whole)
         changed = content != row.content
         if changed:
-            connection.execute(sa.update(table).where(table.c.id == row.id).values(content=content))
+            news = {"content": content, "started": whole.get("started")}
+            connection.execute(sa.update(table).where(table.c.id == row.id).values(**news))
         return _Run(row.id, whole, changed)
 
 
@@ -174,7 +179,7 @@ def _import_host(
         all_records = records.merged(_stored(connection, row.id), given)
         asked = [entry for entry in run.record["asked"] if entry["host"] == host]
         about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
-        state = records.checksum([all_records, asked, about])
+        state = records.checksum([records.VERSION, all_records, asked, about])
         if state != row.digest:
             # What is held to other hosts' figures is judged once all are there: verdicts.across_hosts.
             judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
@@ -287,6 +292,7 @@ class _Part:
             "attempt": record["attempt"],
             "outcome": record["outcome"],
             "verdict": judged["verdict"],
+            "counts": int(judged["counts"]),
             "started": record["started"],
             "finished": record["finished"],
             "rounds": record["rounds"],

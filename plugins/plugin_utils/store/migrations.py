@@ -15,7 +15,7 @@ import typing as t
 from .packages import StoreError, sa
 from .schema import tables
 
-NEWEST = 3
+NEWEST = 4
 
 
 def _raw_files(connection: t.Any) -> None:
@@ -26,9 +26,13 @@ def _quarantine(connection: t.Any) -> None:
     tables().quarantine.create(connection)
 
 
+def _counts(connection: t.Any) -> None:
+    connection.execute(sa.text("ALTER TABLE ssd_measurement ADD COLUMN counts INTEGER"))
+
+
 # {version: what makes it of the one before}. A step writes out what it adds, unless that is a whole table that no later
 # step changes.
-STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files, 3: _quarantine}
+STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files, 3: _quarantine, 4: _counts}
 
 
 def version(connection: t.Any) -> int:

@@ -7,14 +7,17 @@ them. docs/awx.md says what counts.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 
 from ...module_utils.core.files import now
-from . import engine, records
+from . import engine, migrations, records
 from .packages import StoreError, sa
 from .schema import tables
 
+# The store's version that brought them.
+SINCE = 3
 # A streak is looked for in so many runs of a name, the newest ones.
 MOST_RUNS = 100
 # The verdicts that say something about the drive. Of the others (invalid, error, not_tested) a night is as if it had
@@ -46,15 +49,18 @@ class Mark(t.NamedTuple):
 
 
 def standing(store_url: str, results_dir: str) -> list[Mark]:
-    """The drives that nobody has released yet; none where there is no store, or one that no run has brought to this
-    version (preflight tells of one that is down). Reads only.
+    """The drives that nobody has released yet; none where there is no store, or one of a version without
+    marks (preflight tells of one that is down, or newer). Reads only.
     """
     try:
         url = engine.resolve(store_url, results_dir)
         file = engine.path(url) if url else None
         if not url or (file is not None and not os.path.exists(file)):
             return []
-        with engine.opened(url) as store, store.reading() as connection:
+        # Not engine.opened: a store that only the next import brings to this version holds its marks already.
+        with contextlib.closing(engine.Store(url)) as store, store.reading() as connection:
+            if not SINCE <= migrations.version(connection) <= migrations.NEWEST:
+                return []
             return _marks(connection, tables().quarantine.c.released.is_(None))
     except StoreError:
         return []

@@ -24,7 +24,7 @@ from ..results import store as results
 from .packages import StoreError
 
 # Raise it when records are made into something else here: then a folder that is known is read again.
-VERSION = 2
+VERSION = 3
 RUN_SCHEMA_VERSION = 1
 # Of a figure that is no cell's and no round's: the test's own, over its window.
 NO_CELL, NO_ROUND = "", 0
@@ -193,7 +193,12 @@ def merged_run(before: Record | None, now: Record) -> Record:
     """run.json of all slices of a run, the same in whatever order they came."""
     both = run_record.merge_run(before, now)
     order = sorted(range(len(both["asked"])), key=lambda at: (both["asked"][at]["host"], at))
-    return {**both, "asked": [both["asked"][at] for at in order], "tests": dict(sorted(both["tests"].items()))}
+    asked = [both["asked"][at] for at in order]
+    # Each slice has its controller's; one word of two has to stay, whichever came last.
+    seen = [record.get("versions") or {} for record in (before or {}, now)]
+    versions = {name: max(str(each[name]) for each in seen if name in each) for name in sorted({*seen[0], *seen[1]})}
+    found = {**both, "asked": asked, "tests": dict(sorted(both["tests"].items())), "versions": versions}
+    return {**found, "warnings": sorted(found["warnings"], key=checksum)} if found.get("warnings") else found
 
 
 def known_as(identity: t.Mapping[str, t.Any]) -> str:

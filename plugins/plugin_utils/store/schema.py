@@ -96,6 +96,8 @@ def tables() -> Tables:
             sa.Column("attempt", sa.Integer),
             text("outcome", null=True),
             text("verdict"),
+            # Whether its figures count for others (judge.valid_tests); null: written by an older version.
+            sa.Column("counts", sa.Integer),
             text("started", null=True),
             text("finished", null=True),
             sa.Column("rounds", sa.Integer),

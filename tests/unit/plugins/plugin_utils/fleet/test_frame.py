@@ -80,3 +80,23 @@ def test_a_figure_has_the_unit_that_its_value_is_in():
     test = {"test": "wsat", "verdict": "pass", "metrics": metrics}
     told = frame.of_summary({"run": {"id": "r"}, "drives": [{"host": "h", "drive": "d", "tests": [test]}]})
     assert list(zip(told["value"], told["unit"])) == [(5e8, "bytes/s"), (90.0, "µs"), (99.0, "%")]
+
+
+def test_how_many_ios_there_were_is_no_figure_of_the_stores_table_either():
+    rows = table()
+    rows = pandas.concat([rows, rows[rows["metric"] == "write_iops"].assign(metric="write_ios")])
+    assert "write_ios" not in set(outliers.held(rows)["metric"])
+
+
+def test_two_drives_of_a_host_that_tell_one_serial_are_two():
+    """As the store has them: without the name that the inventory uses."""
+    stored = table()[list(STORE)].assign(round=0, cell=None)
+    stored.loc[stored["host"] == "h1", "serial"] = "DUP"
+    assert outliers.held(stored)["n"].unique().tolist() == [24]
+
+
+def test_what_names_no_drive_in_other_runs_goes_with_its_host():
+    rows = table(hosts=3, drives=1)
+    rows["serial"] = rows["host"].map({"h0": "DUP", "h1": "DUP", "h2": "S2-0"})
+    assert frame.apart(rows)["serial"].unique().tolist() == ["h0 S0-0", "h1 S1-0", "S2-0"]
+    assert frame.apart(frame.of_summary({"run": {"id": "r"}})).empty

@@ -282,3 +282,70 @@ def test_a_record_of_a_test_without_its_drive_is_still_a_figure():
     run, records = fleet(hosts=1, drives=0)
     run["asked"] = [{"host": "h0", "drive": "S9"}]
     assert made(run, [*records, measured("h0", "S9", 5.0)])["too_few"][0]["model"] == ""
+
+
+def files(run, records):
+    """The same fleet of loop devices: no serial numbers, and the same file on every host."""
+    for each in [*records, *run["asked"]]:
+        if "drive" in each:
+            each["drive"] = f"/var/ssd{each['drive'][-1]}"
+        if each.get("kind") == "drive":
+            each["identity"]["serial"] = None
+    return run, records
+
+
+def test_the_same_file_on_another_host_is_another_drive():
+    now = files(*fleet(hosts=12, drives=1, slow={(4, 0): 0.7, (7, 0): 0.7}))
+    before = summary(*files(*fleet(hosts=12, drives=1, slow={(9, 0): 0.7}, run_id="r1", seed=5)))
+    found = made(*now, earlier=[before])
+    assert before["fleet"]["outliers"] and {item["cause"] for item in found["outliers"]} == {"can't tell"}
+    assert {change["n"] for change in found["since"]["changes"]} == {12}
+    assert {(item["drives"], item["runs"]) for item in found["repeatability"]} == {(12, 2)}
+
+
+def test_two_drives_of_one_serial_were_not_swapped():
+    run, records = fleet(hosts=12, drives=1, slow={(4, 0): 0.7, (7, 0): 0.7})
+    for record in records:
+        if record["kind"] == "drive" and record["host"] in ("h4", "h7"):
+            record["identity"]["serial"] = "0123456789"
+    assert {item["cause"] for item in made(run, records)["outliers"]} == {"can't tell"}
+
+
+def test_a_baseline_of_the_same_file_on_another_host_is_none(tmp_path):
+    folder = tmp_path / "r1" / "report"
+    folder.mkdir(parents=True)
+    before = files(*fleet(hosts=1, drives=1, run_id="r1"))
+    (folder / "summary.json").write_text(json.dumps(summary(*before)))
+    run, records = files(
+        *fleet(hosts=2, drives=1, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}])
+    )
+    told = judging.judge_run(str(tmp_path), run, records).judgement["drives"]
+    assert [drive["verdict"] for drive in told] == ["pass", "invalid"]
+
+
+def test_a_low_host_has_all_of_its_low_drives_of_whatever_model():
+    run, records = fleet(low={4: 0.8})
+    other, more = fleet(low={4: 0.7}, seed=2)
+    for each in more + other["asked"]:
+        each.update({"drive": "T" + each["drive"]} if "drive" in each else {})
+        if each.get("kind") == "drive":
+            each["identity"].update(model="OTHER", serial=each["drive"])
+    run["asked"] += other["asked"]
+    [low] = made(run, records + [record for record in more if record["kind"] != "host"])["low_hosts"]
+    assert low["model"] == "OTHER" and len(low["drives"]) == 8
+
+
+def test_what_has_too_few_peers_is_a_baseline_and_a_night_all_the_same(tmp_path):
+    """Its verdict is invalid, and its figures are as good as any."""
+    share = {"metric": "write_iops", "min_of_median": 0.9}
+    before = summary(*fleet(hosts=1, drives=7, run_id="r1", criteria=[share]))
+    assert {drive["verdict"] for drive in before["drives"]} == {"invalid"}
+    folder = tmp_path / "r1" / "report"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps(before))
+    run, records = fleet(
+        hosts=1, drives=7, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}]
+    )
+    judged = judging.judge_run(str(tmp_path), run, records)
+    assert judged.judgement["verdicts"]["pass"] == 7
+    assert {change["n"] for change in made(run, records, [before])["since"]["changes"]} == {7}

@@ -93,3 +93,19 @@ def test_repeatability_tells_how_little_three_runs_prove():
     [few], [many] = (trends.repeatability(table).to_dict("records") for table in (three, thirty))
     assert (few["drives"], few["runs"], many["runs"]) == (1, 3, 30)
     assert few["cv_at_most"] > 4 * few["cv"] and many["cv_at_most"] < 1.5 * many["cv"]
+
+
+@pytest.mark.parametrize("column", ["capacity_bytes", "lba_bytes", "link", "engine"])
+def test_drives_that_differ_in_more_than_their_firmware_are_not_compared(column):
+    before, now = night("r").assign(**{column: "a"}), night("r", 0.8, firmware="2").assign(**{column: "b"})
+    assert trends.firmwares(pandas.concat([before, now])).empty
+    assert len(trends.firmwares(pandas.concat([before, now.assign(**{column: "a"})]))) == 1
+
+
+def test_another_model_with_the_same_serial_is_another_drive():
+    assert trends.regressions(night("r2", 0.8), [night("r1", model="N")]).empty
+
+
+def test_counts_are_no_figures_that_change():
+    now, before = (night(run).assign(metric="write_ios") for run in ("r2", "r1"))
+    assert trends.regressions(now, [before]).empty

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, retest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, store
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 SHARE = {"metric": "write_iops", "min_of_median": 0.9}
@@ -133,3 +133,26 @@ def test_one_that_was_begun_goes_on_as_it_was_asked_for_and_then_no_more(first):
 def test_a_drive_that_this_play_did_not_look_at_is_left(first):
     plan = retest.plan(str(first.parent), {"id": "r2", "name": "qualify"}, {})
     assert plan.hosts == {} and "this play did not look at it" in plan.lines[-1]
+
+
+def test_a_second_result_from_before_the_host_measured_anew_does_not_count(first):
+    """After a cleanup.yml, for instance: the run is measured whole again, and so is the drive that misses again."""
+    second(first)
+    path = str(first / "results.jsonl")
+    records = [record for record in store.load(path) if record["host"] == "h2"]
+    store.begin_anew(path, "r2", "h2")
+    later = {"time": "2036-11-24T02:00:00.000Z"}
+    times = {"started": "2026-11-24T01:00:00.000Z", "finished": "2026-11-24T02:00:00.000Z"}
+    store.append(path, [{**record, **later, **(times if record["kind"] == "test" else {})} for record in records])
+    verdict, test, reasons = judged(first)
+    assert verdict == "fail" and test["again"]["first"] is None and "the host measured anew since" in reasons
+    plan = retest.plan(str(first.parent), {"id": "r2", "name": "qualify"}, seen(first))
+    assert plan.hosts["h2"]["counts"] == {"S2-1": ["iops"]}
+
+
+def test_the_second_measurement_is_no_run_of_its_own_in_the_store(first):
+    folder = second(first)
+    with engine.opened(engine.resolve("", str(first.parent)), make=True) as kept:
+        done = importer.import_run(kept, str(folder))
+    assert not done.changed and "with the run that it measured again: r2" in done.problems[0]
+    assert frames.started(engine.resolve("", str(first.parent))) == {}

@@ -39,3 +39,18 @@ def test_figures_of_the_drives_asked_for_before_this_run(folder):
     # A store that cannot be read costs the history no more than its store: the reports of earlier runs tell the same.
     assert drive_history.of_drives(str(folder), "postgresql://nobody@127.0.0.1:1/none", run, ["S0-1"]) == expected
     assert drive_history.of_drives(str(folder), "none", {**run, "tests": {}}, ["S0-1"]) == {}
+
+
+def test_a_measurement_that_did_not_count_is_no_history(folder):
+    """Neither out of the store nor out of the reports."""
+    run, records = fleets.fleet(1, 2, run_id="n19")
+    for record in records:
+        record.update({"outcome": "interrupted"} if record["kind"] == "test" else {})
+    made = fleets.write(folder, {**run, "started": "2026-11-19T01:00:00Z"}, records)
+    build.make(str(folder), made.name)
+    with engine.opened(engine.resolve("", str(folder)), make=True) as store:
+        importer.import_run(store, str(made), False)
+    now = {**run, "run": {"id": "n22", "name": "qualify"}, "started": "2026-11-22T01:00:00Z"}
+    for url in ("", "none"):
+        [points] = drive_history.of_drives(str(folder), url, now, ["S0-1"]).values()
+        assert [point[0] for point in points] == ["n20", "n21"]

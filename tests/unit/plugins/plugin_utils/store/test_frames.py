@@ -9,12 +9,12 @@ import json
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
+sa = pytest.importorskip("sqlalchemy")
 pandas = pytest.importorskip("pandas")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema  # noqa: E402
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator  # noqa: E402
 
 
 @pytest.fixture(name="filled", scope="module")
@@ -133,3 +133,46 @@ def test_an_empty_store_is_an_empty_table(tmp_path):
         pass
     table = frames.long(url)
     assert tuple(table.columns) == frames.LONG and table.empty and frames.wide(table).empty
+
+
+def test_the_file_of_a_drive_without_a_serial_goes_with_its_host(tmp_path):
+    url = engine.resolve("", str(tmp_path))
+    run, records = fleets.fleet(hosts=2, drives=1)
+    for each in [*records, *run["asked"]]:
+        each.update({"drive": "/var/ssd0"} if "drive" in each else {})
+        if each.get("kind") == "drive":
+            each["identity"]["serial"] = None
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(fleets.write(tmp_path, run, records)))
+    assert set(frames.long(url)["serial"]) == {"h0 /var/ssd0", "h1 /var/ssd0"}
+    assert set(frames.long(url, serials=["h1 /var/ssd0"])["host"]) == {"h1"}
+
+
+@pytest.mark.parametrize("verdict", ["invalid", "fail"])
+def test_what_counts_is_not_what_passed(tmp_path, verdict):
+    """A drive that lacks peers counts, and one that nobody asked for does not: a host could make up any number."""
+    criteria = [{"metric": "write_iops", "min_of_median": 0.9}, {"metric": "write_iops", "min": 1e6}]
+    run, records = fleets.fleet(hosts=1, drives=4, criteria=criteria[: 1 if verdict == "invalid" else 2])
+    run["asked"] = [entry for entry in run["asked"] if entry["drive"] != "S0-3"]
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(fleets.write(tmp_path, run, records)))
+    assert set(frames.long(url, valid=True)["serial"]) == {"S0-0", "S0-1", "S0-2"}
+    with engine.opened(url) as store, store.writing() as connection:
+        assert set(connection.execute(sa.select(schema.tables().measurement.c.verdict)).scalars()) == {verdict}
+        connection.execute(sa.update(schema.tables().measurement).values(counts=None))
+    # Of an older version the verdict is all that is known.
+    assert len(frames.long(url, valid=True)) == (0 if verdict == "invalid" else 16)
+
+
+def test_two_drives_of_a_host_that_tell_one_serial_have_a_row_each(tmp_path):
+    run, records = fleets.fleet(hosts=2, drives=3)
+    for record in records:
+        if record["kind"] == "drive" and record["host"] == "h1":
+            record["identity"]["serial"] = "DUP"
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(fleets.write(tmp_path, run, records)))
+    told = frames.wide(frames.long(url))
+    measured = {record["metrics"]["write_iops"] for record in records if record["kind"] == "test"}
+    assert len(told) == 6 and set(told["write_iops"]) == measured

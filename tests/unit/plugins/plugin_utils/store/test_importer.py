@@ -384,3 +384,23 @@ def change(run_dir, how, host, kind):
     records = [json.loads(line) for line in path.read_text().splitlines()]
     changed = [how(record) if (record["host"], record["kind"]) == (host, kind) else record for record in records]
     path.write_text("".join(json.dumps(record) + "\n" for record in changed))
+
+
+def test_slices_that_began_apart_are_the_same_run_in_any_order(tmp_path, run_dir):
+    slices = []
+    for number, hosts in enumerate((("server-1", "server-9"), ("server-2", "server-3", "server-4"))):
+        folder = slice_of(run_dir, tmp_path / hosts[0], hosts)
+        run = json.loads((folder / "run.json").read_text())
+        run.update(started=f"2026-11-21T13:0{number}:00Z", warnings=[{"host": hosts[0], "message": "x"}])
+        run["versions"]["python"] = f"3.11.{number}"
+        (folder / "run.json").write_text(json.dumps(run))
+        slices.append(folder)
+    found = []
+    for order in (slices, slices[::-1]):
+        (tmp_path / f"store-{len(found)}").mkdir()
+        url = engine.resolve("", str(tmp_path / f"store-{len(found)}"))
+        for folder in order:
+            put(url, folder)
+        assert [put(url, folder).changed for folder in order] == [False, False]
+        found.append([(row.started, row.content) for row in read(url, "run")])
+    assert found[0] == found[1] and found[0][0][0] == "2026-11-21T13:00:00Z"

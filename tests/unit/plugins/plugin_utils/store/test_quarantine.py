@@ -127,6 +127,22 @@ def test_without_a_store_or_in_one_of_an_older_version_no_drive_is_in_quarantine
         nights.night("fail")
     with engine.opened(nights.url) as store, store.writing() as connection:
         schema.tables().quarantine.drop(connection)
-        connection.execute(sa.update(schema.tables().store).values(version=migrations.NEWEST - 1))
+        _older(connection, quarantine.SINCE - 1)
     assert nights.standing() == []
     assert len(nights.night("fail")) == 1  # the import brings the store to this version
+
+
+def _older(connection, version):
+    """Make a store one of before version 4."""
+    connection.execute(sa.text("ALTER TABLE ssd_measurement DROP COLUMN counts"))
+    connection.execute(sa.update(schema.tables().store).values(version=version))
+
+
+def test_marks_stand_in_a_store_that_is_still_to_be_brought_to_this_version(nights):
+    """The first night after the collection was updated: preflight asks before the report's import."""
+    for _night in range(3):
+        nights.night("fail")
+    with engine.opened(nights.url) as store, store.writing() as connection:
+        _older(connection, quarantine.SINCE)
+    assert quarantine.SINCE < migrations.NEWEST and len(nights.standing()) == 1
+    assert nights.night("fail") == [] and len(nights.standing()) == 1
