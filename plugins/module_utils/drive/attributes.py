@@ -24,24 +24,44 @@ _TRANSPORTS = (
     (r"/mmc[0-9]", "mmc"),
     (r"/virtio[0-9]", "virtio"),
 )
+_BY_DISKSEQ = "S:disk/by-diskseq/"
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
 _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
 
 
 def udev(host: Host, name: str) -> dict[str, str]:
-    """What udev knows of a block device; empty without udev."""
-    text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/block/{name}/dev"))) or ""
-    pairs = (line[2:].partition("=") for line in text.splitlines() if line.startswith("E:"))
+    """What udev knows of a block device; empty without udev, and where it speaks of the device before."""
+    pairs = (line[2:].partition("=") for line in _udev_lines(host, name) if line.startswith("E:"))
     return {key: value.strip() for key, _equal, value in pairs if value.strip()}
 
 
 def udev_links(host: Host, name: str) -> list[str]:
-    """The links below /dev that udev gives a block device, or would without another that has the same; empty without
-    udev.
+    """The links below /dev that udev gives a block device, or would without another that has the same; empty as for
+    `udev`.
     """
-    text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/class/block/{name}/dev"))) or ""
-    return ["/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")]
+    return ["/dev/" + line[2:] for line in _udev_lines(host, name) if line.startswith("S:")]
+
+
+def has_udev(host: Host, name: str) -> bool:
+    """Whether udev has an entry for a block device, of whatever device that is."""
+    return bool(_udev_text(host, name))
+
+
+def _udev_text(host: Host, name: str) -> str:
+    number = host.get(f"/sys/class/block/{name}/dev") or host.get(f"/sys/block/{name}/dev")
+    return host.get(f"/run/udev/data/b{number}") or ""
+
+
+def _udev_lines(host: Host, name: str) -> list[str]:
+    """udev's entry. It lags behind the kernel, more so where a drive is slow to answer: until it has heard of a drive
+    that was put in another's place, under its name, it tells of that other. Since systemd 251 its links say which it
+    means.
+    """
+    lines = _udev_text(host, name).splitlines()
+    meant = [line[len(_BY_DISKSEQ) :] for line in lines if re.fullmatch(_BY_DISKSEQ + r"[0-9]+", line)]
+    now = host.get(f"/sys/class/block/{name}/diskseq")
+    return [] if now and meant and now not in meant else lines
 
 
 def scsi_serial(host: Host, name: str) -> str | None:

@@ -47,6 +47,12 @@ OPTION_KEYS: dict[str, _Option] = {
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
 GUARD_OPTIONS = ("allow", "ssd_overwrite_data", "release_evidence")
 BY_ID = "/dev/disk/by-id/"
+# What bridges, controllers and drives without a number of their own give for one: many drives have it.
+_NO_SERIAL = re.compile(
+    r"0+|(.)\1{3,}|0?1234567(8(9(A(B(C(D(E(F)?)?)?)?)?)?)?)?|0?123456789[0-9]{0,10}|(N/?A|NA|NONE|NULL|UNKNOWN|DEFAULT"
+    r"|NOTAPPLICABLE|NOTSPECIFIED|DEFAULTSTRING|SERIAL|SERIALNUMBER|TOBEFILLEDBYO\.?E\.?M\.?)",
+    re.IGNORECASE,
+)
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
@@ -72,6 +78,8 @@ def _value_problem(key: str, value: Any) -> str | None:
         return (
             f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
         )
+    if key == "serial" and _NO_SERIAL.fullmatch(re.sub(r"[ _-]", "", value)):
+        return f"serial {value!r} is no drive of its own: any may have it; name it by wwn or by_id"
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
@@ -116,15 +124,15 @@ def label(selector: Any) -> str:
 
 
 def wwn_key(text: str) -> str | None:
-    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty and all-zero
-    ones.
+    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty ones and for
+    those of nothing but zeros, or ones.
     """
     text = text.strip()
     match = _HEX_NAME.fullmatch(text)
     if match is None:
         return text or None
     digits = re.sub(r"[ -]", "", match.group(1)).lower()
-    return digits if digits.strip("0") else None
+    return digits if digits.strip("0") and digits.strip("f") else None
 
 
 def by_id_name(value: str) -> str:

@@ -93,17 +93,26 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
 
 
 def _twins(host: Host, facts: Facts) -> None:
-    """Another block device with the same world wide name is another path to the same data."""
-    own = facts.identity.get("wwn")
+    """Another block device with the same name of its own is another path to the same data."""
+    own = facts.identity.get("wwn") or facts.identity.get("serial")
     twins = [
-        drive.node(name)
-        for name in drive.whole_drives(host)
-        if own and name != facts.name and drive.wwn(host, name) == own
+        drive.node(name) for name in drive.whole_drives(host) if name != facts.name and _is_twin(host, facts, name)
     ]
     if not twins:
         return
     text = "{} has the same name {}".format(", ".join(twins), own)
     add(facts.shared if facts.identity["transport"] == "nvme" else facts.fabric, text)
+
+
+def _is_twin(host: Host, facts: Facts, name: str) -> bool:
+    """By the world wide name; by the serial number where only one of two SCSI devices tells the other. Without either
+    name two drives may well have one serial number, and are `ambiguous` by it.
+    """
+    own, other, serial = facts.identity.get("wwn"), drive.wwn(host, name), facts.identity.get("serial")
+    if own and other:
+        return bool(own == other)
+    scsi = facts.name.startswith("sd") and name.startswith("sd")
+    return bool((own or other) and scsi and serial and drive.serial(host, name) == serial)
 
 
 def user_space(host: Host) -> str:

@@ -112,3 +112,16 @@ def test_two_scsi_paths_to_one_unit_are_multipath(fake):
         fake.put(path + "/wwid", "naa.5000c500a1b2c3d4")
         fake.link(block + "/device", path)
     assert "/dev/sdb" in found(fake, "sda")["fabric"][0]
+
+
+@pytest.mark.parametrize(("serial", "wwid", "twins"), [("SN1", "", True), ("SN2", "", False), ("", "", False)])
+def test_a_second_path_that_tells_no_wwn_is_known_by_the_serial(fake, serial, wwid, twins):
+    """One controller asks the drive for its name, the other's firmware does not pass it on."""
+    for name, number, host, own in (("sda", "8:0", "4", "naa.5000c500a1b2c3d4"), ("sdb", "8:16", "5", wwid)):
+        path = PCI + "/host%s/port-%s:0/end_device-%s:0/target%s:0:0/%s:0:0:0" % ((host,) * 5)
+        block = fake.disk(name, number, path)
+        text = "SN1" if name == "sda" else serial
+        fake.put(path + "/vpd_pg80", b"\0\x80\0" + bytes([len(text)]) + text.encode())
+        fake.put(path + "/wwid", own)
+        fake.link(block + "/device", path)
+    assert ("fabric" in found(fake, "sda")) is twins and ("fabric" in found(fake, "sdb")) is twins
