@@ -47,12 +47,12 @@ OPTION_KEYS: dict[str, _Option] = {
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
 GUARD_OPTIONS = ("allow", "ssd_overwrite_data", "release_evidence")
 BY_ID = "/dev/disk/by-id/"
-# What bridges, controllers and drives without a number of their own give for one: many drives have it.
+# What bridges, controllers and drives without a number of their own give for one, without blanks: many drives have it.
 _NO_SERIAL = re.compile(
-    r"0+|(.)\1{3,}|0?1234567(8(9(A(B(C(D(E(F)?)?)?)?)?)?)?)?|0?123456789[0-9]{0,10}|(N/?A|NA|NONE|NULL|UNKNOWN|DEFAULT"
-    r"|NOTAPPLICABLE|NOTSPECIFIED|DEFAULTSTRING|SERIAL|SERIALNUMBER|TOBEFILLEDBYO\.?E\.?M\.?)",
+    r"0+|(.)\1{3,}|N/A|UNKNOWN|NOTAPPLICABLE|NOTSPECIFIED|DEFAULTSTRING|SERIALNUMBER|TOBEFILLEDBYO\.?E\.?M\.?",
     re.IGNORECASE,
 )
+_COUNTED, _LEAST_COUNTED = ("0123456789ABCDEF", "1234567890" * 3), 8
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
@@ -78,7 +78,7 @@ def _value_problem(key: str, value: Any) -> str | None:
         return (
             f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
         )
-    if key == "serial" and _NO_SERIAL.fullmatch(re.sub(r"[ _-]", "", value)):
+    if key == "serial" and _is_placeholder(re.sub(r"[ _-]", "", value).upper()):
         return f"serial {value!r} is no drive of its own: any may have it; name it by wwn or by_id"
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a name in {BY_ID}"
@@ -89,6 +89,11 @@ def _value_problem(key: str, value: Any) -> str | None:
     if key == "wwn" and wwn_key(value) is None:
         return f"wwn {value!r} names no drive"
     return None
+
+
+def _is_placeholder(serial: str) -> bool:
+    counted = len(serial) >= _LEAST_COUNTED and any(serial in text for text in _COUNTED)
+    return counted or _NO_SERIAL.fullmatch(serial) is not None
 
 
 def _option_problem(entry: Mapping[str, Any]) -> str | None:

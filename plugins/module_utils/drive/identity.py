@@ -18,6 +18,8 @@ from .entry import BY_ID, SELECTOR_KEYS, by_id_name, selector_item, selector_pro
 
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
 
+# What an identity is called by, as far as its place tells it.
+_NAMES = ("serial", "wwn", "model", "backing_file")
 _HEX_DIGITS = re.compile(r"[0-9a-f]+")
 # Block devices that are no drive of their own: stacked, virtual in memory, removable media, hidden parts of an eMMC.
 _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
@@ -138,6 +140,24 @@ def wwn(host: Host, name: str) -> str | None:
         if text and wwn_key(text):
             return text
     return None
+
+
+def may_be_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two identities can be of one drive, of which one place tells more than the other."""
+    names = {key: (str(one.get(key) or ""), str(other.get(key) or "")) for key in _NAMES}
+    if any(names["backing_file"]):
+        return False
+    alike = {key: pair[0] == pair[1] for key, pair in names.items()}
+    if all(names["serial"]) and not alike["serial"]:
+        return False
+    if all(names["wwn"]) and not alike["wwn"]:
+        # Two names of one kind are two drives; libata and a SAS controller tell one by different kinds (naa, t10).
+        kinds = {wwn.partition(".")[0] for wwn in names["wwn"]}
+        if len(kinds) == 1:
+            return False
+    known = all(names["serial"]) or (all(names["wwn"]) and alike["wwn"])
+    first, second = names["model"]
+    return known and (first.startswith(second) or second.startswith(first))
 
 
 def _is_behind(host: Host, name: str, path: str) -> bool:
