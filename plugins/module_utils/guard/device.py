@@ -37,7 +37,12 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
 _RAID_MODEL: Pattern[str] = re.compile(
     r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID"
 )
-_VIRTUAL_MEDIA = re.compile(r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$)|iDRAC|LCDRIVE", re.IGNORECASE)
+# Of a server's management controller, or a file of a hypervisor's.
+_VIRTUAL_MEDIA = re.compile(
+    r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$|NVMe Disk|SATA)|VBOX|iDRAC|LCDRIVE", re.IGNORECASE
+)
+# A cloud's volumes, which other machines may reach: to sysfs they are local NVMe drives, as are the cloud's own SSDs.
+_NETWORK_MODEL = re.compile(r"Elastic Block Stor|^nvme_card-pd|^MSFT NVMe Accelerator", re.IGNORECASE)
 
 
 def probe_device(host: Host, facts: Facts) -> None:
@@ -62,6 +67,8 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.placeholder, f"{size} bytes")
     if _VIRTUAL_MEDIA.search(model):
         add(facts.removable, model)
+    if _NETWORK_MODEL.search(model):
+        add(facts.fabric, f"{model} is a volume on a network")
     _raid(host, facts, block, model)
     _twins(host, facts)
 

@@ -125,3 +125,34 @@ def test_a_second_path_that_tells_no_wwn_is_known_by_the_serial(fake, serial, ww
         fake.put(path + "/wwid", own)
         fake.link(block + "/device", path)
     assert ("fabric" in found(fake, "sda")) is twins and ("fabric" in found(fake, "sdb")) is twins
+
+
+@pytest.mark.parametrize(
+    ("model", "places"),
+    [
+        ("Amazon Elastic Block Store", ["fabric"]),
+        ("nvme_card-pd", ["fabric"]),
+        ("MSFT NVMe Accelerator v1.0", ["fabric"]),
+        ("Alibaba Cloud Elastic Block Storage", ["fabric"]),
+        ("VMware Virtual NVMe Disk", ["removable"]),
+        ("ORCL-VBOX-NVME-VER12", ["removable"]),
+        ("Amazon EC2 NVMe Instance Storage", []),
+        ("nvme_card", []),
+        ("Microsoft NVMe Direct Disk", []),
+        ("SAMSUNG MZQL23T8HCLS-00A07", []),
+    ],
+)
+def test_a_volume_on_a_network_or_of_a_hypervisor_that_calls_itself_nvme(fake, model, places):
+    """It is a local PCIe device by all that sysfs tells."""
+    fake.nvme("nvme0n1", "259:0", "SN1")
+    fake.put("/sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0/model", model.ljust(40))
+    assert list(found(fake, "nvme0n1")) == places
+
+
+@pytest.mark.parametrize("model", ["VMware Virtual SATA Hard Drive", "VBOX HARDDISK"])
+def test_a_disk_of_a_hypervisor_that_calls_itself_sata(fake, model):
+    path = PCI + "/ata1/host0/target0:0:0/0:0:0:0"
+    block = fake.disk("sda", "8:0", path)
+    fake.put(path + "/model", model)
+    fake.link(block + "/device", path)
+    assert list(found(fake, "sda")) == ["removable"]
