@@ -24,7 +24,6 @@ _TRANSPORTS = (
     (r"/mmc[0-9]", "mmc"),
     (r"/virtio[0-9]", "virtio"),
 )
-_BY_DISKSEQ = "S:disk/by-diskseq/"
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
 _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
@@ -53,15 +52,17 @@ def _udev_text(host: Host, name: str) -> str:
     return host.get(f"/run/udev/data/b{number}") or ""
 
 
-def _udev_lines(host: Host, name: str) -> list[str]:
-    """udev's entry. It lags behind the kernel, more so where a drive is slow to answer: until it has heard of a drive
-    that was put in another's place, under its name, it tells of that other. Since systemd 251 its links say which it
-    means.
+def udev_lags(host: Host, name: str) -> bool:
+    """Whether udev's entry is of the device that had this name before. It lags behind the kernel, more so where a drive
+    is slow to answer. Since systemd 251 its links say which device it means.
     """
-    lines = _udev_text(host, name).splitlines()
-    meant = [line[len(_BY_DISKSEQ) :] for line in lines if re.fullmatch(_BY_DISKSEQ + r"[0-9]+", line)]
+    found = re.findall(r"^S:disk/by-diskseq/([0-9]+)$", _udev_text(host, name), re.MULTILINE)
     now = host.get(f"/sys/class/block/{name}/diskseq")
-    return [] if now and meant and now not in meant else lines
+    return bool(now and found and now not in found)
+
+
+def _udev_lines(host: Host, name: str) -> list[str]:
+    return [] if udev_lags(host, name) else _udev_text(host, name).splitlines()
 
 
 def scsi_serial(host: Host, name: str) -> str | None:

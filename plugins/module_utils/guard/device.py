@@ -12,6 +12,7 @@ from typing import Pattern
 
 from ..core.host import Host
 from ..drive import identity as drive
+from ..drive.attributes import udev_lags
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -56,6 +57,11 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.transport, transport or "unknown")
     if transport == "loop":
         return
+    if udev_lags(host, facts.name):
+        facts.failures.append(
+            f"udev has yet to hear of it, and tells of the drive that was {facts.path} before; wait for it (udevadm "
+            "settle)"
+        )
     model, size = str(identity.get("model") or ""), identity.get("size_bytes")
     for key in ("model", "serial"):
         if _RECOVERY_NAME.search(str(identity.get(key) or "")):

@@ -156,3 +156,12 @@ def test_a_disk_of_a_hypervisor_that_calls_itself_sata(fake, model):
     fake.put(path + "/model", model)
     fake.link(block + "/device", path)
     assert list(found(fake, "sda")) == ["removable"]
+
+
+def test_udev_that_has_yet_to_hear_of_a_drive_is_waited_for(fake):
+    """Its names are what fstab and other files are searched for."""
+    fake.nvme("nvme0n1", "259:0", "SN1", diskseq="7")
+    fake.put("/run/udev/data/b259:0", "S:disk/by-diskseq/7\nE:ID_SERIAL_SHORT=SN1\n")
+    assert found(fake, "nvme0n1") == {}
+    fake.put("/run/udev/data/b259:0", "S:disk/by-diskseq/3\nE:ID_SERIAL_SHORT=SN1\n")
+    assert "udevadm settle" in found(fake, "nvme0n1")["failures"][0]
