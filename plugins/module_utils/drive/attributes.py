@@ -30,18 +30,39 @@ _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
 
 
 def udev(host: Host, name: str) -> dict[str, str]:
-    """What udev knows of a block device; empty without udev."""
-    text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/block/{name}/dev"))) or ""
-    pairs = (line[2:].partition("=") for line in text.splitlines() if line.startswith("E:"))
+    """What udev knows of a block device; empty without udev, and where it speaks of the device before."""
+    pairs = (line[2:].partition("=") for line in _udev_lines(host, name) if line.startswith("E:"))
     return {key: value.strip() for key, _equal, value in pairs if value.strip()}
 
 
 def udev_links(host: Host, name: str) -> list[str]:
-    """The links below /dev that udev gives a block device, or would without another that has the same; empty without
-    udev.
+    """The links below /dev that udev gives a block device, or would without another that has the same; empty as for
+    `udev`.
     """
-    text = host.get("/run/udev/data/b{}".format(host.get(f"/sys/class/block/{name}/dev"))) or ""
-    return ["/dev/" + line[2:] for line in text.splitlines() if line.startswith("S:")]
+    return ["/dev/" + line[2:] for line in _udev_lines(host, name) if line.startswith("S:")]
+
+
+def has_udev(host: Host, name: str) -> bool:
+    """Whether udev has an entry for a block device, of whatever device that is."""
+    return bool(_udev_text(host, name))
+
+
+def _udev_text(host: Host, name: str) -> str:
+    number = host.get(f"/sys/class/block/{name}/dev") or host.get(f"/sys/block/{name}/dev")
+    return host.get(f"/run/udev/data/b{number}") or ""
+
+
+def udev_lags(host: Host, name: str) -> bool:
+    """Whether udev's entry is of the device that had this name before. It lags behind the kernel, more so where a drive
+    is slow to answer. Since systemd 251 its links say which device it means.
+    """
+    found = re.findall(r"^S:disk/by-diskseq/([0-9]+)$", _udev_text(host, name), re.MULTILINE)
+    now = host.get(f"/sys/class/block/{name}/diskseq")
+    return bool(now and found and now not in found)
+
+
+def _udev_lines(host: Host, name: str) -> list[str]:
+    return [] if udev_lags(host, name) else _udev_text(host, name).splitlines()
 
 
 def scsi_serial(host: Host, name: str) -> str | None:

@@ -47,6 +47,12 @@ OPTION_KEYS: dict[str, _Option] = {
 # Options of the guard: they say what may be erased, not what is measured, so they may differ when a run goes on.
 GUARD_OPTIONS = ("allow", "ssd_overwrite_data", "release_evidence")
 BY_ID = "/dev/disk/by-id/"
+# What bridges, controllers and drives without a number of their own give for one, without blanks: many drives have it.
+_NO_SERIAL = re.compile(
+    r"0+|(.)\1{3,}|N/A|UNKNOWN|NOTAPPLICABLE|NOTSPECIFIED|DEFAULTSTRING|SERIALNUMBER|TOBEFILLEDBYO\.?E\.?M\.?",
+    re.IGNORECASE,
+)
+_COUNTED, _LEAST_COUNTED = ("0123456789ABCDEF", "1234567890" * 3), 8
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
@@ -72,6 +78,8 @@ def _value_problem(key: str, value: Any) -> str | None:
         return (
             f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
         )
+    if key == "serial" and _is_placeholder(re.sub(r"[ _-]", "", value).upper()):
+        return f"serial {value!r} is no drive of its own: any may have it; name it by wwn or by_id"
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a valid name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
@@ -81,6 +89,11 @@ def _value_problem(key: str, value: Any) -> str | None:
     if key == "wwn" and wwn_key(value) is None:
         return f"wwn {value!r} names no drive"
     return None
+
+
+def _is_placeholder(serial: str) -> bool:
+    counted = len(serial) >= _LEAST_COUNTED and any(serial in text for text in _COUNTED)
+    return counted or _NO_SERIAL.fullmatch(serial) is not None
 
 
 def _option_problem(entry: Mapping[str, Any]) -> str | None:
@@ -116,15 +129,15 @@ def label(selector: Any) -> str:
 
 
 def wwn_key(text: str) -> str | None:
-    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty and all-zero
-    ones.
+    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty ones and for
+    those of nothing but zeros, or ones.
     """
     text = text.strip()
     match = _HEX_NAME.fullmatch(text)
     if match is None:
         return text or None
     digits = re.sub(r"[ -]", "", match.group(1)).lower()
-    return digits if digits.strip("0") else None
+    return digits if digits.strip("0") and digits.strip("f") else None
 
 
 def by_id_name(value: str) -> str:

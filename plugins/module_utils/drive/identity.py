@@ -18,6 +18,9 @@ from .entry import BY_ID, SELECTOR_KEYS, by_id_name, selector_item, selector_pro
 
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
 
+# What an identity is called by, as far as its place tells it.
+_NAMES = ("serial", "wwn", "model", "backing_file")
+_HEX_DIGITS = re.compile(r"[0-9a-f]+")
 # Block devices that are no drive of their own: stacked, virtual in memory, removable media, hidden parts of an eMMC.
 _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
 
@@ -141,6 +144,24 @@ def wwn(host: Host, name: str) -> str | None:
     return None
 
 
+def may_be_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two identities can be of one drive, of which one place tells more than the other."""
+    names = {key: (str(one.get(key) or ""), str(other.get(key) or "")) for key in _NAMES}
+    if any(names["backing_file"]):
+        return False
+    alike = {key: pair[0] == pair[1] for key, pair in names.items()}
+    if all(names["serial"]) and not alike["serial"]:
+        return False
+    if all(names["wwn"]) and not alike["wwn"]:
+        # Two names of one kind are two drives; libata and a SAS controller tell one by different kinds (naa, t10).
+        kinds = {wwn.partition(".")[0] for wwn in names["wwn"]}
+        if len(kinds) == 1:
+            return False
+    known = all(names["serial"]) or (all(names["wwn"]) and alike["wwn"])
+    first, second = names["model"]
+    return known and (first.startswith(second) or second.startswith(first))
+
+
 def _is_behind(host: Host, name: str, path: str) -> bool:
     """Whether this very file is behind a loop device: its path in sysfs may be that of a container, or of a file that
     is gone.
@@ -182,23 +203,24 @@ def _wwn_keys(host: Host, name: str) -> set[str]:
     texts: Iterable[str | None] = [
         host.get(block + "/" + file) for file in ("wwid", "device/wwid", "eui", "nguid", "uuid")
     ]
+    keys = {key for key in map(wwn_key, filter(None, texts)) if key}
+    if any(_HEX_DIGITS.fullmatch(key) for key in keys):
+        return keys  # the kernel's own: udev may yet tell of the drive that was here before
     udev = attributes.udev(host, name)
-    keys = [wwn_key(text) for text in [*texts, udev.get("ID_WWN"), udev.get("ID_WWN_WITH_EXTENSION")] if text]
-    return {key for key in keys if key}
+    told = [wwn_key(udev.get(key, "")) for key in ("ID_WWN", "ID_WWN_WITH_EXTENSION")]
+    return keys | {key for key in told if key}
 
 
 def _find_by_id(host: Host, value: str) -> list[str]:
     """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead
-    there after the next boot.
+    there after the next boot. Nothing where udev knows the device that it leads to, and not by this name: then another
+    drive had that place before.
     """
     link = BY_ID + by_id_name(value)
     target = host.realpath(link)
     name = target[len("/dev/") :].replace("/", "!")
     known = target.startswith("/dev/") and host.exists("/sys/class/block/" + name)
-    return (
-        sorted(
-            {name} | {each for each in host.listdir("/sys/class/block") if link in attributes.udev_links(host, each)}
-        )
-        if known
-        else []
-    )
+    if not known:
+        return []
+    claims = {each for each in host.listdir("/sys/class/block") if link in attributes.udev_links(host, each)}
+    return sorted({name} | claims) if claims or not attributes.has_udev(host, name) else []

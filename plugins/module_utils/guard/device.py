@@ -12,6 +12,7 @@ from typing import Pattern
 
 from ..core.host import Host
 from ..drive import identity as drive
+from ..drive.attributes import udev_lags
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -37,7 +38,12 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
 _RAID_MODEL: Pattern[str] = re.compile(
     r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID"
 )
-_VIRTUAL_MEDIA = re.compile(r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$)|iDRAC|LCDRIVE", re.IGNORECASE)
+# Of a server's management controller, or a file of a hypervisor's.
+_VIRTUAL_MEDIA = re.compile(
+    r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$|NVMe Disk|SATA)|VBOX|iDRAC|LCDRIVE", re.IGNORECASE
+)
+# A cloud's volumes, which other machines may reach: to sysfs they are local NVMe drives, as are the cloud's own SSDs.
+_NETWORK_MODEL = re.compile(r"Elastic Block Stor|^nvme_card-pd|^MSFT NVMe Accelerator", re.IGNORECASE)
 
 
 def probe_device(host: Host, facts: Facts) -> None:
@@ -51,6 +57,11 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.transport, transport or "unknown")
     if transport == "loop":
         return
+    if udev_lags(host, facts.name):
+        facts.failures.append(
+            f"udev has yet to hear of it, and tells of the drive that was {facts.path} before; wait for it (udevadm "
+            "settle)"
+        )
     model, size = str(identity.get("model") or ""), identity.get("size_bytes")
     for key in ("model", "serial"):
         if _RECOVERY_NAME.search(str(identity.get(key) or "")):
@@ -62,6 +73,8 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.placeholder, f"{size} bytes")
     if _VIRTUAL_MEDIA.search(model):
         add(facts.removable, model)
+    if _NETWORK_MODEL.search(model):
+        add(facts.fabric, f"{model} is a volume on a network")
     _raid(host, facts, block, model)
     _twins(host, facts)
 
@@ -93,17 +106,26 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
 
 
 def _twins(host: Host, facts: Facts) -> None:
-    """Another block device with the same world wide name is another path to the same data."""
-    own = facts.identity.get("wwn")
+    """Another block device with the same name of its own is another path to the same data."""
+    own = facts.identity.get("wwn") or facts.identity.get("serial")
     twins = [
-        drive.node(name)
-        for name in drive.whole_drives(host)
-        if own and name != facts.name and drive.wwn(host, name) == own
+        drive.node(name) for name in drive.whole_drives(host) if name != facts.name and _is_twin(host, facts, name)
     ]
     if not twins:
         return
     text = "{} has the same name {}".format(", ".join(twins), own)
     add(facts.shared if facts.identity["transport"] == "nvme" else facts.fabric, text)
+
+
+def _is_twin(host: Host, facts: Facts, name: str) -> bool:
+    """By the world wide name; by the serial number where only one of two SCSI devices tells the other. Without either
+    name two drives may well have one serial number, and are `ambiguous` by it.
+    """
+    own, other, serial = facts.identity.get("wwn"), drive.wwn(host, name), facts.identity.get("serial")
+    if own and other:
+        return bool(own == other)
+    scsi = facts.name.startswith("sd") and name.startswith("sd")
+    return bool((own or other) and scsi and serial and drive.serial(host, name) == serial)
 
 
 def user_space(host: Host) -> str:

@@ -22,6 +22,7 @@ from typing import Any, Collection, Mapping, NamedTuple, Sequence
 from ..core import files, trust
 from ..core.files import SCHEMA_VERSION, now, write_atomic
 from ..core.host import BOOT_ID, Host
+from ..drive.identity import may_be_one
 from .facts import EVIDENCE, RELEASED, STATES, WRITING
 
 # Who the drive is, whatever its size, block size and place are now: a format may change those.
@@ -62,6 +63,7 @@ def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] |
     if not state_dir:
         return None
     path = path_of(state_dir, identity)
+    _refuse_evidence_elsewhere(path, identity)
     wrong = [*(trust.problems(state_dir) if os.path.lexists(path) else ()), *_not_roots(path)]
     if wrong:
         raise Untrusted(wrong)
@@ -82,6 +84,25 @@ def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] |
             ]
         )
     return None if differs else entry
+
+
+def _refuse_evidence_elsewhere(own_path: str, identity: Mapping[str, Any]) -> None:
+    """Raise Untrusted for evidence of what may be this drive, from a place that told more of its names, or others: the
+    file's name is made of them.
+    """
+    folder, (serial, wwn) = os.path.dirname(own_path), (identity.get("serial"), identity.get("wwn"))
+    parts = [files.slug(str(name))[:_LONGEST_NAME] for name in (serial, wwn) if name]
+    try:
+        names = sorted(name for name in os.listdir(folder) if any(part in name for part in parts))
+    except OSError:  # no folder yet; what keeps it from being read is told with the entry's own file
+        return
+    for path in (os.path.join(folder, name) for name in names):
+        try:
+            entry = None if path == own_path or _not_roots(path) else _load(path)
+        except Untrusted:  # of that drive, and told there
+            continue
+        if entry is not None and keeps_evidence(entry) and may_be_one(entry["identity"], identity):
+            raise Untrusted([f"{path} keeps evidence of run {entry['run_id']}, of a drive that may be this one"])
 
 
 def keeps_evidence(entry: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ..results import held_to, judge
@@ -41,8 +42,14 @@ def wanted(run: Mapping, records: t.Sequence[Mapping], judged: Judged) -> Wanted
     firm = {(drive["host"], drive["drive"]) for drive in absolute if drive["verdict"] == "fail"}
     low = {(entry["host"], drive) for entry in judged.fleet["low_hosts"] for drive in entry["drives"]}
     drives, left = [], []
-    for drive in judged.judgement["drives"]:
-        key = (drive["host"], drive["drive"])
+    asked = {(entry["host"], entry["drive"]) for entry in run.get("asked") or []}
+    theirs = [
+        ((drive["host"], drive["drive"]), drive)
+        for drive in judged.judgement["drives"]
+        # What a host adds by itself is not measured again, and keeps no other's drive from it.
+        if (drive["host"], drive["drive"]) in asked
+    ]
+    for key, drive in theirs:
         missed = [test for test in drive["tests"] if test["verdict"] == "fail"]
         if drive["verdict"] != "fail" or key in firm or not missed:
             continue
@@ -51,14 +58,32 @@ def wanted(run: Mapping, records: t.Sequence[Mapping], judged: Judged) -> Wanted
             continue
         why = "; ".join(f"{test['test']}: {reason}" for test in missed for reason in test["reasons"])
         drives.append(Again(*key, _with_those_before([test["test"] for test in missed], run.get("tests") or {}), why))
-    most = max(1, int(MOST_OF_FLEET * len(judged.judgement["drives"])))
-    if len(drives) > most:
-        left.append(
-            f"{len(drives)} of {len(judged.judgement['drives'])} drives missed relative criteria: so many are no "
-            "matter of single drives, and none is measured again"
-        )
-        return Wanted([], left)
-    return Wanted(drives, left)
+    found, told = _few(drives, [place for place, _drive in theirs])
+    return Wanted(found, left + told)
+
+
+def _few(drives: list[Again], asked: t.Sequence[tuple[str, str]]) -> tuple[list[Again], list[str]]:
+    """The drives to measure again unless they are too many, and what to say then. One host that has most of them is
+    that host's matter, and keeps no other's from being measured again. asked: (host, drive) of all.
+    """
+    if len(drives) <= _most(len(asked)):
+        return drives, []
+    of_hosts = collections.Counter(again.host for again in drives)
+    worst, count = max(of_hosts.items(), key=lambda item: item[1])
+    others = [again for again in drives if again.host != worst]
+    if 2 * count > len(drives) and others and len(others) <= _most(sum(1 for host, _drive in asked if host != worst)):
+        return others, [
+            f"{worst}: {count} of its drives missed relative criteria, more than those of all other hosts: so many "
+            "are no matter of single drives, and none of them is measured again"
+        ]
+    return [], [
+        f"{len(drives)} of {len(asked)} drives missed relative criteria: so many are no matter of single drives, and "
+        "none is measured again"
+    ]
+
+
+def _most(drives: int) -> int:
+    return max(1, int(MOST_OF_FLEET * drives))
 
 
 def _absolute(criteria: t.Sequence[Mapping]) -> list[Mapping]:

@@ -59,14 +59,25 @@ def _evidence(view: View, run: Run) -> dict[str, str]:
 
 
 def _marked(view: View, marks: Marks) -> dict[str, str]:
-    by_identity = {mark.identity: mark for mark in marks if mark.identity}
+    by_identity: dict[str, list[quarantine.Mark]] = {}
+    for mark in marks:
+        by_identity.setdefault(mark.identity, []).append(mark)
     # For a drive without a serial number, and for one that no longer tells it.
     by_place = {mark.drive: mark for mark in marks if mark.host == view.name}
     known = {entry["drive"]: records.known_as(entry.get("identity") or {}) for entry in view.drives or ()}
-    found = {
-        drive: by_identity.get(known[drive]) if known.get(drive) else by_place.get(drive) for drive in _asked(view)
-    }
-    return {drive: mark.text() for drive, mark in found.items() if mark}
+    found = {}
+    for drive in _asked(view):
+        identity = known.get(drive) or ""
+        mine = [mark for mark in by_identity.get(identity, ()) if _means(mark, identity, view.name, drive)]
+        if not identity and drive in by_place:
+            mine = [by_place[drive]]
+        if mine:
+            found[drive] = mine[-1].text()
+    return found
+
+
+def _means(mark: quarantine.Mark, identity: str, host: str, drive: str) -> bool:
+    return quarantine.same(quarantine.Who(mark.identity, mark.host, mark.drive), quarantine.Who(identity, host, drive))
 
 
 def _asked(view: View) -> list[str]:

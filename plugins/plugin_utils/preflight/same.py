@@ -9,18 +9,29 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.drive.entry import wwn_key
 from ..common import values
 from .findings import DRIVES_SETTLED, Finding, Run, View
 
 
+class _Names(t.NamedTuple):
+    """What a host tells of who a drive is; "" for what it does not. place: where it is, for a drive without names."""
+
+    serial: str
+    wwn: str
+    model: str
+    place: tuple[t.Any, ...] = ()
+
+
 def same_drives(views: t.Sequence[View]) -> list[Finding]:
     """Drives that two hosts name: one machine under two names, or a drive that two machines share."""
-    seen: dict[tuple[t.Any, ...], list[tuple[str, str]]] = {}
+    seen: dict[_Names, list[tuple[str, str]]] = {}
     for view in views:
         for entry in view.drives or ():
-            key = _drive_key(entry.get("identity"), view.facts or {})
-            if key:
-                seen.setdefault(key, []).append((view.name, str(entry["drive"])))
+            names = _names(entry.get("identity"), view.facts or {})
+            if names:
+                seen.setdefault(names, []).append((view.name, str(entry["drive"])))
+    groups = [[place for names in group for place in seen[names]] for group in _groups(seen)]
     return [
         Finding(
             (
@@ -29,9 +40,39 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
             ),
             *first,
         )
-        for first, *rest in seen.values()
+        for first, *rest in groups
         if len({host for host, _drive in [first, *rest]}) > 1
     ]
+
+
+def _groups(seen: t.Iterable[_Names]) -> list[list[_Names]]:
+    """Names that may be those of one drive, together, in the order in which they were met."""
+    buckets: dict[tuple[str, t.Any], list[_Names]] = {}
+    group_of: dict[_Names, list[_Names]] = {}
+    for names in seen:
+        group_of[names] = own = [names]
+        for key in (("serial", names.serial), ("wwn", names.wwn), ("place", names.place)):
+            if not key[1]:
+                continue
+            known = buckets.setdefault(key, [])
+            for other in [one for one in known if _alike(one, names) and group_of[one] is not own]:
+                own, taken = group_of[other], own
+                own += [one for one in taken if one not in own]
+                group_of.update({one: own for one in taken})
+            known.append(names)
+    return list({id(group): group for group in group_of.values()}.values())
+
+
+def _alike(one: _Names, other: _Names) -> bool:
+    """Whether two hosts may mean one drive: what only one of them tells speaks for no other drive."""
+    if one.place or other.place:
+        return one.place == other.place
+    if one.serial and other.serial and one.serial != other.serial:
+        return False
+    if one.wwn and other.wwn:
+        return one.wwn == other.wwn
+    # Of a serial number alone: each maker has his own. SCSI cuts a model at 16 letters.
+    return one.serial == other.serial and (one.model.startswith(other.model) or other.model.startswith(one.model))
 
 
 def side_by_side(view: View, run: Run | None) -> list[Finding]:
@@ -80,13 +121,13 @@ def same_machines(views: t.Sequence[View]) -> list[Finding]:
     ]
 
 
-def _drive_key(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.Any]) -> tuple[t.Any, ...] | None:
-    """What two views of one drive have in common; None where that is unknown."""
+def _names(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.Any]) -> _Names | None:
+    """What a view says of who a drive is; None where that is unknown."""
     if not identity:
         return None
-    if identity.get("serial"):
-        return identity["serial"], identity.get("model"), identity.get("wwn")
-    if identity.get("wwn"):
-        return ("wwn", identity["wwn"])
+    serial, model = str(identity.get("serial") or ""), str(identity.get("model") or "")
+    wwn = wwn_key(str(identity.get("wwn") or "")) or ""
+    if serial or wwn:
+        return _Names(serial, wwn, model)
     place = identity.get("diskseq") or identity.get("major_minor")
-    return (facts["boot_id"], place) if facts.get("boot_id") and place else None
+    return _Names("", "", "", (facts["boot_id"], place)) if facts.get("boot_id") and place else None

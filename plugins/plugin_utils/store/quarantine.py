@@ -8,7 +8,9 @@ them. docs/awx.md says what counts.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shlex
 import typing as t
 
 from ...module_utils.core.files import now
@@ -42,10 +44,34 @@ class Mark(t.NamedTuple):
     def text(self) -> str:
         """Why the drive is left out, and what to do."""
         said = f": {self.reason}" if self.reason else ""
+        variables = shlex.quote(json.dumps({"ssd_release_drive": self.drive}, ensure_ascii=False))
         return (
             f"quarantined: failed {self.nights} nights in a row, last in {self.last_run}{said}. Once it is repaired, "
-            f'release it: release.yml -e \'{{"ssd_release_drive": "{self.drive}"}}\''
+            f"release it: release.yml -e {variables}"
         )
+
+
+class Who(t.NamedTuple):
+    """Which drive it is. identity: by its own names, as its host told them ("": it told none). drive: its label, the
+    inventory's word for it.
+    """
+
+    identity: str
+    host: str
+    drive: str
+
+    def key(self) -> tuple[str, ...]:
+        """The same for all that may be `same`."""
+        return (self.identity,) if self.identity else (self.host, self.drive)
+
+
+def same(one: Who, other: Who) -> bool:
+    """Whether both are one drive: by its own names wherever it is, else by its place. On another host the inventory has
+    to call it the same, too: a host may claim the names of another's drive.
+    """
+    if not one.identity or not other.identity:
+        return (one.identity, one.host, one.drive) == (other.identity, other.host, other.drive)
+    return one.identity == other.identity and (one.drive == other.drive or one.host == other.host)
 
 
 def standing(store_url: str, results_dir: str) -> list[Mark]:
@@ -76,8 +102,8 @@ def mark(store: engine.Store, run_id: str, after: int) -> list[Mark]:
         store.alone(connection)
         found = _failing(connection, run_id, after)
         table = tables().quarantine
-        open_ones = {_who(one) for one in _marks(connection, table.c.released.is_(None))}
-        fresh = [one for one in found if _who(one) not in open_ones]
+        open_ones = _marks(connection, table.c.released.is_(None))
+        fresh = [one for one in found if not any(_same_mark(one, other) for other in open_ones)]
         if fresh:
             connection.execute(sa.insert(table), [{**one._asdict(), "marked": now()} for one in fresh])
         return fresh
@@ -108,27 +134,46 @@ def _failing(connection: t.Any, run_id: str, after: int) -> list[Mark]:
     """The drives that failed in this run and, without a pass between, in so many of its name."""
     run, campaign, table = tables().run, tables().campaign, tables().quarantine
     name, started = connection.execute(sa.select(run.c.name, run.c.started).where(run.c.run_id == run_id)).one()
-    failed = _campaigns(connection, run.c.run_id == run_id, campaign.c.verdict == "fail")
+    asked = _Asked(connection)
+    failed = [row for row in _campaigns(connection, run.c.run_id == run_id, campaign.c.verdict == "fail") if asked(row)]
     if not failed:
         return []
-    freed: dict[tuple[str, ...], str] = {}
+    freed: dict[tuple[str, ...], list[tuple[Who, str]]] = {}
     for one in connection.execute(sa.select(table).where(table.c.run_name == name, table.c.released.is_not(None))):
-        who = key(one.identity, one.host, one.drive)
-        freed[who] = max(freed.get(who, ""), one.released.rstrip("Z"))
+        who = Who(one.identity, one.host, one.drive)
+        freed.setdefault(who.key(), []).append((who, one.released.rstrip("Z")))
     nights = sa.select(run.c.id).where(run.c.name == name, run.c.started <= started)
     nights = nights.order_by(run.c.started.desc(), run.c.run_id.desc()).limit(MOST_RUNS)
     told = _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(TELLING))
     history: dict[tuple[str, ...], list[t.Any]] = {}
     for row in told:
-        history.setdefault(_key(row), []).append(row)
+        history.setdefault(_who(row).key(), []).append(row)
     found = []
     for row in failed:
-        since = [each.verdict for each in history[_key(row)] if each.started.rstrip("Z") > freed.get(_key(row), "")]
+        who = _who(row)
+        free = max((at for other, at in freed.get(who.key(), ()) if same(other, who)), default="")
+        own = [each for each in history[who.key()] if same(_who(each), who) and each.started.rstrip("Z") > free]
+        since = [each.verdict for each in own if asked(each)]
         streak = next((count for count, verdict in enumerate(since) if verdict == "pass"), len(since))
         if streak >= after:
             reason = next(iter(records.unpacked(row.content)["reasons"]), "") if row.content else ""
             found.append(Mark(name, row.identity or "", row.serial or "", row.name, row.label, streak, run_id, reason))
     return found
+
+
+class _Asked:
+    """Whether the inventory asked for a campaign: of what a host adds by itself it may choose the label too."""
+
+    def __init__(self, connection: t.Any) -> None:
+        self._connection = connection
+        self._of_run: dict[str, set[tuple[str, str]]] = {}
+
+    def __call__(self, row: t.Any) -> bool:
+        if row.run_id not in self._of_run:
+            query = sa.select(tables().run.c.content).where(tables().run.c.run_id == row.run_id)
+            record = records.unpacked(self._connection.execute(query).scalar_one()) or {}
+            self._of_run[row.run_id] = {(entry["host"], entry["drive"]) for entry in record.get("asked") or []}
+        return (row.name, row.label) in self._of_run[row.run_id]
 
 
 def _campaigns(connection: t.Any, *which: t.Any) -> list[t.Any]:
@@ -138,19 +183,24 @@ def _campaigns(connection: t.Any, *which: t.Any) -> list[t.Any]:
     joined = campaign.join(part, campaign.c.part_id == part.c.id).join(run, part.c.run_id == run.c.id)
     joined = joined.join(host, part.c.host_id == host.c.id).outerjoin(drive, campaign.c.drive_id == drive.c.id)
     joined = joined.outerjoin(judgement, judgement.c.campaign_id == campaign.c.id)
-    columns = (run.c.started, host.c.name, campaign.c.label, campaign.c.verdict, drive.c.identity, drive.c.serial)
+    columns = (
+        run.c.started,
+        run.c.run_id,
+        host.c.name,
+        campaign.c.label,
+        campaign.c.verdict,
+        drive.c.identity,
+        drive.c.serial,
+    )
     query = sa.select(*columns, judgement.c.content).select_from(joined).where(*which)
     return list(connection.execute(query.order_by(run.c.started.desc(), run.c.run_id.desc())).all())
 
 
-def _key(row: t.Any) -> tuple[str, ...]:
-    return key(row.identity or "", row.name, row.label)
+def _who(row: t.Any) -> Who:
+    return Who(row.identity or "", row.name, row.label)
 
 
-def _who(one: Mark) -> tuple[str, ...]:
-    return (one.run_name, *key(one.identity, one.host, one.drive))
-
-
-def key(identity: str, host: str, drive: str) -> tuple[str, ...]:
-    """Which drive it is: by its own names wherever it is, else by its place."""
-    return (identity,) if identity else (host, drive)
+def _same_mark(one: Mark, other: Mark) -> bool:
+    return one.run_name == other.run_name and same(
+        Who(one.identity, one.host, one.drive), Who(other.identity, other.host, other.drive)
+    )

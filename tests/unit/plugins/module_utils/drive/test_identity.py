@@ -30,6 +30,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import (
         ({"serial": False}, "put it in quotes"),  # YAML: NO
         ({"serial": None}, "put it in quotes"),
         ({"wwn": "0x0000"}, "names no drive"),
+        ({"wwn": "eui.ffffffffffffffff"}, "names no drive"),
+        ({"serial": "0"}, "no drive of its own"),  # what follows: bridges, controllers and blank flash
+        ({"serial": "0000 0000-0000"}, "no drive of its own"),
+        ({"serial": "FFFFFFFFFFFF"}, "no drive of its own"),
+        ({"serial": "0123456789ABCDEF"}, "no drive of its own"),
+        ({"serial": "123456789012"}, "no drive of its own"),
+        ({"serial": " To be filled by O.E.M. "}, "no drive of its own"),
+        ({"serial": "unknown"}, "no drive of its own"),
         ({"by_id": "/dev/"}, "is not a valid name"),
         ({"by_id": "/dev/disk/by-id/"}, "is not a valid name"),
         ({"by_id": "/dev/disk/by-id/../../sda"}, "is not a valid name"),
@@ -182,6 +190,7 @@ def test_udev_is_asked_last(fake):
         ),  # two drives with one serial: the link may lead to the other after the next boot
         ({"8:16": "ata-X"}, ["sda", "sdb"]),  # a link that is stale, or was made by hand
         ({"8:0": "ata-X", "8:16": "ata-X-part1"}, ["sda"]),
+        ({"8:0": "ata-Y"}, []),  # it leads to a drive that came after: udev knows no such name of it
     ],
 )
 def test_a_link_that_udev_gives_another_drive_too_is_ambiguous(fake, claims, expected):
@@ -191,6 +200,32 @@ def test_a_link_that_udev_gives_another_drive_too_is_ambiguous(fake, claims, exp
     for number, link in claims.items():
         fake.put("/run/udev/data/b" + number, f"I:1\nS:disk/by-id/{link}\nE:ID_BUS=ata\n")
     assert identity.find(fake, {"by_id": "ata-X"}) == expected
+
+
+@pytest.mark.parametrize("selector", [{"serial": "OLD"}, {"wwn": "0x5000c500a1b2c3d4"}, {"by_id": "ata-OLD"}])
+def test_what_udev_knows_of_the_drive_before_names_no_other_drive(fake, selector):
+    """A drive was pulled and another put in its place, under its name, while udev had yet to hear of it."""
+    fake.disk("sda", "8:0", diskseq="7")
+    fake.link("/dev/disk/by-id/ata-OLD", "/dev/sda")
+    known = "S:disk/by-id/ata-OLD\nS:disk/by-diskseq/{}\nE:ID_SERIAL_SHORT=OLD\nE:ID_WWN=0x5000c500a1b2c3d4\n"
+    fake.put("/run/udev/data/b8:0", known.format(7))
+    assert identity.find(fake, selector) == ["sda"]
+    fake.put("/run/udev/data/b8:0", known.format(3))
+    assert identity.find(fake, selector) == []
+    seen = identity.identity(fake, "sda")
+    assert (seen["serial"], seen["wwn"], seen["model"]) == (None, None, None)
+
+
+def test_a_name_that_udev_tells_counts_only_where_the_kernel_has_none(fake):
+    path = "/sys/devices/pci0000:00/0000:00:03.0/host4"
+    block = fake.disk("sda", "8:0", path)
+    fake.link(block + "/device", path)
+    fake.put("/run/udev/data/b8:0", "E:ID_WWN=0x5000c500a1b2c3d4\n")
+    assert identity.find(fake, {"wwn": "0x5000c500a1b2c3d4"}) == ["sda"]
+    fake.put(path + "/wwid", "t10.ATA     EXAMPLE SN7")
+    assert identity.find(fake, {"wwn": "0x5000c500a1b2c3d4"}) == ["sda"]
+    fake.put(path + "/wwid", "naa.5000c500ffffffff")
+    assert identity.find(fake, {"wwn": "0x5000c500a1b2c3d4"}) == []
 
 
 def test_by_id_follows_the_link_to_a_disk_or_a_partition(fake):

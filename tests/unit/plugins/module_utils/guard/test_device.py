@@ -112,3 +112,56 @@ def test_two_scsi_paths_to_one_unit_are_multipath(fake):
         fake.put(path + "/wwid", "naa.5000c500a1b2c3d4")
         fake.link(block + "/device", path)
     assert "/dev/sdb" in found(fake, "sda")["fabric"][0]
+
+
+@pytest.mark.parametrize(("serial", "wwid", "twins"), [("SN1", "", True), ("SN2", "", False), ("", "", False)])
+def test_a_second_path_that_tells_no_wwn_is_known_by_the_serial(fake, serial, wwid, twins):
+    """One controller asks the drive for its name, the other's firmware does not pass it on."""
+    for name, number, host, own in (("sda", "8:0", "4", "naa.5000c500a1b2c3d4"), ("sdb", "8:16", "5", wwid)):
+        path = PCI + "/host%s/port-%s:0/end_device-%s:0/target%s:0:0/%s:0:0:0" % ((host,) * 5)
+        block = fake.disk(name, number, path)
+        text = "SN1" if name == "sda" else serial
+        fake.put(path + "/vpd_pg80", b"\0\x80\0" + bytes([len(text)]) + text.encode())
+        fake.put(path + "/wwid", own)
+        fake.link(block + "/device", path)
+    assert ("fabric" in found(fake, "sda")) is twins and ("fabric" in found(fake, "sdb")) is twins
+
+
+@pytest.mark.parametrize(
+    ("model", "places"),
+    [
+        ("Amazon Elastic Block Store", ["fabric"]),
+        ("nvme_card-pd", ["fabric"]),
+        ("MSFT NVMe Accelerator v1.0", ["fabric"]),
+        ("Alibaba Cloud Elastic Block Storage", ["fabric"]),
+        ("VMware Virtual NVMe Disk", ["removable"]),
+        ("ORCL-VBOX-NVME-VER12", ["removable"]),
+        ("Amazon EC2 NVMe Instance Storage", []),
+        ("nvme_card", []),
+        ("Microsoft NVMe Direct Disk", []),
+        ("SAMSUNG MZQL23T8HCLS-00A07", []),
+    ],
+)
+def test_a_volume_on_a_network_or_of_a_hypervisor_that_calls_itself_nvme(fake, model, places):
+    """It is a local PCIe device by all that sysfs tells."""
+    fake.nvme("nvme0n1", "259:0", "SN1")
+    fake.put("/sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0/model", model.ljust(40))
+    assert list(found(fake, "nvme0n1")) == places
+
+
+@pytest.mark.parametrize("model", ["VMware Virtual SATA Hard Drive", "VBOX HARDDISK"])
+def test_a_disk_of_a_hypervisor_that_calls_itself_sata(fake, model):
+    path = PCI + "/ata1/host0/target0:0:0/0:0:0:0"
+    block = fake.disk("sda", "8:0", path)
+    fake.put(path + "/model", model)
+    fake.link(block + "/device", path)
+    assert list(found(fake, "sda")) == ["removable"]
+
+
+def test_udev_that_has_yet_to_hear_of_a_drive_is_waited_for(fake):
+    """Its names are what fstab and other files are searched for."""
+    fake.nvme("nvme0n1", "259:0", "SN1", diskseq="7")
+    fake.put("/run/udev/data/b259:0", "S:disk/by-diskseq/7\nE:ID_SERIAL_SHORT=SN1\n")
+    assert found(fake, "nvme0n1") == {}
+    fake.put("/run/udev/data/b259:0", "S:disk/by-diskseq/3\nE:ID_SERIAL_SHORT=SN1\n")
+    assert "udevadm settle" in found(fake, "nvme0n1")["failures"][0]

@@ -354,6 +354,43 @@ def test_no_damaged_entry_is_ever_our_own_data(left, key, value):
             out.write(good)
 
 
+SATA = {**IDENTITY, "wwn": "naa.5000c500a1b2c3d4", "model": "EXAMPLE SSD 3840"}
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({"wwn": None}, True),  # its new place does not tell it, or not yet
+        ({"wwn": "t10.ATA     EXAMPLE SSD 3840GB S1"}, True),  # behind a SAS controller
+        ({"wwn": "t10.ATA     EXAMPLE", "model": "EXAMPLE SSD 3840GB"}, True),
+        ({"serial": None}, True),
+        ({"wwn": None, "model": "OTHER"}, False),
+        ({"wwn": "naa.5000c500a1b2c3d5"}, False),  # drives of one serial number, or namespaces of one drive
+        ({"serial": "S2"}, False),
+        ({"serial": "S1 ", "wwn": None, "backing_file": "/a"}, False),
+    ],
+)
+def test_evidence_outlives_a_place_that_tells_less_of_the_drive(left, change, kept):
+    moved, (host, state_dir) = {**SATA, **change}, (left.host, left.state_dir)
+    before = own_data.begin(host, state_dir, SATA, "third")
+    assert own_data.read(state_dir, moved) is None
+    left.count(900)
+    own_data.end(host, before, SATA, "iops: write_iops is 5")
+    if kept:
+        with pytest.raises(own_data.Untrusted, match="keeps evidence of run third.*may be this one"):
+            own_data.read(state_dir, moved)
+    else:
+        assert own_data.read(state_dir, moved) is None
+
+
+def test_a_neighbours_damaged_entry_is_no_matter_of_this_drive(left):
+    path = own_data.path_of(left.state_dir, {**SATA, "serial": "S11"})
+    with open(path, "w") as file:
+        file.write("{")
+    os.chmod(path, 0o644)
+    assert own_data.read(left.state_dir, SATA) is None
+
+
 @pytest.mark.parametrize("name", ["x; rm -rf /", "../../etc/passwd", "A" * 300, "é\n", ".."])
 def test_no_name_of_a_drive_leaves_the_folder(tmp_path, name):
     path = own_data.path_of(str(tmp_path), dict(IDENTITY, serial=name))

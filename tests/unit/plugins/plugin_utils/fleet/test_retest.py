@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, retest
-from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, measured
 
 SHARE = {"metric": "write_iops", "min_of_median": 0.9}
 
@@ -44,6 +44,26 @@ def test_many_at_once_are_no_matter_of_single_drives(tmp_path):
     slow = {(host, 0): 0.8 for host in range(6)} | {(0, 1): 0.8}
     found = wanted(tmp_path, *fleet(slow=slow, criteria=[SHARE]))
     assert found.drives == [] and "7 of 24 drives missed relative criteria" in found.left[-1]
+
+
+def test_drives_that_nobody_asked_for_make_many_no_fewer(tmp_path):
+    slow = {(host, 0): 0.8 for host in range(6)} | {(0, 1): 0.8}
+    run, records = fleet(slow=slow, criteria=[SHARE])
+    for number in range(60):
+        drive = f"X{number}"
+        identity = {**records[1]["identity"], "serial": drive}
+        records.append({**records[1], "host": "h5", "drive": drive, "identity": identity})
+        records.append(measured("h5", drive, 100_000))
+    found = wanted(tmp_path, run, records)
+    assert found.drives == [] and "7 of 24 drives missed relative criteria" in found.left[-1]
+
+
+def test_one_host_with_most_of_them_keeps_no_others_from_it(tmp_path):
+    """So few of its drives are slow that it is no low host."""
+    slow = {(0, number): 0.8 for number in range(5)} | {(1, 1): 0.8}
+    found = wanted(tmp_path, *fleet(hosts=2, drives=10, slow=slow, criteria=[SHARE]))
+    assert [again.drive for again in found.drives] == ["S1-1"]
+    assert found.left[-1].startswith("h0: 5 of its drives")
 
 
 def test_the_tests_that_it_goes_on_from_come_again_too(tmp_path):

@@ -3,6 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
+import shlex
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import left_out
@@ -55,6 +58,19 @@ def test_what_is_not_left_out(given, run, mark, kept):
 
 def test_a_drive_is_known_wherever_it_is_put():
     assert left(left_out.parted([view(name="h7")], NEW, [BAD], {})) == [(["S1"], ["S1"])]
+
+
+def test_a_mark_of_a_drive_whose_host_claims_anothers_names_leaves_that_other_one_in():
+    """What h6 tells of its own drive S7 is that it is S2."""
+    claimed = BAD._replace(host="h6", drive="S7")
+    assert left_out.parted([view()], NEW, [claimed], {}) == [view()]
+    (found,) = left_out.parted([view()], NEW, [BAD, claimed], {})
+    assert list(found.left_out) == ["S2"]
+
+
+def test_what_is_to_be_pasted_runs_nothing_else():
+    said = BAD._replace(drive="a'b\"; $(x)").text().split(" -e ")[1]
+    assert [json.loads(word) for word in shlex.split(said)] == [{"ssd_release_drive": "a'b\"; $(x)"}]
 
 
 def test_a_drive_that_no_longer_says_who_it_is_is_known_by_its_place():

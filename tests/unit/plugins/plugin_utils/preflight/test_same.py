@@ -34,6 +34,15 @@ def texts(found):
         ({"serial": "A", "model": "X"}, {"serial": "A", "model": "Y"}, False),
         ({"serial": "A", "wwn": "eui.1"}, {"serial": "A", "wwn": "eui.2"}, False),
         ({"serial": None, "wwn": "eui.1"}, {"serial": None, "wwn": "eui.1"}, True),
+        # One machine's controller or kernel tells less of a drive in a shelf than the other's.
+        ({"serial": "A", "wwn": "eui.1"}, {"serial": "A"}, True),
+        ({"serial": "A", "wwn": "eui.1"}, {"serial": None, "wwn": "eui.1"}, True),
+        ({"serial": "A", "wwn": "naa.5000AB"}, {"serial": "A", "wwn": "0x5000ab"}, True),
+        ({"serial": "A", "wwn": "eui.1"}, {"serial": "A", "wwn": "eui.1", "model": "of the SAS controller"}, True),
+        ({"serial": "A", "model": "EXAMPLE SSD 3840"}, {"serial": "A", "model": "EXAMPLE SSD 3840GB"}, True),
+        ({"serial": "A"}, {"serial": "A", "model": None}, True),
+        # Drives that were made with one name; their serial numbers tell them apart.
+        ({"serial": "A", "wwn": "eui.1"}, {"serial": "B", "wwn": "eui.1"}, False),
         ({"serial": None, "diskseq": 9}, {"serial": None, "diskseq": 9}, True),
         ({"serial": None, "diskseq": 9}, {"serial": None, "diskseq": 8}, False),
         ({"serial": None, "diskseq": None}, {"serial": None, "diskseq": None}, True),
@@ -64,6 +73,12 @@ def test_one_machine_under_two_names(other, alike):
     found = texts(same.same_machines([view("h1", facts=facts), view("h2", facts={**facts, **other}), view("h3")]))
     expected = ["h1: same_machine: is the same machine as h2 (host name n); name all its drives under one of them"]
     assert found == (expected if alike else [])
+
+
+def test_each_pair_of_hosts_is_told_once():
+    drives = [drive_of("A", wwn="eui.1"), drive_of("A"), drive_of(None, wwn="eui.1")]
+    found = texts(same.same_drives([view(f"h{number}", drives=[one]) for number, one in enumerate(drives)]))
+    assert len(found) == 1 and "h1 (A) and h2 (loop)" in found[0]
 
 
 def test_two_selectors_of_one_host_are_the_guards_matter():

@@ -29,21 +29,31 @@ class Nights:
     def __init__(self, folder):
         self.folder, self.url, self.count = folder, engine.resolve("", str(folder)), 0
 
-    def night(self, verdict, name="nightly", after=3, drive=WHO):
-        """A night of one drive, which ends with that verdict; the marks that it leads to."""
+    def night(self, verdict, name="nightly", after=3, drive=WHO, label="", asked=True):
+        """A night of one drive, which ends with that verdict; the marks that it leads to. label: what the inventory
+        calls it, if not by its serial number; asked: whether it is there at all.
+        """
         self.count += 1
         there = generator.make(self.folder / f"night-{self.count}", (drive,), tests=("iops",), rounds=6)
         run_id, started = f"r{self.count}", f"2026-11-{self.count:02}T20:00:00Z"
         record = json.loads((there / "run.json").read_text())
         record.update(run={"id": run_id, "name": name}, started=started, criteria=MET if verdict == "pass" else MISSED)
+        record["asked"] = [{**entry, "drive": label or drive.serial} for entry in record["asked"]] if asked else []
         (there / "run.json").write_text(json.dumps(record))
         lines = [json.loads(line) for line in (there / "results.jsonl").read_text().splitlines()]
         for line in lines:
             line["run_id"] = run_id
+            if "drive" in line:
+                line["drive"] = label or drive.serial
             if line["kind"] == "test" and verdict in ("invalid", "error"):
                 line["outcome"] = verdict
         kept = [] if verdict == "not_tested" else lines
         (there / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+        for name in ("plan.json", "journal.jsonl"):
+            path = there / "raw" / drive.host / name
+            path.write_text(
+                path.read_text().replace(f'"drive": "{drive.serial}"', f'"drive": "{label or drive.serial}"')
+            )
         there = there.rename(there.parent / run_id)
         with engine.opened(self.url, make=True) as store:
             importer.import_run(store, str(there))
@@ -109,6 +119,33 @@ def test_0_never_marks_and_1_marks_at_once(nights):
 def test_a_drive_that_moved_is_the_same_drive(nights):
     assert nights.night("fail") + nights.night("fail") == []
     assert [mark.host for mark in nights.night("fail", drive=WHO._replace(host="server-77"))] == ["server-77"]
+
+
+HOSTILE = WHO._replace(host="hostile")
+
+
+def test_no_host_puts_anothers_drive_into_quarantine_by_its_names(nights):
+    for _night in range(3):
+        marks = nights.night("fail", drive=HOSTILE, label="X1")
+    assert [(mark.host, mark.drive) for mark in marks] == [("hostile", "X1")]  # its own
+    assert nights.night("fail", after=2) == []
+    assert [(mark.host, mark.nights) for mark in nights.night("fail", after=2)] == [(WHO.host, 2)]
+
+
+def test_no_host_keeps_anothers_drive_out_of_quarantine_by_its_names(nights):
+    assert nights.night("fail") + nights.night("fail") + nights.night("pass", drive=HOSTILE, label="X1") == []
+    assert [(mark.host, mark.nights) for mark in nights.night("fail")] == [(WHO.host, 3)]
+
+
+def test_a_drive_that_nobody_asked_for_is_in_no_row_whatever_its_host_calls_it(nights):
+    assert [nights.night("fail", drive=HOSTILE, asked=False, after=1) for _night in range(3)] == [[]] * 3
+    assert nights.night("fail") + nights.night("pass", drive=HOSTILE, asked=False) + nights.night("fail") == []
+    assert [mark.nights for mark in nights.night("fail")] == [3]
+
+
+def test_a_drive_that_is_called_otherwise_on_its_host_is_the_same_drive(nights):
+    assert nights.night("fail") + nights.night("fail") == []
+    assert [mark.drive for mark in nights.night("fail", label="eui.1")] == ["eui.1"]
 
 
 def test_a_released_drive_begins_anew_and_only_a_known_one_is_released(nights, monkeypatch):
