@@ -244,7 +244,8 @@ def test_read_limit_is_the_drives_and_not_this_machines(drive, tmp_path):
     with simulator.simulated_ssd(tmp_path / "null", "null", NULL_PLUGIN) as unlimited:
         ceiling = rounds(unlimited["device"], "randread", 1)[0]
         limited = rounds(drive["device"], "randread", 3)
-    assert limited == pytest.approx([1000] * 3, rel=0.03)
+    # A busy machine may hold a round down, but lifts none.
+    assert max(limited) == pytest.approx(1000, rel=0.03)
     assert ceiling > 4 * 1000
 
 
