@@ -54,7 +54,7 @@ def test_another_users_folder(folder):
     assert trust.problems(str(folder)) == [f"{folder.parent} belongs to user 12345"]
     os.chown(folder.parent, 0, 12345)
     folder.parent.chmod(0o775)
-    assert f"others than root may write to {folder.parent}" in trust.problems(str(folder))[0]
+    assert f"users other than root may write to {folder.parent}" in trust.problems(str(folder))[0]
     os.chown(folder.parent, 0, 0)
     assert trust.problems(str(folder)) == []
 

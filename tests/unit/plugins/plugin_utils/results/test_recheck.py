@@ -84,4 +84,4 @@ def test_a_tracked_cell_of_the_preferred_size_is_that_of_the_drives_size():
     assert recheck.problem(made, rule, 16_384) == ""
     # A host that wrote another size, and a run that does not say which.
     for size in (4_096, None):
-        assert "no window of rand-" in recheck.problem(made, rule, size)
+        assert "no steady-state window for rand-" in recheck.problem(made, rule, size)
