@@ -128,7 +128,15 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
     bench.spare.entry["ssd_overwrite_data"] = True
     run_given = {"id": "given", "name": "given", "destructive": True, "results_dir": str(bench.site.results)}
     variables = (
-        {"__preflight_decision": {"ssd_run": run_given, "attach": {}, "plan_text": []}}
+        {
+            "__preflight_decision": {
+                "ssd_run": run_given,
+                "attach": {},
+                "plan_text": [],
+                "why_skipped": "",
+                "left_out": {},
+            }
+        }
         if given[0] == "_"
         else {"ssd_run": run_given}
     )
@@ -140,7 +148,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
         if given[0] == "_"
         else "ssd_run: is decided by preflight"
     )
-    assert why in " ".join(outcome.output.split())
+    assert why in " ".join(outcome.output.split()), outcome.output
 
 
 @pytest.mark.case(75)
