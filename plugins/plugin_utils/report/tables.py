@@ -64,11 +64,16 @@ def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
     return [
         {
             "cell": entry["cell"],
-            "figures": [_shown(entry.get("metrics") or {}, name) for name in CELL_METRICS],
+            "figures": [_figure(entry.get("metrics") or {}, name) for name in CELL_METRICS],
             "steady": _own_steadiness(entry),
         }
         for entry in averages
     ]
+
+
+def _figure(metrics: Mapping, name: str) -> str:
+    """A figure of a cell; of a stream that only trims, that of its trims."""
+    return _shown(metrics, name if name in metrics or "iops" in metrics else f"trim_{name}")
 
 
 def _own_steadiness(entry: Mapping) -> str:
