@@ -139,15 +139,15 @@ def multiply(path: str, runs: int) -> None:
             f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}",
             (number * campaigns, number * parts, campaigns),
         )
-        kept = (
-            "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, figures FROM "
-            "ssd_measurement WHERE campaign_id <= ?"
-        )
-        rows = connection.execute(f"SELECT campaign_id + ?, {kept}", (number * campaigns, campaigns)).fetchall()
+        kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, counts, figures"
+        rows = connection.execute(
+            f"SELECT campaign_id + ?, {kept} FROM ssd_measurement WHERE campaign_id <= ?",
+            (number * campaigns, campaigns),
+        ).fetchall()
         figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), PER_DRIVE)
         figures = figures * (1 + 0.005 * noise.standard_normal(figures.shape))
         connection.executemany(
-            "INSERT INTO ssd_measurement VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO ssd_measurement (campaign_id, {kept}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(*row[:-1], vector.tobytes()) for row, vector in zip(rows, figures)],
         )
     connection.commit()
