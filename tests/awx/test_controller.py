@@ -19,7 +19,7 @@ import yaml
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests/emulators"))
 
-import awx_api  # noqa: E402  # pylint: disable=import-error,wrong-import-position
+import awx_api  # pylint: disable=import-error,wrong-import-position
 
 SECRETS = ("hunter2", "calvin", "swordfish", "hooks/abc")
 VARIABLES = {

@@ -36,20 +36,20 @@ sys.path[:0] = [
 
 # A script finds the collection only after sys.path is set, so its imports stand below.
 # pylint: disable=wrong-import-position,import-error
-import shares  # noqa: E402
-import simulated_ssd as simulator  # noqa: E402
+import shares
+import simulated_ssd as simulator
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, summary  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.

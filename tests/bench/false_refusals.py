@@ -26,8 +26,8 @@ from typing import Callable, Iterator, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
 # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data
 
 SIZE_BYTES = 48 << 20
 # Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads

@@ -19,10 +19,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 
 # pylint: disable=wrong-import-position
-import numpy as np  # noqa: E402
-import pandas  # noqa: E402
+import numpy as np
+import pandas
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import hosts, outliers, robust  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import hosts, outliers, robust
 
 # Independent ones, two of them tails: those that go together would make false flags rarer.
 METRICS = (

@@ -26,13 +26,13 @@ sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 
 # pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
 
 RATIO_LIMIT = 1.03
 GAP_LIMIT_S = 0.5

@@ -21,9 +21,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 HOSTS, DRIVES = 12, 8
 BAD_DRIVE, BAD_HOST = (3, 5), 9

@@ -29,8 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, pages  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, pages
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 SIZE_LIMIT_BYTES, READY_LIMIT_S, PAGE_LIMIT_S = 5_000_000, 2.0, 0.020
 LOADS = 5

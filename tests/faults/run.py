@@ -21,8 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
-from check import play  # noqa: E402
-from table import CASES  # noqa: E402
+from check import play
+from table import CASES
 
 
 def attempt(name: str) -> tuple[str, float, list[str]]:

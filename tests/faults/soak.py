@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
-from bench import TESTS, Bench  # noqa: E402
+from bench import TESTS, Bench
 
 MOST_KILLS = 4
 # An undisturbed run takes about so long on an idle machine.

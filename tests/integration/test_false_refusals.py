@@ -16,7 +16,7 @@ from conftest import REPO
 
 sys.path.insert(0, str(REPO / "tests" / "bench"))
 
-import false_refusals  # noqa: E402  # pylint: disable=wrong-import-position
+import false_refusals  # pylint: disable=wrong-import-position
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

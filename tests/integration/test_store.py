@@ -19,9 +19,9 @@ sa = pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 pytest.importorskip("psycopg")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, migrations, schema  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, migrations, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 DRIVES = [generator.DEMO[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in range(6)]
 # What a controller is while it imports; the argument "stop" holds it within the third host's transaction, after its

@@ -12,11 +12,11 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 
-from ansible.errors import AnsibleActionFail  # noqa: E402
-from ansible.playbook.task import Task  # noqa: E402
+from ansible.errors import AnsibleActionFail
+from ansible.playbook.task import Task
 
-from ansible_collections.ssdlab.fleet.plugins.action import store as action  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.action import store as action
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 
 @pytest.fixture(name="results")

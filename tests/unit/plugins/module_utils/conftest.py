@@ -19,8 +19,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting
 
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
 sys.path.insert(0, EMULATORS)
-import emulator  # noqa: E402  # pylint: disable=wrong-import-position,import-error
-from emulated_drive import EmulatedDrive  # noqa: E402  # pylint: disable=wrong-import-position,import-error
+import emulator  # pylint: disable=wrong-import-position,import-error
+from emulated_drive import EmulatedDrive  # pylint: disable=wrong-import-position,import-error
 
 VENDOR_TOOLS = (
     "rssdm",

@@ -13,9 +13,9 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, migrations, packages, schema  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, migrations, packages, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 # What version 1 had, as SQLite wrote it then: never to be changed. A constraint that is not on one line goes unseen.
 VERSION_1 = """

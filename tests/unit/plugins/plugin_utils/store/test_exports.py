@@ -15,11 +15,11 @@ pytest.importorskip("sqlalchemy")
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, frames, importer, ocptv  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, frames, importer, ocptv
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", '=cmd|"x"\\', 90_000, 40_000, "interrupted")
 BROKEN = generator.Drive("server-5", "SIM0005", generator.MODEL, 90_000, 40_000, "error")

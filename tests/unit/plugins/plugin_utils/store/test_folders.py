@@ -11,11 +11,11 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store as results  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, folders, importer, schema  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store as results
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, folders, importer, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 
 @pytest.fixture(name="run_dir")

@@ -12,9 +12,9 @@ import pytest
 sa = pytest.importorskip("sqlalchemy")
 pandas = pytest.importorskip("pandas")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
 
 
 @pytest.fixture(name="filled", scope="module")

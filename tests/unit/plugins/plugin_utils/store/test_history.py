@@ -11,9 +11,9 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 pytest.importorskip("scipy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 NIGHTS = (
     "20261118T010000Z-nightly",

@@ -15,8 +15,8 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build  # noqa: E402
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     exports,
     importer,
@@ -24,8 +24,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (  # noq
     records,
     schema,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError  # noqa: E402
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
 

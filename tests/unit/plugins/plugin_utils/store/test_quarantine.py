@@ -9,14 +9,14 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (  # noqa: E402
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     importer,
     migrations,
     quarantine,
     schema,
 )
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator  # noqa: E402
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 WHO = generator.DEMO[0]
 # What a night gives the drive: a criterion that it misses or meets, or a campaign that says nothing of it.
