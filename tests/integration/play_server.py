@@ -4,8 +4,8 @@
 """Run ansible-playbook by forking a process that has already imported Ansible and this collection.
 
 A play of one host needs 4 to 10 CPU-seconds, a fifth of them for imports and for packing the same modules again. The
-server does both once. Each play is still a process of its own, with its own arguments, folder, variables and output, and
-runs the same code as the command.
+server does both once. Each play is still a process of its own, with its own arguments, folder, variables and output,
+and runs the same code as the command.
 
     server = PlayServer()
     server.run(["playbooks/qualify.yml", ...], cwd=..., environment=..., timeout_s=300)     # a CompletedProcess
