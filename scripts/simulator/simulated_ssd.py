@@ -314,6 +314,7 @@ def _arguments(argv):
     make.add_argument(
         "--idle-gc-bandwidth", type=float, default=0.0, help="bytes a second that idle time makes free for fresh writes"
     )
+    make.add_argument("--collect-after-s", type=float, default=0.0, help="how long it idles before it makes room")
     make.add_argument("--spare-pct", type=float, default=7.0, help="how much of the capacity idle time can make free")
     make.add_argument(
         "--scatter-cost", type=float, default=0.0, help="how many times more a stream over scattered data costs"
