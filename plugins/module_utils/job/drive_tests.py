@@ -75,7 +75,7 @@ class DriveTests:
         self._tally = Tally()
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
-        self._station.conditions.begin_test()
+        self._look_around(self._station.conditions.begin_test)
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
             # Nothing that is measured now could count: neither purge the drive for it nor spend hours.
