@@ -127,7 +127,7 @@ class Site:
             "ssd_plan": [SHORT_TEST],
         }
 
-    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=()):
+    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), timeout_s=PLAY_TIMEOUT_S):
         """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
         inventory = self.folder / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
@@ -145,7 +145,7 @@ class Site:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PLAY_TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
         return done.returncode, done.stdout + done.stderr
