@@ -223,7 +223,7 @@ def seen(text):
         answer = progress.HostView("bad", "", {}, 3.0, "no sense")
     view = answer if isinstance(answer, progress.HostView) else progress.HostView("bad", answer.state, answer.status)
     honest = progress.HostView("good", "running", STATUS)
-    few, many = progress.lines([view, honest], "12:00:00"), progress.lines([view] + [honest] * 25, "12:00:00")
+    few, many = progress.lines([view, honest], NOW), progress.lines([view] + [honest] * 25, NOW)
     assert sum("iops (1 of 2)" in line and line.lstrip().startswith("good") for line in few) == 1
     return few + many
 

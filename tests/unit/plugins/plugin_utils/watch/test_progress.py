@@ -195,7 +195,7 @@ def test_one_host_with_a_thousand_drives_pushes_nobody_away(more):
         host(f"honest{number}", drives=[dict(queued("A1"), phase="done", outcome="error", message="worn")])
         for number in range(more)
     ]
-    text = lines([flood, *honest], "12:00:00")
+    text = lines([flood, *honest], NOW)
     assert all(any(line.split()[0] == one.host for line in text) for one in honest) and len(text) < 140
     assert sum("flood" in line for line in text) <= 129 and any("more like these" in line for line in text)
 
