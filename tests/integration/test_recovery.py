@@ -82,7 +82,7 @@ def measured(site, folder, test, figures):
         site.hosts = {"server": {"ssd_drives": [{"backing_file": made["backing_file"]}]}}
         site.results = folder / "results"
         site.vars.update(ssd_plan=[test], ssd_criteria=[], ssd_results_dir=str(site.results))
-        code, output = site.play("qualify", timeout_s=540)
+        code, output = site.play("qualify", timeout_s=1500)
     assert code == 0, output[-4000:]
     summary = site.summary()
     jsonschema.validate(summary, schema.load("summary"))

@@ -67,7 +67,8 @@ class Library:
     def _paths(self, kind: str) -> list[Path]:
         found = []
         for folder in self.dirs:
-            places = [folder / kind] + ([folder] if kind == "tests" else [])
+            # Right in the collection's folder lie other files.
+            places = [folder / kind] + ([folder] if kind == "tests" and folder != SHIPPED_DIR else [])
             found += [
                 path for place in places for ending in ("yml", "yaml") for path in sorted(place.glob(f"*.{ending}"))
             ]

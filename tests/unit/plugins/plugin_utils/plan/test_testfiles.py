@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 
@@ -299,3 +300,9 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
         (Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=300)}),)
     )
     assert test["rounds"]["max"] == 300 and yaml.safe_dump(test["name"]) == "ours\n...\n"
+
+
+def test_a_file_that_is_no_test_is_none_that_may_be_asked_for():
+    assert "platforms" not in testfiles.Library().names("tests")
+    with pytest.raises(PlanError, match="no test named 'platforms'"):
+        load_plan(["platforms"])
