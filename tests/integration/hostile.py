@@ -11,12 +11,25 @@ import json
 import sys
 from pathlib import Path
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import everything
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
 RUN = "20261121T130000Z-qualify"
 # Ansible sends a module as a program, on the standard input (pipelining) or as a file.
 INTERPRETER = """#!{python} -IS
 import json, os, re, subprocess, sys
+PARTS = {parts!r}
+def asked(module, real, answer):
+    if module != "examine":
+        return answer(module, real)
+    # A test says what a module answers; preflight asks them all in one go.
+    whole = dict(real)
+    for part, keys in PARTS.items():
+        told = answer(part, dict({{key: real[key] for key in keys if key in real}}, changed=False))
+        if isinstance(told, bytes):
+            return told
+        whole.update({{key: value for key, value in told.items() if key != "changed"}})
+    return whole
 args = sys.argv[1:]
 source = b"" if args else sys.stdin.buffer.read()
 text = open(args[0], "rb").read() if args and os.path.isfile(args[0]) else source
@@ -30,7 +43,7 @@ if name:
         real = json.loads(said)
     except ValueError:
         real = {{}}
-    told = answers["answer"](name.group(1).decode(), real)
+    told = asked(name.group(1).decode(), real, answers["answer"])
     said = told if isinstance(told, bytes) else json.dumps(told).encode()
 sys.stdout.buffer.write(said)
 sys.stderr.buffer.write(done.stderr)
@@ -46,7 +59,7 @@ def hostile_python(folder: Path, answer: str = HONEST) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     answers, path = folder / "answers.py", folder / "python3"
     answers.write_text(answer)
-    path.write_text(INTERPRETER.format(python=sys.executable, answers=str(answers)))
+    path.write_text(INTERPRETER.format(parts=dict(everything.PARTS), python=sys.executable, answers=str(answers)))
     path.chmod(0o755)
     return str(path)
 

@@ -156,6 +156,7 @@ def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
 @pytest.mark.parametrize(
     "module",
     [
+        "examine",
         "run_info",
         "host_info",
         "campaign_info",

@@ -247,7 +247,7 @@ class Bench(contextlib.ExitStack):
             "run_id": "{{ ssd_run.id }}",
             "run_name": "{{ ssd_run.name }}",
             "state_dir": "{{ ssd_state_dir }}",
-            "boot_id": "{{ ssd_seen.boot_id }}",
+            "boot_id": "{{ ssd_seen.host_info.boot_id }}",
             "drives": "{{ ssd_seen.drives }}",
         }
         start = {"name": "Start", "ssdlab.fleet.host_job": given, "when": "ssd_run.destructive", "register": "ssd_job"}

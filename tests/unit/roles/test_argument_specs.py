@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.action import preflight
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -136,4 +136,4 @@ def test_preflight_notes_every_variable_that_counts():
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
     wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, "ssd_step"} - controller_only
     assert sorted(noted) == noted and set(noted) == wanted
-    assert load("preflight", "vars/main.yml")["__preflight_unset"] == preflight.UNSET
+    assert load("preflight", "vars/main.yml")["__preflight_unset"] == findings.UNSET
