@@ -66,9 +66,9 @@ class PlayServer:
     @staticmethod
     def serves(environment: dict[str, str]) -> bool:
         """Whether a play with these variables finds the settings with which the server imported Ansible."""
-        settings = {name: value for name, value in environment.items() if name.startswith(("ANSIBLE_", "PYTHON"))}
-        settings.pop("PYTHONDONTWRITEBYTECODE", None)
-        return {**SETTINGS, **settings} == SETTINGS
+        asked = {name: value for name, value in environment.items() if name.startswith(("ANSIBLE_", "PYTHON"))}
+        python = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+        return {**SETTINGS, **asked} == {**SETTINGS, **python}
 
     def run(
         self, arguments: list[str], cwd: os.PathLike, environment: dict[str, str], timeout_s: float
