@@ -50,6 +50,7 @@ SECTIONS = {
     "TN-FD-15": (
         "SSD vs. HDD",
         "Consistency",
+        "Reliability",
         "FOB State",
         "Transition State",
         "Steady State",
