@@ -18,7 +18,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
@@ -47,6 +47,7 @@ RESULTS = (
     "ssd_put_back",
     "ssd_again",
     "ssd_left_out",
+    "ssd_prepare",
 )
 
 # Before 2.19 a failure's message is only shown as JSON, on one line.
@@ -91,7 +92,7 @@ class ActionModule(ActionBase):
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             return {**result, "failed": True, "msg": _message(findings)}
-        return {**result, **decided.result()}
+        return {**result, **decided.result(), "prepare": any(asking.prepares(view.asked or {}) for view in views)}
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:

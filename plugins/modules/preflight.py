@@ -83,6 +83,12 @@ left_out:
   returned: success
   type: dict
   sample: {rack1-07: [22123A4F5B6C]}
+prepare:
+  description: Whether at least one host is to be configured with a vendor's tool, or to get kernel arguments, before
+    its job starts.
+  returned: success
+  type: bool
+  sample: false
 plan_text:
   description: What would be done, line by line.
   returned: success

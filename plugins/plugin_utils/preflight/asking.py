@@ -24,6 +24,20 @@ CHECKED = (
 )
 
 
+# What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
+BOOT = "tune_boot_enabled"
+PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
+
+
+def prepares(asked: t.Mapping[str, t.Any]) -> bool:
+    """Whether a host is prepared before its job starts (roles/workload/tasks/prepare.yml). asked: what is set."""
+    return (
+        bool(asked.get("vendor_rssdm") or asked.get("vendor_iomemory"))
+        or asked.get("vendor_iomemory_dma_delay", "") != ""
+        or any(boolean(asked.get(name, False), strict=False) for name in ("vendor_iomemory_pci_check", BOOT))
+    )
+
+
 def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     """The options of the module examine. asked: the host's variables; unset: stands for one that nobody has set.
 

@@ -60,3 +60,20 @@ def test_a_value_that_is_no_number_is_left_to_the_other_checks():
     variables = asked(ssd_parallel_drives="many", preflight_traffic_s=None)
     given = asking.parts(variables, UNSET)["host_checks"]
     assert (given["parallel_drives"], given["traffic_s"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "prepared"),
+    [
+        ({}, False),
+        ({"tune_boot_enabled": "no", "vendor_rssdm": [], "vendor_iomemory_dma_delay": ""}, False),
+        ({"tune_boot_enabled": True}, True),
+        ({"vendor_rssdm": [{"serial": "A1"}]}, True),
+        ({"vendor_iomemory": [{"serial": "A1"}]}, True),
+        ({"vendor_iomemory_dma_delay": 0}, True),
+        ({"vendor_iomemory_dma_delay": "5"}, True),
+        ({"vendor_iomemory_pci_check": "yes"}, True),
+    ],
+)
+def test_a_host_is_prepared_where_a_variable_asks_for_it(given, prepared):
+    assert asking.prepares(given) is prepared
