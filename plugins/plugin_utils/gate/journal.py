@@ -79,7 +79,7 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
     if kind not in EVENTS:
         return None
     try:
-        passed: Record = _of_event(kind).passed(record).value
+        passed: Record = _of_event(kind).passed(record, explained=problems.count < MOST_TOLD).value
         return passed
     except shape.Refused as refused:
         problems.add(f"{where} ({kind})", refused)
