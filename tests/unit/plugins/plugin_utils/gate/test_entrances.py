@@ -33,7 +33,8 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 GOOD, BAD = generator.DEMO[0], generator.DEMO[1]
-TIME = "2026-11-21T13:00:00.000Z"
+# When the controller reads it: after all that the hosts tell of.
+TIME = "2026-11-23T13:00:00.000Z"
 NOW = datetime.datetime(2026, 11, 21, 13, tzinfo=datetime.timezone.utc)
 # How often each way in is tried; the sum is in docs/trust.md.
 TRIES = {

@@ -104,3 +104,12 @@ def test_a_journal_of_nothing_but_refused_events_is_not_explained_line_by_line(t
     assert [event["round"] for event in journal.events(str(path), problems)] == [1]
     assert problems.count == 500 and len(explained) == journal.MOST_TOLD
     assert "line 1 (sample)" in problems.text() and "497 more" in problems.text()
+
+
+@pytest.mark.parametrize(("torn", "told"), [(100, ""), (3 * journal.MOST_TORN, "from line 10002 on: too many")])
+def test_a_journal_of_torn_lines_is_given_up(tmp_path, torn, told):
+    path = tmp_path / "journal.jsonl"
+    path.write_text("{\n" * torn)
+    problems = journal.Problems()
+    assert list(journal.events(str(path), problems)) == [] and problems.torn <= journal.MOST_TORN + 1
+    assert told in problems.text() and bool(told) == bool(problems.text())
