@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings im
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 NOW = datetime.datetime(2026, 11, 25, 13, 0, 0, tzinfo=datetime.timezone.utc)
-PURGE = {"method": "nvme_format", "seconds": 1, "verified": True, "purge_class": "pts"}
+PURGE = {"method": "nvme_format", "seconds": 1, "verified": True, "verification": {}, "purge_class": "pts"}
 OLD, NEW = "20261120T010000Z-qualify", "20261122T010000Z-qualify"
 
 
@@ -58,7 +58,7 @@ def decided(tmp_path, own_data, identity=(), entry=(), **variables):
         **variables,
     }
     who = {"serial": "S0-0", "size_bytes": 64 << 20, "logical_block_size_bytes": 512, **dict(identity)}
-    drive = {"selector": {"serial": "S0-0"}, "drive": "S0-0", "path": "/dev/x", "identity": who, "eligible": True}
+    drive = {"selector": asked["ssd_drives"][0], "drive": "S0-0", "path": "/dev/x", "identity": who, "eligible": True}
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
     return decision.decide(
         [View("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
