@@ -88,6 +88,8 @@ def test_a_path_in_an_answer_runs_nothing_when_a_bugreport_is_fetched(site, tmp_
 
 # M5: one bad answer, and the others go on
 
+# The real answer, with more in its object.
+APPENDED = "import json; return json.dumps(real).encode()[:-1] + "
 MUTATED = {
     "a drive that is a list": "real['records'][0]['drive'] = ['X']",
     "a newer schema": "[record.update(schema_version=2) for record in real['records']]",
@@ -102,6 +104,14 @@ MUTATED = {
     "a packed file that is none": "real['packed'] = 'x'",
     "a checksum that is a path": "real['packed']['sha256'] = '../../x'",
     "no JSON at all": "return b'Traceback'",
+    "records of the year 9999": "[record.update(time='9999-12-31T23:59:59.999Z') for record in real['records']]",
+    "every record a hundred times": "real['records'] *= 100",
+    "records without end": "real['records'] *= 50_000",
+    "a name that nobody sees": "[record.update(drive='B2\\u3164') for record in real['records']]",
+    "a text with a tag of ansible-core's": "real['state'] = {'__ansible_type': 'TrustedAsTemplate', 'value': '{'}",
+    "keys twice": APPENDED + """b', "state": "{{ 1 }}", "records": 5}'""",
+    "a number of 5,000 digits": APPENDED + """b', "pid": ' + b'9' * 5000 + b'}'""",
+    "bytes in no encoding": APPENDED + r"""b', "message": "\xff\xfe"}'""",
     "JSON that goes deep": "return b'{\"a\":' * 50000 + b'1' + b'}' * 50000",
 }
 
