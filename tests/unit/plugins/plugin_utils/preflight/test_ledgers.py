@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import last_written
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 NOW = datetime.datetime(2026, 11, 25, 13, 0, 0, tzinfo=datetime.timezone.utc)
@@ -138,4 +139,13 @@ def test_damage_of_an_earlier_run_costs_nothing(tmp_path, controller):
     (tmp_path / NEW / "results.jsonl").write_bytes(b'{"kind": "drive", \xff\n[]\n{"kind": "drive"}\n')
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "run.json").write_text(json.dumps({"run": {"id": "x", "name": "n"}, "asked": [], "started": ""}))
+    assert decided(tmp_path, None).findings == []
+
+
+def test_no_more_is_read_than_preflight_can_wait_for(tmp_path, controller, monkeypatch):
+    controller()
+    newest = (tmp_path / NEW / "results.jsonl").stat().st_size
+    monkeypatch.setattr(last_written, "MOST_BYTES", newest)
+    assert decided(tmp_path, None).findings
+    monkeypatch.setattr(last_written, "MOST_BYTES", newest - 1)
     assert decided(tmp_path, None).findings == []
