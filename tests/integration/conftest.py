@@ -19,6 +19,7 @@ from pathlib import Path
 
 import own_machine
 import pytest
+from hostile import BAD, GOOD, hostile_python
 from play_server import PlayServer
 from wrong_drive import Bench
 
@@ -208,3 +209,23 @@ def make_bench(tmp_path_factory):
 def bench(make_bench):
     """One bench for all tests of a file."""
     return make_bench()
+
+
+@pytest.fixture
+def pair(site, tmp_path):
+    """Two servers on this machine, one honest and one that is not, each with a state folder of its own:
+    pair(answer).
+    """
+    site.vars.pop("ssd_state_dir")
+    site.vars["ssd_mode"] = "plan"
+
+    def make(answer, **more):
+        for name in (GOOD, BAD):
+            site.hosts[name] = {
+                "ssd_state_dir": str(tmp_path / name),
+                "ssd_drives": [{"serial": {GOOD: "A1", BAD: "B2"}[name]}],
+            }
+        site.hosts[BAD].update(ansible_python_interpreter=hostile_python(tmp_path / "hostile", answer), **more)
+        return site
+
+    return make
