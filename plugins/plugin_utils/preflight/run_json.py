@@ -73,6 +73,7 @@ def record(
             "validity_limits": limits,
             **rack,
             **sizes.get(drive, {}),
+            **short,
             **why,
         }
         for view in views
@@ -81,6 +82,7 @@ def record(
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
+        for short in [_left_out_tests(view)]
         for drive, why in [
             *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
             *((drive, {"left_out": why}) for drive, why in view.left_out.items()),
@@ -101,6 +103,12 @@ def record(
             "python": platform.python_version(),
         },
     }
+
+
+def _left_out_tests(view: View) -> dict[str, list[str]]:
+    """What run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by that."""
+    names = list(hostplan.left_out(host_variables(view.asked or {}), view.drives or ()))
+    return {"left_out_tests": names} if names else {}
 
 
 def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:

@@ -43,7 +43,7 @@ class Proof:
         self._rounds: dict[int, Mapping] = {}
         self._spoilt: dict[int, str] = {}
         self._histograms: dict[str, dict[str, Mapping]] = {}
-        self.wrong: list[str] = []
+        self.wrong: list[str] = _other_lengths(cells, about)
         self.unproved: list[str] = []
         self.told: Mapping | None = None
 
@@ -85,6 +85,8 @@ class Proof:
             self._told_twice(event)
             self.wrong += cell_laws.contradictions(event, cell)
         except UNKNOWN_FORM:  # such as rates without an I/O
+            if NOT_SEEN not in self.unproved:
+                self.unproved.append(NOT_SEEN)
             return
         written = (event.get("write") or {}).get("bytes") or 0
         self._written[event["round"]] = self._written.get(event["round"], 0) + written
@@ -288,6 +290,13 @@ def problem(record: Mapping, strict: bool = False) -> str:
 def lacking(record: Mapping) -> list[str]:
     """What could not be computed again of a record that counts, as sentences."""
     return (record.get("proof") or {}).get("unproved", []) if record.get("outcome") in COUNTED else []
+
+
+def _other_lengths(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:
+    """Cells of the host's plan that last another time than the run asks for: their names do not tell it."""
+    asked = about.get("runtimes_s") or []
+    other = [f"{name} {cell.get('runtime_s')} s" for name, cell in cells.items() if cell.get("runtime_s") not in asked]
+    return [f"the host's plan has another length of cells: {', '.join(other[:MOST_SAID])}"] if asked and other else []
 
 
 def _end(values: t.Sequence[float]) -> float | None:
