@@ -73,6 +73,7 @@ def record(
             "validity_limits": limits,
             **rack,
             **sizes.get(drive, {}),
+            **models.get(drive, {}),
             **short,
             **why,
         }
@@ -82,6 +83,7 @@ def record(
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
+        for models in [_models(view)]
         for short in [_left_out_tests(view)]
         for drive, why in [
             *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
@@ -103,6 +105,12 @@ def record(
             "python": platform.python_version(),
         },
     }
+
+
+def _models(view: View) -> dict[str, dict[str, str]]:
+    """What run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
+    seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
+    return {drive: {"model": model} for drive, model in seen.items() if model}
 
 
 def _left_out_tests(view: View) -> dict[str, list[str]]:

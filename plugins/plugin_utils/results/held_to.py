@@ -185,6 +185,14 @@ def null_figure(criterion: Mapping, record: Mapping) -> list[str]:
     return [f"{criterion['metric']} has no figure ({describe(criterion)}); check why the test gave none"]
 
 
+def of_another_model(asked: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> list[str]:
+    """That a drive's record tells another model than preflight saw: criteria are for models. asked: of run.json."""
+    before, now = asked.get("model"), identity.get("model")
+    if not before or not now or before == now:
+        return []
+    return [f"its model is {now} by its record, and preflight saw {before}; check which drive was measured"]
+
+
 def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.Any]) -> list[str]:
     """Criteria that can't be told to be about a drive or not, as its record tells no model; a loop device has none."""
     if identity.get("model") or (identity and identity.get("transport") in VIRTUAL):

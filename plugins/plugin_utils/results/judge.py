@@ -118,6 +118,8 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)
     ]
     findings += [Finding("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
+    asked = facts.asked.get((host, drive)) or {}
+    findings += [Finding("invalid", text) for text in held_to.of_another_model(asked, identity)]
     short = {
         held_to.describe(c)
         for c in criteria
@@ -130,8 +132,11 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         if held_to.describe(c) not in short
         for text in held_to.without_figure(c, tests, facts.tests)
     ]
-    left_out = (facts.asked.get((host, drive)) or {}).get("left_out_tests") or ()
-    findings += [Finding("not_tested", text) for c in criteria for text in held_to.of_left_out(c, left_out)]
+    findings += [
+        Finding("not_tested", text)
+        for c in criteria
+        for text in held_to.of_left_out(c, asked.get("left_out_tests") or ())
+    ]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
