@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import rules
 
 REPO = Path(__file__).parents[3]
-CASES = range(1, 90)
+CASES = range(1, 92)
 CHAPTER_NAMES = ("identity", "in_use", "shared", "state", "process", "content", "users", "named", "decided", "loop")
 CHAPTERS = {name: f"tests/integration/test_wrong_drive_{name}.py" for name in CHAPTER_NAMES}
 CHAPTERS["own"] = "tests/integration/test_own_data.py"
