@@ -14,6 +14,9 @@ from pathlib import Path
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import everything
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
+REPO = Path(__file__).resolve().parents[2]
+COLLECTIONS = f"{REPO}/playbooks/collections:{REPO}/.ansible/collections"
+GOOD, BAD = "good", "bad"
 RUN = "20261121T130000Z-qualify"
 # Ansible sends a module as a program, on the standard input (pipelining) or as a file.
 INTERPRETER = """#!{python} -IS
@@ -170,3 +173,19 @@ def asked_run(results: Path, hosts: dict[str, str], run_id: str = RUN, started: 
     }
     (folder / "run.json").write_text(json.dumps(record))
     return folder
+
+
+def play(site, tasks, *args, env=None, cwd=None):
+    """Play these tasks on all hosts of the site: (exit code, output)."""
+    path = site.folder / "play.yml"
+    path.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    return site.play(path, *args, env={"ANSIBLE_COLLECTIONS_PATH": COLLECTIONS, **(env or {})}, cwd=cwd or REPO)
+
+
+def files_outside(folder, *known):
+    """Files below the test's folder that are in none of the known ones."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part in known for part in path.relative_to(folder).parts)
+    ]
