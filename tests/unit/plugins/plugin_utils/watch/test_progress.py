@@ -136,11 +136,11 @@ def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
 
 @pytest.mark.parametrize("count, shown", [(20, 21), (21, 1)])
 def test_twenty_hosts_still_show_every_drive(count, shown):
-    assert len(lines([host(f"h{n}", drives=[DONE]) for n in range(count)], "")) == shown
+    assert len(lines([host(f"h{n}", drives=[DONE]) for n in range(count)], NOW)) == shown
 
 
 def test_a_fleet_full_of_trouble_is_cut():
-    text = lines([host(f"h{n}", drives=[REFUSED]) for n in range(300)], "")
+    text = lines([host(f"h{n}", drives=[REFUSED]) for n in range(300)], NOW)
     assert len(text) == 52 and text[-1] == "  … and 250 more lines like these"
 
 
@@ -153,7 +153,7 @@ def test_a_fleet_full_of_trouble_is_cut():
     ],
 )
 def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
-    text = lines([host("a", state, [DONE], message)], "")
+    text = lines([host("a", state, [DONE], message)], NOW)
     assert (text[1].split(maxsplit=1)[1] == words) if words else len(text) == 2
 
 
@@ -195,7 +195,7 @@ def test_one_host_with_a_thousand_drives_pushes_nobody_away(more):
         host(f"honest{number}", drives=[dict(queued("A1"), phase="done", outcome="error", message="worn")])
         for number in range(more)
     ]
-    text = lines([flood, *honest], "12:00:00")
+    text = lines([flood, *honest], NOW)
     assert all(any(line.split()[0] == one.host for line in text) for one in honest) and len(text) < 140
     assert sum("flood" in line for line in text) <= 129 and any("more like these" in line for line in text)
 
