@@ -130,6 +130,17 @@ def test_cells_stay_the_sites_own_below_another_layer(tmp_path):
     assert load_plan([{"base": "mine", "rounds": {"max": 3}}], [tmp_path])[0]["own_cells"]
 
 
+def test_a_loaded_plan_is_the_callers_own_and_follows_its_files(tmp_path):
+    folder = write(tmp_path, {"tests/mine.yml": SMALL})
+    (first,) = load_plan(["mine"], [folder])
+    first["cells"].clear()
+    assert len(load_plan(["mine"], [folder])[0]["cells"]) == 1
+    write(tmp_path, {"tests/mine.yml": {**SMALL, "cells": [CELL, {**CELL, "read_pct": 100}]}})
+    assert len(load_plan(["mine"], [folder])[0]["cells"]) == 2
+    (tmp_path / "tests/mine.yml").unlink()
+    assert "no test named 'mine'" in problems_of(["mine"], [folder])[0]
+
+
 def test_a_site_file_comes_first_and_may_build_on_its_namesake(tmp_path):
     write(
         tmp_path,
