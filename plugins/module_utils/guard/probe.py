@@ -169,7 +169,7 @@ def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]
     return [
         Extent(offset, length)
         for offset, length, digest in listed
-        if own_data.sha256(reader.read(offset, length)) == digest
+        if own_data.fingerprint(reader.read(offset, length)) == digest
     ]
 
 

@@ -83,7 +83,7 @@ def test_counters_are_whole_numbers_however_nvme_cli_writes_them(told):
 
 @pytest.mark.parametrize("told", [7.5, "7.5", "0x7", "", "nan", float("inf"), float("nan"), True, None, [7]])
 def test_what_is_no_whole_number_is_unknown(told):
-    assert health.whole(told) is None
+    assert health.nvme_number(told) is None
 
 
 def test_what_is_not_reported_is_unknown_not_zero():
