@@ -22,10 +22,6 @@ author:
 requirements:
   - "Python on the controller - sqlalchemy; psycopg for PostgreSQL; pandas and pyarrow for O(exports)"
 options:
-  results_dir:
-    description: The folder that holds the folders of runs.
-    type: path
-    required: true
   run_id:
     description: The id of the run to import. Empty imports every run in O(results_dir).
     type: str
@@ -80,6 +76,7 @@ options:
     default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results
 attributes:
   check_mode:
     support: partial
