@@ -108,10 +108,10 @@ def role_default(variable: str) -> t.Any:
     return _role_file(variable.split("_", 1)[0], "defaults/main.yml")[variable]
 
 
-def role_choices(variable: str) -> tuple[str, ...]:
-    """What a variable may be, by the argument_specs.yml of the role that its prefix names. Raises KeyError."""
-    specs = _role_file(variable.split("_", 1)[0], "meta/argument_specs.yml")["argument_specs"]
-    return tuple(specs["main"]["options"][variable]["choices"])
+def role_choices(role: str) -> dict[str, list[str]]:
+    """{variable: what it may be} of a role's variables for which its argument_specs.yml lists that."""
+    options = _role_file(role, "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    return {name: option["choices"] for name, option in options.items() if "choices" in option}
 
 
 @functools.lru_cache(maxsize=None)

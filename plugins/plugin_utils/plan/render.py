@@ -62,7 +62,7 @@ def render(
     }
     measures = any(test["cells"] for test in tests)
     rendered, problems = [], []
-    engines = role_choices("workload_ioengine")
+    engines = role_choices("workload")["workload_ioengine"]
     if settings["workload_ioengine"] not in engines:
         problems.append(
             f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(engines)}"

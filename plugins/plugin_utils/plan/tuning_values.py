@@ -25,8 +25,8 @@ UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
-CHOSEN = ("tune_frequency", "tune_turbo", "tune_aspm_policy", "tune_runtime_power", "tune_write_cache")
-WORDS = (*CHOSEN, "tune_governor", "tune_energy_performance_preference")
+CHOICES = role_choices("tune")
+WORDS = (*CHOICES, "tune_governor", "tune_energy_performance_preference")
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
 LONGEST_SHOWN = 200
@@ -72,9 +72,7 @@ def shown(value: t.Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
-def _one_of_role(variable: str) -> tuple[t.Callable[[t.Any], bool], str]:
-    """One of the choices that the role's argument_specs.yml lists."""
-    words = role_choices(variable)
+def _one_of(words: t.Collection[str]) -> tuple[t.Callable[[t.Any], bool], str]:
     shown = ", ".join(repr(each) if not each else each for each in words)
     return lambda value: word(value) in words, f"one of: {shown}"
 
@@ -112,7 +110,7 @@ def _limit(value: t.Any) -> bool:
 
 # {variable: (whether a value is right, what it has to be)}
 RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
-    **{name: _one_of_role(name) for name in CHOSEN},
+    **{name: _one_of(words) for name, words in CHOICES.items()},
     "tune_governor": _word(),
     "tune_energy_performance_preference": _word(),
     "tune_cpu_dma_latency_us": (
