@@ -128,7 +128,7 @@ SIGNATURES = '{"signatures": [%s]}'
         (says(blkid=(8, "", "ambivalent result")), ["signature"]),
         (lambda host: host.put(host.block + "/ro", "1"), ["read_only"]),
         (lambda host: host.put(host.block + "/size", "0"), ["no_capacity"]),
-        (lambda host: os.remove(host.path(host.block + "/size")), ["no_capacity"]),
+        (lambda host: os.remove(host.path(host.block + "/size")), ["no_capacity", "probe_failed"]),
         (lambda host: host.put(host.block + "/removable", "1"), ["removable"]),
         (put("/sys/kernel/config/nvmet/subsystems/a/namespaces/1/device_path", "/dev/nvme0n1"), ["exported"]),
         (put("/sys/kernel/config/target/core/iblock_0/b/udev_path", "/dev/nvme0n1"), ["exported"]),

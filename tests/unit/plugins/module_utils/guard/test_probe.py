@@ -23,8 +23,9 @@ SUPERBLOCK = bytes(1024 + 24) + struct.pack("<II", 2, 2) + bytes(24) + b"\x53\xe
 def looked_at(fake):
     """A look at a drive with these pieces ({offset: data}) and marks, by an entry that lifts these codes; its facts."""
 
+    fake.disk("sda", "8:0", size=SIZE)
+
     def look_at(pieces, lifted, marks=()):
-        fake.disk("sda", "8:0", size=SIZE)
         with open(fake.path("/dev/sda"), "wb") as node:
             for offset, data in pieces.items():
                 node.seek(offset)
