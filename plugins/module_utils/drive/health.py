@@ -188,7 +188,7 @@ def from_smartctl(data: Json) -> Health:
     )
     found = dict(common, **{key: value for key, value in (kind(data) if kind else {}).items() if value is not None})
     if kind is None and found["passed"] is None:
-        found["error"] = f"smartctl tells no health of this drive{_messages(data)}"
+        found["error"] = f"smartctl reports no health of this drive{_messages(data)}"
     return found
 
 

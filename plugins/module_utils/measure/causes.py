@@ -183,7 +183,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             Cause(
                 HOST_LIMITED,
                 UNKNOWN,
-                "whether the host limits fio is unknown: /proc/stat does not tell of the CPUs that fio was given",
+                "whether the host limits fio is unknown: /proc/stat does not list the CPUs that fio was given",
             )
         )
     short = _short(cell, seen, limits)

@@ -202,7 +202,7 @@ def unknown(first: World, now: World) -> list[Cause]:
 
 
 MISSING = {
-    "link": "how fast its link is, is unknown: whether it fell cannot be told",
+    "link": "the speed of its link is unknown, so nothing shows whether it fell",
     "pcie_errors": (
         "neither the drive nor a port above it counts PCI Express errors (AER): whether they rose is unknown"
     ),

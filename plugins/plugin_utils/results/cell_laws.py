@@ -44,7 +44,7 @@ def contradictions(event: Mapping, cell: Mapping) -> list[str]:
         found.append(f"{where}: a mean latency of {mean_us:.6g} µs, and {1e6 * told_s:.6g} µs were seen")
     fio_bytes = seen.get("fio_bytes") or {}
     found += [
-        f"{where}: {side['bytes']} bytes, and fio told of {fio_bytes[name]} ({name})"
+        f"{where}: {side['bytes']} bytes, and fio reported {fio_bytes[name]} ({name})"
         for name, side in sides.items()
         if fio_bytes.get(name, side["bytes"]) != side["bytes"]
     ]

@@ -156,7 +156,9 @@ def test_a_drive_without_smart_says_so():
     told = {
         "smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge", "severity": "error"}], "exit_status": 1}
     }
-    assert health.from_smartctl(told)["error"] == "smartctl tells no health of this drive: /dev/sda: Unknown USB bridge"
+    assert (
+        health.from_smartctl(told)["error"] == "smartctl reports no health of this drive: /dev/sda: Unknown USB bridge"
+    )
 
 
 def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
