@@ -113,3 +113,11 @@ def test_what_changed_over_more_than_a_night(more, line):
 
 def test_a_controller_without_pandas_says_so():
     assert closing_fleet.lines({"problem": "the fleet is not judged: …"}, {}) == ["the fleet is not judged: …"]
+
+
+def test_a_serial_that_two_hosts_claim_is_named():
+    nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0}
+    twice = [{"serial": "S1", "told": "h1 and h2 both claim it in run r1"}]
+    assert closing_fleet.lines({**nothing, "claimed_twice": twice}, {}) == [
+        "serial S1: h1 and h2 both claim it in run r1"
+    ]
