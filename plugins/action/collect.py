@@ -144,8 +144,8 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
         state, message = (
             "failed",
             (
-                f"the status of run {run_id} is damaged and its host job is gone; its journal told what is here: go on "
-                f"with it by -e ssd_run_id={run_id}"
+                f"the status of run {run_id} is damaged and its host job is gone; what is here comes from its "
+                f"journal: go on with it by -e ssd_run_id={run_id}"
             ),
         )
     elif info["state"] == "failed":
@@ -159,7 +159,7 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
     if problems and state == "ok":
         state, message = (
             "failed",
-            f"what it tells of run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)",
+            f"what it reports about run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)",
         )
     return {
         "schema_version": SCHEMA_VERSION,

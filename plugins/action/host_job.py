@@ -101,7 +101,7 @@ class ActionModule(HostAction):
             store.begin_anew(os.path.join(folder, "results.jsonl"), plan["run"]["id"], plan["host"])
         except OSError as error:
             raise AnsibleActionFail(
-                "{0}: that it begins anew cannot be noted in {1}/results.jsonl: {2}".format(plan["host"], folder, error)
+                "{0}: cannot note in {1}/results.jsonl that it starts over: {2}".format(plan["host"], folder, error)
             ) from error
 
     def _decided(self, plan: dict[str, t.Any], folder: str) -> dict[str, str]:

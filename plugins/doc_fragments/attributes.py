@@ -12,9 +12,9 @@ class ModuleDocFragment:
 options: {}
 attributes:
   check_mode:
-    description: Can run in check mode and tell what would change, without changing it.
+    description: Can run in check mode and report what would change, without changing it.
   diff_mode:
-    description: Tells in detail what changed, or in check mode would, when run with C(--diff).
+    description: Reports in detail what changed, or in check mode would, when run with C(--diff).
   idempotent:
     description: A second run with the same arguments changes nothing.
 """

@@ -21,6 +21,7 @@ description:
     kernel does not have the requested arguments.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.state
 attributes:
   check_mode:
     support: full
@@ -45,10 +46,6 @@ options:
       else.
     type: bool
     default: false
-  state_dir:
-    description: Where the record is kept on the host.
-    type: path
-    default: /var/lib/ssdlab-fleet
 """
 
 EXAMPLES = r"""

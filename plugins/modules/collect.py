@@ -20,18 +20,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  results_dir:
-    description: Folder of all runs on the controller. A relative path starts where C(ansible-playbook) was called.
-    type: path
-    required: true
-  run_id:
-    description: The run.
-    type: str
-    required: true
-  state_dir:
-    description: Where runs are kept on the host.
-    type: path
-    default: /var/lib/ssdlab-fleet
   limits:
     description:
       - The most that a host may send. More is an error of that host, and its folder on the controller stays as it was.
@@ -42,6 +30,9 @@ options:
     default: {}
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results
+  - ssdlab.fleet.results.run
+  - ssdlab.fleet.state
 attributes:
   check_mode:
     support: partial

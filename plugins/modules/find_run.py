@@ -24,19 +24,14 @@ options:
     description: The run's name.
     type: str
     required: true
-  results_dir:
-    description: The folder on the controller that holds the folders of runs. A relative path starts where
-      C(ansible-playbook) was called.
-    type: path
-    required: true
   answers:
     description: What M(ssdlab.fleet.run_info) returned on each host, by inventory name.
     type: dict
     default: {}
-notes:
-  - Use it with C(run_once). It runs on the controller.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results
+  - ssdlab.fleet.run_once
 attributes:
   check_mode:
     support: full

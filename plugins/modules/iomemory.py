@@ -28,7 +28,7 @@ attributes:
     support: full
   idempotent:
     support: partial
-    details: O(bugreport) makes a new report each time. The LEDs do not tell their state, so O(beacon) compares with
+    details: O(bugreport) makes a new report each time. The LEDs do not report their state, so O(beacon) compares with
       what was sent last in this boot.
 options:
   serial:
@@ -81,9 +81,9 @@ options:
     type: path
   state_dir:
     description:
-      - Where it is kept what the LEDs were told, in C(iomemory/<serial>.json).
+      - Where the state last set for the LEDs is kept, in C(iomemory/<serial>.json).
       - The guard reads there what runs left on a card. One that a run keeps as evidence is not formatted;
-        C(playbooks/purge.yml) can be told to.
+        C(playbooks/purge.yml) does it where its entry releases the evidence.
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:
@@ -235,7 +235,7 @@ dma_delay:
       type: int
       sample: 16
 driver_reload_required:
-  description: Whether the driver has to be loaded anew for O(dma_delay).
+  description: Whether the driver has to be reloaded for O(dma_delay).
   returned: success
   type: bool
   sample: true

@@ -82,7 +82,7 @@ irqs:
       description: The CPUs asked for, in the kernel's spelling.
       type: str
     effective:
-      description: The CPUs that it is delivered on now; null when the kernel does not tell.
+      description: The CPUs that it is delivered on now; null when the kernel does not report it.
       type: str
     outcome:
       description: V(changed), V(unchanged), V(managed) or V(not_applicable).

@@ -20,14 +20,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  results_dir:
-    description: The folder that holds the folders of runs.
-    type: path
-    required: true
-  run_id:
-    description: The id of the run, which is the name of its folder.
-    type: str
-    required: true
   baseline:
     description: The id of a run to compare the figures with, drive by drive. It needs its report. Empty for none.
     type: str
@@ -56,6 +48,8 @@ options:
     default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results
+  - ssdlab.fleet.results.run
 attributes:
   check_mode:
     support: full

@@ -18,15 +18,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  results_dir:
-    description: The folder on the controller that holds the folders of runs. A relative path starts where
-      C(ansible-playbook) was called.
-    type: path
-    required: true
-  run_id:
-    description: The run to judge.
-    type: str
-    required: true
   run_name:
     description: The run's name.
     type: str
@@ -37,10 +28,11 @@ options:
       again.
     type: dict
     required: true
-notes:
-  - Use it with C(run_once). It runs on the controller.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results
+  - ssdlab.fleet.results.run
+  - ssdlab.fleet.run_once
 attributes:
   check_mode:
     support: full

@@ -70,7 +70,7 @@ options:
       installed C(rssdm).
     type: str
   state_dir:
-    description: Where it is kept what waits for a power cycle and what was there before, in C(rssdm/<serial>.json).
+    description: Where settings that wait for a power cycle, and the previous ones, are kept, in C(rssdm/<serial>.json).
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:

@@ -16,10 +16,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  state_dir:
-    description: Where runs are kept on the host.
-    type: path
-    default: /var/lib/ssdlab-fleet
   run_id:
     description: The run to read. A run that the host does not know is no error.
     type: str
@@ -39,6 +35,7 @@ options:
     default: false
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.state
 attributes:
   check_mode:
     support: full

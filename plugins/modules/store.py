@@ -22,10 +22,6 @@ author:
 requirements:
   - "Python on the controller - sqlalchemy; psycopg for PostgreSQL; pandas and pyarrow for O(exports)"
 options:
-  results_dir:
-    description: The folder that holds the folders of runs.
-    type: path
-    required: true
   run_id:
     description: The id of the run to import. Empty imports every run in O(results_dir).
     type: str
@@ -45,7 +41,7 @@ options:
     description:
       - Whether to go the other way - to bring C(run.json) and C(results.jsonl) of the run O(run_id), or of the newest
         runs named O(run_name), from the store into O(results_dir), with O(raw) the hosts' raw files too, and of one run
-        the run before of its name, without them. What a folder has and the store has not stays.
+        the run before of its name, without them. Files that only the folder has stay.
       - For where files do not survive from one play to the next, such as AWX's execution environments.
     type: bool
     default: false
@@ -80,6 +76,7 @@ options:
     default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results
 attributes:
   check_mode:
     support: partial

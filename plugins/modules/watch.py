@@ -22,10 +22,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  run_id:
-    description: The run to watch.
-    type: str
-    required: true
   state_dir:
     description:
       - Where runs are kept on all hosts.
@@ -65,6 +61,7 @@ notes:
     hosts.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.results.run
 attributes:
   check_mode:
     support: full

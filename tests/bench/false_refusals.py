@@ -163,9 +163,9 @@ STATES = {
     "purged, reads as ones": _after(_ones),
     "crypto-erased by us, reads as noise": _after(_noise, noise=True),
     "after our own run, left as it is": _after(_fill),
-    "the same, attached anew": _after(_fill, anew=True),
+    "the same, attached again": _after(_fill, anew=True),
     "after our own run, left blank": _after(_zeros, blank=True),
-    "the same, attached anew ": _after(_zeros, blank=True, anew=True),
+    "the same, attached again ": _after(_zeros, blank=True, anew=True),
 }
 
 

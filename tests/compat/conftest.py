@@ -5,4 +5,4 @@
 
 from __future__ import annotations
 
-from conftest import *  # noqa: F401,F403  # pylint: disable=wildcard-import,unused-wildcard-import
+from conftest import *  # noqa: F403  # pylint: disable=wildcard-import,unused-wildcard-import

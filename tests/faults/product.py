@@ -11,14 +11,32 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position,unused-import
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, summary  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning  # noqa: E402,F401
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning  # noqa: E402,F401
+# pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+
+__all__ = [
+    "archive",
+    "deadline",
+    "decision",
+    "engine",
+    "files",
+    "fio",
+    "guard",
+    "Host",
+    "job",
+    "locks",
+    "planning",
+    "rundir",
+    "summary",
+    "tuning",
+    "workbench",
+]

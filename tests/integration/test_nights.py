@@ -24,7 +24,7 @@ def qualify(site, night):
 
 
 @pytest.mark.parametrize(
-    "leave, anew", [(None, True), ("as_is", False)], ids=["left blank, attached anew", "left as it is, same boot"]
+    "leave, anew", [(None, True), ("as_is", False)], ids=["left blank, attached again", "left as it is, same boot"]
 )
 def test_two_nights_pass(site, loop_drive, leave, anew):
     drive = loop_drive()

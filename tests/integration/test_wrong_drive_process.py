@@ -44,7 +44,7 @@ def _end(pid):
 def between(make_bench):
     """One job at drives to which something happened after preflight had passed them, but for `spare` and `given up`."""
     bench = make_bench()
-    names = ("attached anew", "mounted", "table", "data", "stacked", "shrunk", "read-only", "locked", "opened")
+    names = ("attached again", "mounted", "table", "data", "stacked", "shrunk", "read-only", "locked", "opened")
     disks = {name: bench.disk(name) for name in names}
     where, image = os.path.join(bench.folder, "where"), os.path.join(bench.folder, "ext4")
     os.mkdir(where)
@@ -61,8 +61,8 @@ def between(make_bench):
     given_up.entry["ssd_overwrite_data"] = True
     with locks.drive_lock({"path": disks["locked"].path}, {"run": "another"}):
         return bench.play_between(
-            ("losetup", "--detach", disks["attached anew"].path),
-            ("losetup", disks["attached anew"].path, disks["attached anew"].file),
+            ("losetup", "--detach", disks["attached again"].path),
+            ("losetup", disks["attached again"].path, disks["attached again"].file),
             ("cp", image, disks["mounted"].path),
             ("mount", "-o", "ro,noload", disks["mounted"].path, where),
             ("sgdisk", "--clear", disks["table"].path),
@@ -77,7 +77,7 @@ def between(make_bench):
 
 @pytest.mark.case(10)
 def test_case_10_another_drive_of_the_same_name_since_preflight(between):
-    between.refused("attached anew", "identity_changed")
+    between.refused("attached again", "identity_changed")
     between.refused("shrunk", "identity_changed")
 
 

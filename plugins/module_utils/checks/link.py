@@ -67,7 +67,7 @@ def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     able = tuple(_least(*pair) for pair in zip(_most(drive.endpoint), _most(slot)))
     if None in able:
         return [
-            Unknown("neither {0} nor its slot tells what its link can do at most".format(drive.endpoint["address"]))
+            Unknown("neither {0} nor its slot reports what its link can do at most".format(drive.endpoint["address"]))
         ]
     if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
         return []

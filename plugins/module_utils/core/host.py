@@ -8,11 +8,13 @@ Nothing else probes a host, so a test replaces `root` by a tree of fixture files
 
 from __future__ import annotations
 
+import fcntl
 import fnmatch
 import glob as globbing
 import json
 import os
 import shutil
+import stat
 import subprocess
 from typing import Callable, NamedTuple, Sequence
 
@@ -187,6 +189,22 @@ class Host:
             os.write(descriptor, text.encode("utf-8"))
         finally:
             os.close(descriptor)
+
+    def open(self, path: str, flags: int) -> int:
+        """A descriptor of a device's node, which no child inherits. Raises OSError."""
+        return os.open(self.path(path), flags | os.O_CLOEXEC)
+
+    def device_number(self, handle: int) -> str | None:
+        """The number ("8:0") of the block device that a descriptor is of; None where it is of another kind. Raises
+        OSError.
+        """
+        status = os.fstat(handle)
+        number = status.st_rdev
+        return f"{os.major(number)}:{os.minor(number)}" if stat.S_ISBLK(status.st_mode) else None
+
+    def ioctl(self, handle: int, request: int, argument: bytes) -> bytes:
+        """What the driver behind a descriptor makes of a request. Raises OSError."""
+        return fcntl.ioctl(handle, request, argument)
 
     def exists(self, path: str) -> bool:
         """Whether the path is there; a dangling link is not."""

@@ -15,7 +15,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from .health import whole
+from .health import nvme_number
 
 TIMEOUT_S = 20.0
 # Formats round a namespace down to whole GB and keep metadata beside it: a hundredth is not worth a word, and spare of
@@ -66,7 +66,7 @@ def of_nvme(text: str, size_bytes: t.Any) -> Hidden:
         told = json.loads(text)
     except (ValueError, RecursionError):
         return UNTOLD
-    total = whole(told.get("tnvmcap")) if isinstance(told, dict) else None
+    total = nvme_number(told.get("tnvmcap")) if isinstance(told, dict) else None
     if not total or not isinstance(size_bytes, int) or size_bytes > total:
         return UNTOLD
     return Hidden(total, size_bytes, "this namespace (tnvmcap)")

@@ -116,7 +116,7 @@ def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, 
     return {}, "{0} failed with exit code {1}{2}".format(" ".join(argv[:2]), result.rc, ": " + said[0] if said else "")
 
 
-def whole(value: t.Any) -> int | None:
+def nvme_number(value: t.Any) -> int | None:
     """A whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones; None
     for anything else.
     """
@@ -130,7 +130,7 @@ def whole(value: t.Any) -> int | None:
 
 def _celsius(value: t.Any) -> int | None:
     """NVMe counts in kelvin; 0 means that it is not reported."""
-    kelvin = whole(value)
+    kelvin = nvme_number(value)
     return kelvin - ZERO_CELSIUS_K if kelvin else None
 
 
@@ -139,10 +139,10 @@ def from_nvme(log: Json) -> Health:
     value.
     """
     warning = log.get("critical_warning")
-    counts = [whole(log.get(f"thm_temp{level}_trans_count")) for level in (1, 2)]
-    seconds = [whole(log.get(f"thm_temp{level}_total_time")) for level in (1, 2)]
-    spare, threshold = whole(log.get("avail_spare")), whole(log.get("spare_thresh"))
-    bits = whole(warning.get("value") if isinstance(warning, dict) else warning)
+    counts = [nvme_number(log.get(f"thm_temp{level}_trans_count")) for level in (1, 2)]
+    seconds = [nvme_number(log.get(f"thm_temp{level}_total_time")) for level in (1, 2)]
+    spare, threshold = nvme_number(log.get("avail_spare")), nvme_number(log.get("spare_thresh"))
+    bits = nvme_number(warning.get("value") if isinstance(warning, dict) else warning)
     return dict(
         EMPTY,
         source="nvme smart-log",
@@ -151,10 +151,10 @@ def from_nvme(log: Json) -> Health:
         passed=None if bits is None else bits == 0,
         spare_pct=spare,
         spare_threshold_pct=threshold,
-        used_pct=whole(log.get("percent_used")),
-        media_errors=whole(log.get("media_errors")),
-        warning_temp_min=whole(log.get("warning_temp_time")),
-        critical_temp_min=whole(log.get("critical_comp_time")),
+        used_pct=nvme_number(log.get("percent_used")),
+        media_errors=nvme_number(log.get("media_errors")),
+        warning_temp_min=nvme_number(log.get("warning_temp_time")),
+        critical_temp_min=nvme_number(log.get("critical_comp_time")),
         throttle_counts=None if None in counts else {"t1": counts[0], "t2": counts[1]},
         throttle_s=None if None in seconds else {"t1": seconds[0], "t2": seconds[1]},
     )
@@ -162,7 +162,7 @@ def from_nvme(log: Json) -> Health:
 
 def nvme_limits(controller: Json) -> Health:
     """What `nvme id-ctrl` adds: the two temperatures, and whether the write cache is volatile (VWC, bit 0)."""
-    cache = whole(controller.get("vwc"))
+    cache = nvme_number(controller.get("vwc"))
     return {
         "warning_temperature_c": _celsius(controller.get("wctemp")),
         "critical_temperature_c": _celsius(controller.get("cctemp")),
@@ -177,18 +177,18 @@ def from_smartctl(data: Json) -> Health:
     common = dict(
         EMPTY,
         source="smartctl",
-        temperature_c=whole(temperature.get("current")),
-        highest_temperature_c=whole(temperature.get("power_cycle_max")),
-        warning_temperature_c=whole(temperature.get("op_limit_max")),
+        temperature_c=nvme_number(temperature.get("current")),
+        highest_temperature_c=nvme_number(temperature.get("power_cycle_max")),
+        warning_temperature_c=nvme_number(temperature.get("op_limit_max")),
         critical_temperature_c=_first(temperature, "critical_limit_max", "limit_max", "drive_trip"),
         passed=_flag(_part(data, "smart_status").get("passed")),
-        spare_pct=whole(spare.get("current_percent")),
-        spare_threshold_pct=whole(spare.get("threshold_percent")),
-        used_pct=whole(_part(data, "endurance_used").get("current_percent")),
+        spare_pct=nvme_number(spare.get("current_percent")),
+        spare_threshold_pct=nvme_number(spare.get("threshold_percent")),
+        used_pct=nvme_number(_part(data, "endurance_used").get("current_percent")),
     )
     found = dict(common, **{key: value for key, value in (kind(data) if kind else {}).items() if value is not None})
     if kind is None and found["passed"] is None:
-        found["error"] = f"smartctl tells no health of this drive{_messages(data)}"
+        found["error"] = f"smartctl reports no health of this drive{_messages(data)}"
     return found
 
 
@@ -202,23 +202,23 @@ def _smartctl_nvme(data: Json) -> Health:
     log = _part(data, "nvme_smart_health_information_log")
     limits = _part(data, "nvme_composite_temperature_threshold")
     return {
-        "temperature_c": whole(log.get("temperature")),
-        "warning_temperature_c": whole(limits.get("warning")),
-        "critical_temperature_c": whole(limits.get("critical")),
-        "critical_warning": whole(log.get("critical_warning")),
-        "spare_pct": whole(log.get("available_spare")),
-        "spare_threshold_pct": whole(log.get("available_spare_threshold")),
-        "used_pct": whole(log.get("percentage_used")),
-        "media_errors": whole(log.get("media_errors")),
-        "warning_temp_min": whole(log.get("warning_temp_time")),
-        "critical_temp_min": whole(log.get("critical_comp_time")),
+        "temperature_c": nvme_number(log.get("temperature")),
+        "warning_temperature_c": nvme_number(limits.get("warning")),
+        "critical_temperature_c": nvme_number(limits.get("critical")),
+        "critical_warning": nvme_number(log.get("critical_warning")),
+        "spare_pct": nvme_number(log.get("available_spare")),
+        "spare_threshold_pct": nvme_number(log.get("available_spare_threshold")),
+        "used_pct": nvme_number(log.get("percentage_used")),
+        "media_errors": nvme_number(log.get("media_errors")),
+        "warning_temp_min": nvme_number(log.get("warning_temp_time")),
+        "critical_temp_min": nvme_number(log.get("critical_comp_time")),
     }
 
 
 def _smartctl_ata(data: Json) -> Health:
     rows = [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
-    raw = [whole(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
-    used = [whole(row.get("value")) for row in ata_statistics(data) if row.get("name") == ATA_USED]
+    raw = [nvme_number(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
+    used = [nvme_number(row.get("value")) for row in ata_statistics(data) if row.get("name") == ATA_USED]
     return {
         "interface_gbit_s": _gbit_s(_part(data, "interface_speed"), "current"),
         "interface_max_gbit_s": _gbit_s(_part(data, "interface_speed"), "max"),
@@ -236,19 +236,19 @@ def ata_statistics(data: Json) -> list[dict[str, t.Any]]:
 
 def _gbit_s(speeds: Json, key: str) -> float | None:
     speed = _part(speeds, key)
-    units, bits = whole(speed.get("units_per_second")), whole(speed.get("bits_per_unit"))
+    units, bits = nvme_number(speed.get("units_per_second")), nvme_number(speed.get("bits_per_unit"))
     return units * bits / 1e9 if units and bits else None
 
 
 def _smartctl_scsi(data: Json) -> Health:
     counters = _part(data, "scsi_error_counter_log")
-    errors = [whole(_part(counters, kind).get("total_uncorrected_errors")) for kind in counters]
+    errors = [nvme_number(_part(counters, kind).get("total_uncorrected_errors")) for kind in counters]
     sensor = _part(_part(data, "scsi_environmental_reports"), "temperature_1")
     return {
         # Drives that only fill in the environmental page show 0 in the other one.
-        "temperature_c": whole(_part(data, "temperature").get("current")) or whole(sensor.get("current")),
+        "temperature_c": nvme_number(_part(data, "temperature").get("current")) or nvme_number(sensor.get("current")),
         "media_errors": sum(count for count in errors if count is not None),
-        "used_pct": whole(data.get("scsi_percentage_used_endurance_indicator")),
+        "used_pct": nvme_number(data.get("scsi_percentage_used_endurance_indicator")),
     }
 
 
@@ -271,7 +271,7 @@ def _list(data: Json, key: str) -> list[t.Any]:
 
 
 def _first(data: Json, *keys: str) -> int | None:
-    return next((value for value in (whole(data.get(key)) for key in keys) if value), None)
+    return next((value for value in (nvme_number(data.get(key)) for key in keys) if value), None)
 
 
 def _flag(value: t.Any) -> bool | None:

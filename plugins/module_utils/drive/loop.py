@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 from typing import NamedTuple
@@ -36,20 +35,20 @@ class Loop(NamedTuple):
 def read(host: Host, path: str) -> Loop | None:
     """What is behind the loop device with this node; None where nothing is, or the kernel does not tell."""
     try:
-        handle = os.open(host.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = host.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     try:
-        return at(handle)
+        return at(host, handle)
     finally:
         os.close(handle)
 
 
-def at(handle: int) -> Loop | None:
+def at(host: Host, handle: int) -> Loop | None:
     """As `read`, through a descriptor of the loop device."""
     try:
         device, inode, node, offset, limit = _INFO64.unpack_from(
-            fcntl.ioctl(handle, _LOOP_GET_STATUS64, bytes(_INFO64_BYTES))
+            host.ioctl(handle, _LOOP_GET_STATUS64, bytes(_INFO64_BYTES))
         )
     except OSError:
         return None

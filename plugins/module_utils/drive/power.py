@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from .health import whole
+from .health import nvme_number
 
 TIMEOUT_S = 20.0
 # `nvme get-feature:0x02 (Power Management), Current value:00000001` (2.x); since 2.11 with 0x.
@@ -58,7 +58,7 @@ def operational(text: str, number: int) -> bool | None:
     entry = states[number] if isinstance(states, list) and number < len(states) else None
     if not isinstance(entry, dict):
         return None
-    flags, named = whole(entry.get("flags")), whole(entry.get("non-operational_state"))
+    flags, named = nvme_number(entry.get("flags")), nvme_number(entry.get("non-operational_state"))
     if named is not None:
         return named == 0
     return None if flags is None else not flags & _NOT_OPERATIONAL

@@ -11,7 +11,6 @@ the guard refuses the drive.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 
@@ -59,11 +58,11 @@ def numa_node(host: Host, name: str) -> int | None:
 
 def _identify(host: Host, path: str) -> bytes:
     try:
-        handle = os.open(host.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = host.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return b""
     try:
-        return fcntl.ioctl(handle, HDIO_GET_IDENTITY, bytes(_IDENTIFY_BYTES))
+        return host.ioctl(handle, HDIO_GET_IDENTITY, bytes(_IDENTIFY_BYTES))
     except OSError:
         return b""
     finally:

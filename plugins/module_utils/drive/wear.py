@@ -30,11 +30,11 @@ def read(host: Host, identity: Mapping) -> Written:
     path, transport = str(identity.get("path")), identity.get("transport")
     if transport == "nvme":
         log, error = health.ask(host, ["nvme", "smart-log", path, "--output-format=json"])
-        units = None if error else health.whole(log.get("data_units_written"))
+        units = None if error else health.nvme_number(log.get("data_units_written"))
         return {
             "host_bytes": None if units is None else units * UNIT_BYTES,
             "media_bytes": _media(host, path),
-            "used_pct": None if error else health.whole(log.get("percent_used")),
+            "used_pct": None if error else health.nvme_number(log.get("percent_used")),
         }
     if transport not in ("sata", "sas"):
         return {"host_bytes": None, "media_bytes": None, "used_pct": None}
@@ -50,16 +50,16 @@ def _media(host: Host, path: str) -> int | None:
     log, error = health.ask(host, ["nvme", "ocp", "smart-add-log", path, "--output-format=json"])
     told = next((log[name] for name in MEDIA_WRITTEN if name in log), None) if not error else None
     if isinstance(told, dict):
-        high, low = health.whole(told.get("hi")), health.whole(told.get("lo"))
+        high, low = health.nvme_number(told.get("hi")), health.nvme_number(told.get("lo"))
         return None if None in (high, low) else (t.cast(int, high) << 64) + t.cast(int, low)
-    return health.whole(told)
+    return health.nvme_number(told)
 
 
 def _of_smartctl(told: Mapping) -> int | None:
     for row in health.ata_statistics(told):
         if row.get("name") == ATA_WRITTEN:
-            sectors = health.whole(row.get("value"))
-            block = health.whole(told.get("logical_block_size")) or SECTOR_BYTES
+            sectors = health.nvme_number(row.get("value"))
+            block = health.nvme_number(told.get("logical_block_size")) or SECTOR_BYTES
             return None if sectors is None else sectors * block
     counters = told.get("scsi_error_counter_log")
     written = counters.get("write") if isinstance(counters, dict) else None

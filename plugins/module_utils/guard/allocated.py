@@ -83,7 +83,7 @@ def from_scsi(host: Host, facts: Facts) -> None:
 
 def from_loop(host: Host, facts: Facts, handle: int) -> None:
     """The extents of the file behind a loop device that are no holes. handle: the open loop device."""
-    behind, path = loop.at(handle), facts.identity.get("backing_file")
+    behind, path = loop.at(host, handle), facts.identity.get("backing_file")
     if behind is None or behind.node or not path:
         return
     try:

@@ -59,8 +59,8 @@ def probe_device(host: Host, facts: Facts) -> None:
         return
     if udev_lags(host, facts.name):
         facts.failures.append(
-            f"udev has yet to hear of it, and tells of the drive that was {facts.path} before; wait for it (udevadm "
-            "settle)"
+            f"udev has not seen it yet and still describes the drive that was {facts.path} before; wait for it "
+            "(udevadm settle)"
         )
     model, size = str(identity.get("model") or ""), identity.get("size_bytes")
     for key in ("model", "serial"):

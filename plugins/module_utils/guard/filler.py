@@ -6,7 +6,7 @@
 A fio job with refill_buffers draws one seed for each write and derives the rest of the buffer from it (lib/rand.c,
 __fill_random_buf). A block whose every 512 bytes keep that law was written by fio and holds nothing that anybody could
 miss. It costs the measurement nothing: the job is as it was. (A header in each block, verify=crc32c, takes three times
-the CPU of a write: docs/internals.md.)
+the CPU of a write: docs/internals/guard.md.)
 """
 
 from __future__ import annotations

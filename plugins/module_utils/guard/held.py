@@ -137,7 +137,7 @@ class HeldDrive:
     def _open(self) -> None:
         for attempt in range(OPEN_ATTEMPTS):
             try:
-                self.handle = os.open(self._host.path(self.path), os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC)
+                self.handle = self._host.open(self.path, os.O_RDWR | os.O_EXCL | os.O_DIRECT)
                 return
             except OSError as error:
                 problem = error

@@ -70,7 +70,7 @@ def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
             add(
                 facts.shared,
                 (
-                    "NMIC and CMIC say that several controllers may reach it, and the drive does not tell which do "
+                    "NMIC and CMIC say that several controllers may reach it, and the drive does not report which do "
                     f"({error})"
                 ),
             )

@@ -57,7 +57,7 @@ class Opener(NamedTuple):
         return f"{self.name} (process {self.pid})" if self.pid else self.name
 
 
-Look = Dict[str, Set[Opener]]
+OpenersByKey = Dict[str, Set[Opener]]
 
 
 class Seen(NamedTuple):
@@ -144,9 +144,9 @@ class Watch:
     def _watched(self) -> set[str]:
         return self._extra | set(self._nodes.values())
 
-    def look(self, deep: bool) -> Look:
+    def look(self, deep: bool) -> OpenersByKey:
         """Who has what open now. deep: what is mapped too, which is dear and hardly changes."""
-        found: Look = {}
+        found: OpenersByKey = {}
         for process in self._host.glob("/proc/[0-9]*"):
             pid = int(os.path.basename(process))
             if pid == os.getpid() or self._is_our_fork(process):

@@ -231,7 +231,8 @@ def note(
       with ({offset: data}), which are ours.
     """
     listed = [
-        {"offset": offset, "length": len(data), "sha256": sha256(data)} for offset, data in sorted(sentinels.items())
+        {"offset": offset, "length": len(data), "sha256": fingerprint(data)}
+        for offset, data in sorted(sentinels.items())
     ]
     _write(
         before.state_dir,
@@ -328,7 +329,7 @@ def close_one(path: str, run_id: str, removed: bool = False) -> None:
         write_atomic(path, json.dumps(closed, indent=1) + "\n")
 
 
-def sha256(data: bytes) -> str:
+def fingerprint(data: bytes) -> str:
     """How the ledger names a block's data."""
     return hashlib.sha256(data).hexdigest()
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import stat
 import struct
 from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
@@ -169,7 +167,7 @@ def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]
     return [
         Extent(offset, length)
         for offset, length, digest in listed
-        if own_data.sha256(reader.read(offset, length)) == digest
+        if own_data.fingerprint(reader.read(offset, length)) == digest
     ]
 
 
@@ -178,10 +176,10 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
     """The device node: exclusively if asked for, unless we hold it so already. None where it can't be opened, or is not
     what sysfs described.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_DIRECT
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_DIRECT
     handle: int | None = None
     try:
-        handle = os.open(host.path(facts.path), flags | (os.O_EXCL if exclusively and held is None else 0))
+        handle = host.open(facts.path, flags | (os.O_EXCL if exclusively and held is None else 0))
     except OSError as error:
         if error.errno == errno.EBUSY:
             facts.busy = True
@@ -192,13 +190,13 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
         yield None
         return
     try:
-        wrong = differences(handle, facts.identity)
+        wrong = differences(host, handle, facts.identity)
         facts.failures.extend(wrong)
         yield None if wrong else handle
     finally:
         os.close(handle)
     if held is not None:
-        facts.changed.extend(differences(held, facts.identity))
+        facts.changed.extend(differences(host, held, facts.identity))
 
 
 def _probe_node(host: Host, facts: Facts, held: int | None) -> None:
@@ -216,26 +214,26 @@ def _probe_node(host: Host, facts: Facts, held: int | None) -> None:
 def _open_shared(host: Host, facts: Facts, flags: int) -> int | None:
     """A busy drive is refused; what lies on it is still told."""
     try:
-        return os.open(host.path(facts.path), flags)
+        return host.open(facts.path, flags)
     except OSError as error:
         facts.failures.append(f"{facts.path} cannot be opened: {error.strerror}")
         return None
 
 
-def differences(handle: int, identity: dict[str, Any]) -> list[str]:
+def differences(host: Host, handle: int, identity: dict[str, Any]) -> list[str]:
     """How an open descriptor differs from what sysfs said of the drive by name."""
     try:
-        status = os.fstat(handle)
-        if not stat.S_ISBLK(status.st_mode):
+        number = host.device_number(handle)
+        if number is None:
             return ["{} is not a block device".format(identity["path"])]
         opened = {
-            "major_minor": f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}",
-            "size_bytes": _ioctl_u64(handle, _BLKGETSIZE64),
+            "major_minor": number,
+            "size_bytes": _ioctl_u64(host, handle, _BLKGETSIZE64),
         }
     except OSError as error:
         return ["the open {} cannot be examined: {}".format(identity["path"], error.strerror)]
     try:
-        opened["diskseq"] = _ioctl_u64(handle, _BLKGETDISKSEQ)
+        opened["diskseq"] = _ioctl_u64(host, handle, _BLKGETDISKSEQ)
     except OSError:
         pass  # a kernel before 5.15, which has no diskseq in sysfs either
     return [
@@ -245,6 +243,6 @@ def differences(handle: int, identity: dict[str, Any]) -> list[str]:
     ]
 
 
-def _ioctl_u64(handle: int, request: int) -> int:
-    (value,) = struct.unpack("=Q", fcntl.ioctl(handle, request, bytes(8)))
+def _ioctl_u64(host: Host, handle: int, request: int) -> int:
+    (value,) = struct.unpack("=Q", host.ioctl(handle, request, bytes(8)))
     return int(value)

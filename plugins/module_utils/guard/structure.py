@@ -96,7 +96,7 @@ class Found(NamedTuple):
     what: str
 
 
-class _Look(NamedTuple):
+class _Place(NamedTuple):
     """One piece to read, and what it would be."""
 
     offset: int
@@ -110,7 +110,7 @@ def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: i
 
     block_bytes: of the drive, which takes no read that begins elsewhere; no table can have put anything there either.
     """
-    wanted: dict[int, list[_Look]] = {}
+    wanted: dict[int, list[_Place]] = {}
     for look in _places(size_bytes):
         if 0 <= look.offset <= size_bytes - PIECE_BYTES and not look.offset % block_bytes:
             wanted.setdefault(look.offset, []).append(look)
@@ -133,14 +133,14 @@ def _is(magic: Magic, piece: bytes) -> bool:
     return piece[magic.at : magic.at + len(magic.text)] == magic.text and magic.holds(piece)
 
 
-def _places(size_bytes: int) -> Iterator[_Look]:
+def _places(size_bytes: int) -> Iterator[_Place]:
     """The start of the drive itself is wipefs's and blkid's; copies of a file system on the bare drive are looked for
     here.
     """
     for start in _starts(size_bytes):
-        yield _Look(start, STARTS, f"at byte {start}")
+        yield _Place(start, STARTS, f"at byte {start}")
         for offset, magic in LATER:
-            yield _Look(start + offset, (magic,), f"at byte {start}")
+            yield _Place(start + offset, (magic,), f"at byte {start}")
     for start in (0, *_OLD_STARTS, _MIB, 2 * _MIB):
         yield from _copies(start, size_bytes)
 
@@ -153,20 +153,20 @@ def _starts(size_bytes: int) -> Iterable[int]:
         yield from (start, start + _MIB)
 
 
-def _copies(start: int, size_bytes: int) -> Iterator[_Look]:
+def _copies(start: int, size_bytes: int) -> Iterator[_Place]:
     """The copies that a file system keeps which begins at `start`."""
     for offset in _BTRFS_COPIES:
-        yield _Look(start + offset, (Magic("btrfs", 64, b"_BHRfS_M"),), "a copy of the superblock")
+        yield _Place(start + offset, (Magic("btrfs", 64, b"_BHRfS_M"),), "a copy of the superblock")
     for group in _sparse_groups((size_bytes - start) // (8 * _MIB)):
         for block_bytes in (1024, 2048, 4096):
             offset = start + group * 8 * block_bytes * block_bytes + (1024 if block_bytes == 1024 else 0)
             piece = offset // PIECE_BYTES * PIECE_BYTES
             within = offset - piece
             if within <= PIECE_BYTES - 1024:
-                yield _Look(piece, (_ext_copy(within, group),), f"the copy of its superblock in group {group}")
+                yield _Place(piece, (_ext_copy(within, group),), f"the copy of its superblock in group {group}")
     for end in (size_bytes, size_bytes - _MIB, size_bytes - 33 * _SECTOR, size_bytes - 34 * _SECTOR):
         for offset in _xfs_groups(start, (end - start) // 4096):
-            yield _Look(offset, (_XFS,), "the superblock of an allocation group")
+            yield _Place(offset, (_XFS,), "the superblock of an allocation group")
 
 
 def _ext_copy(within: int, group: int) -> Magic:

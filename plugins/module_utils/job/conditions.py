@@ -12,8 +12,8 @@ import typing as t
 from ..core.host import BOOT_ID, Host
 from ..drive import capacity, wear
 from ..measure import job_data, world
+from ..measure.causes import SPOILS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
-from ..measure.world import SPOILS, TOLD, UNKNOWN, Cause
 from ..vendor import in_force
 
 Mapping = t.Mapping[str, t.Any]

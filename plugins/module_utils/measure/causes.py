@@ -77,8 +77,8 @@ class Limits(t.NamedTuple):
 
 
 class Cause(t.NamedTuple):
-    """One cause in one cell. cause: a key of TITLES; level: SPOILS, UNKNOWN or TOLD; message: what was seen and what to
-    do.
+    """One cause, in a cell or of a whole test (world). cause: a key of TITLES, or a word of docs/validity.md; level:
+    SPOILS, UNKNOWN (nobody can tell) or TOLD; message: what was seen and what to do.
     """
 
     cause: str
@@ -183,7 +183,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             Cause(
                 HOST_LIMITED,
                 UNKNOWN,
-                "whether the host limits fio is unknown: /proc/stat does not tell of the CPUs that fio was given",
+                "whether the host limits fio is unknown: /proc/stat does not list the CPUs that fio was given",
             )
         )
     short = _short(cell, seen, limits)

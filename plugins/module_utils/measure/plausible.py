@@ -229,7 +229,7 @@ def _percentile(name: str, bins: t.Mapping[int, int], counted: int, share: str, 
     below = sum(count for told, count in bins.items() if told < value)
     if value in bins and below < wanted * (1 + EDGE_SHARE) and below + bins[value] >= wanted * (1 - EDGE_SHARE):
         return []
-    return [f"{name}s: the percentile {float(share):g} is told as {value} ns, which the histogram contradicts"]
+    return [f"{name}s: the percentile {float(share):g} is reported as {value} ns, which the histogram contradicts"]
 
 
 def _time(name: str, side: Mapping, runtime_s: float, longest_s: float) -> list[str]:

@@ -34,7 +34,7 @@ _NAMESPACE = re.compile(r"nvme[0-9]+n[0-9]+")
 Mapping = t.Mapping[str, t.Any]
 
 
-class Look(t.NamedTuple):
+class Moment(t.NamedTuple):
     """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's
     CPUs; throttled: cgroup.throttled_s;
     boot_s: as time_s, but it goes on while the machine sleeps; beside: bytes read and written of other namespaces."""
@@ -59,13 +59,13 @@ class Witness:
         self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
         self._beside = beside(host, name)
 
-    def look(self) -> Look:
+    def look(self) -> Moment:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
         others = [counters(self._host.get(f"/sys/block/{name}/stat") or "") for name in self._beside]
         told = sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SECTOR_BYTES
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        return Look(time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None)
+        return Moment(time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None)
 
     def stat(self) -> list[int] | None:
         """The drive's counters alone; None where the kernel does not count."""
@@ -155,7 +155,7 @@ def _grown(before: int | None, after: int | None) -> int | None:
 
 
 def evidence(
-    cell: Mapping, result: Mapping, before: Look, after: Look, process: Mapping | None, witness: Witness
+    cell: Mapping, result: Mapping, before: Moment, after: Moment, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
     """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
     job = fio.whole(result)["jobs"][0]

@@ -54,8 +54,8 @@ class _Watch:
     def __init__(self, host: Host, eyes: witness.Witness) -> None:
         self._host = host
         self._eyes = eyes
-        self._before: witness.Look | None = None
-        self.after: witness.Look | None = None
+        self._before: witness.Moment | None = None
+        self.after: witness.Moment | None = None
         self._process: dict[str, int] | None = None
 
     def begin(self) -> None:
@@ -71,7 +71,7 @@ class _Watch:
         self,
         cell: t.Mapping[str, t.Any],
         result: t.Mapping[str, t.Any],
-        last: witness.Look | None,
+        last: witness.Moment | None,
         gap_s: float | None,
         settled: t.Sequence[int] | None,
     ) -> dict[str, t.Any]:
@@ -80,7 +80,7 @@ class _Watch:
         last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
           after our last I/O.
         """
-        before, after = t.cast(witness.Look, self._before), t.cast(witness.Look, self.after)
+        before, after = t.cast(witness.Moment, self._before), t.cast(witness.Moment, self.after)
         found = witness.evidence(cell, result, before, after, self._process, self._eyes)
         # An I/O of seconds makes fio run longer; that is no idling.
         idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
@@ -105,7 +105,7 @@ class Workbench:
         self._raw_dir = raw_dir
         self._last_end: float | None = None
         # The moment that the cell before ended in.
-        self._last: witness.Look | None = None
+        self._last: witness.Moment | None = None
         # The drive's counters after our own last I/O on it: what comes between is not ours.
         self._settled: list[int] | None = None
         # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.

@@ -19,8 +19,8 @@ from ..drive import health, power
 from ..drive.health import critical_texts
 from ..machine import links, pcie
 from . import sampler
+from .causes import SPOILS, UNKNOWN, Cause
 
-SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
 HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
 # A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
 # is normal.
@@ -31,16 +31,6 @@ VIRTUAL = ("loop", "virtio", "nbd")
 SERIAL = ("sata", "sas")
 
 World = t.Dict[str, t.Any]
-
-
-class Cause(t.NamedTuple):
-    """One thing about a test. cause: a word of docs/validity.md; level: SPOILS, UNKNOWN (nobody can tell) or TOLD;
-    message: a sentence.
-    """
-
-    cause: str
-    level: str
-    message: str
 
 
 def take(host: Host, identity: t.Mapping[str, t.Any]) -> World:
@@ -202,7 +192,7 @@ def unknown(first: World, now: World) -> list[Cause]:
 
 
 MISSING = {
-    "link": "how fast its link is, is unknown: whether it fell cannot be told",
+    "link": "the speed of its link is unknown, so nothing shows whether it fell",
     "pcie_errors": (
         "neither the drive nor a port above it counts PCI Express errors (AER): whether they rose is unknown"
     ),

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import struct
 import typing as t
@@ -41,7 +40,7 @@ def _deallocate(work: Work) -> dict[str, t.Any]:
         length = min(DISCARD_STEP_BYTES, size - start)
         extent = struct.pack("=QQ", start, length)
         try:
-            work.bounded("discard", functools.partial(fcntl.ioctl, handle, BLKDISCARD, extent))
+            work.bounded("discard", functools.partial(work.host.ioctl, handle, BLKDISCARD, extent))
         except OSError as error:
             raise PurgeError(f"the drive refused to deallocate at byte {start}: {error.strerror}") from None
         work.tick((start + length) / size)

@@ -24,7 +24,7 @@ ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test"
 Record = t.Dict[str, t.Any]
 
 
-class Run(t.NamedTuple):
+class RunFiles(t.NamedTuple):
     """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, `damaged`
     when nobody can read it, or `absent`.
 
@@ -116,10 +116,10 @@ def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
     }
 
 
-def read(host: Host, run_dir: RunDir) -> Run:
+def read(host: Host, run_dir: RunDir) -> RunFiles:
     """One run, with empty parts where its folder lacks them."""
     if run_dir.run_id not in run_ids(run_dir.state_dir):
-        return Run(run_dir.run_id, ABSENT, {}, [], {})
+        return RunFiles(run_dir.run_id, ABSENT, {}, [], {})
     # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
     state, status = run_state(host, run_dir)
     journal, lines = scan_journal(run_dir.journal)
@@ -128,7 +128,7 @@ def read(host: Host, run_dir: RunDir) -> Run:
         [f"{run_dir.journal}: {len(lines)} line(s) of it are no records, the first is line {lines[0]}"] if lines else []
     )
     damage = [text for text in (run_dir.status_damage(), of_plan) if text] + torn
-    return Run(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
+    return RunFiles(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
 
 
 def _plan(run_dir: RunDir) -> tuple[Record, str]:
@@ -178,12 +178,12 @@ def _names(journal: list[Record]) -> list[str]:
     return list(dict.fromkeys(record["drive"] for record in journal if record.get("drive")))
 
 
-def unfinished(run: Run) -> list[str]:
+def unfinished(run: RunFiles) -> list[str]:
     """The drives that a live job has yet to finish."""
     return [entry["drive"] for entry in run.status.get("drives", []) if run.live and entry["outcome"] is None]
 
 
-def records(run: Run) -> list[Record]:
+def records(run: RunFiles) -> list[Record]:
     """The records of what is finished; in a run that no job works on any more, of what was cut short too.
 
     They depend on the run's folder alone: reading it twice gives the same records.
@@ -197,7 +197,7 @@ def records(run: Run) -> list[Record]:
     return found
 
 
-def host_snapshot(run: Run) -> Record | None:
+def host_snapshot(run: RunFiles) -> Record | None:
     """What the host was when the run's newest job began, in short (snapshot.brief); None before there was one."""
     taken = _last(run.journal, "snapshot")
     return brief(taken) if taken else None
@@ -214,7 +214,7 @@ def _latest_attempts(history: t.Iterable[Record]) -> list[list[Record]]:
     return list(tests.values())
 
 
-def _tellable(run: Run, entry: Record, events: t.Iterable[Record]) -> bool:
+def _tellable(run: RunFiles, entry: Record, events: t.Iterable[Record]) -> bool:
     """Whether a test's result stands: a live job goes on with one that has none, or takes up again one that was
     interrupted.
     """
@@ -228,7 +228,7 @@ def _last(history: t.Iterable[Record], *events: str) -> Record | None:
     return found[-1] if found else None
 
 
-def _record(run: Run, kind: str, drive: str, time: str | None, **fields: t.Any) -> Record:
+def _record(run: RunFiles, kind: str, drive: str, time: str | None, **fields: t.Any) -> Record:
     common = {"schema_version": SCHEMA_VERSION, "kind": kind, "time": time, "run_id": run.run_id}
     return dict(common, host=run.status["host"], drive=drive, **fields)
 
@@ -238,7 +238,7 @@ def _details(record: Record | None) -> Record | None:
     return record and {key: value for key, value in record.items() if key not in ENVELOPE}
 
 
-def _test(run: Run, entry: Record, events: list[Record]) -> Record:
+def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
     start, end = events[0], _last(events, "test_finished")
     result: Record = {
         "outcome": "interrupted",
@@ -271,13 +271,13 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
     )
 
 
-def _planned(run: Run, drive: str, test: str) -> Record:
+def _planned(run: RunFiles, drive: str, test: str) -> Record:
     """The test as the plan has it."""
     drives = [item for item in run.plan.get("drives", []) if item["drive"] == drive]
     return next((item for plan in drives for item in plan["tests"] if item["name"] == test), {})
 
 
-def _drive(run: Run, entry: Record, history: list[Record]) -> Record:
+def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
     guard = _last(history, "guard") or {}
     seen = [record for record in history if record.get("identity")]
     outcome, message = entry["outcome"], entry["message"]

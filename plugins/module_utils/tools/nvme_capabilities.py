@@ -19,7 +19,7 @@ _MANY_CONTROLLERS = 0x2
 
 
 def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
-    """The capabilities of the namespace with this kernel name (docs/internals.md, "Purge methods"). Reads only.
+    """The capabilities of the namespace with this kernel name (docs/internals/purge.md). Reads only.
 
     namespaces: ids of all in the subsystem that can be known; shows_all: whether none can be hidden; controllers: how
       many the subsystem has. Raises NvmeError.

@@ -258,3 +258,8 @@ def waits_for(setting: Setting) -> str:
 def patience_s(setting: Setting) -> float:
     """How long its file may take to answer."""
     return DEVICE_TIMEOUT_S if setting.get("device") else HOST_TIMEOUT_S
+
+
+def current(host: Host, setting: Setting) -> str | None:
+    """The value in force, or None where the host has no such thing."""
+    return KINDS[setting["kind"]].read(host, setting)

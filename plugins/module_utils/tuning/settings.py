@@ -20,10 +20,10 @@ from ..core.deadline import Hangs
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..core.in_time import InTime, in_time
-from ..drive import entry, identity
 from ..run import shapes
 from . import kinds as tuning_kinds
-from .kinds import KINDS, Setting
+from . import restoring
+from .kinds import KINDS, Setting, current
 
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
@@ -36,11 +36,6 @@ Record = t.Dict[str, t.Any]
 def boot_id(host: Host) -> str:
     """The kernel's id of this boot."""
     return host.read(BOOT_ID)
-
-
-def current(host: Host, setting: Setting) -> str | None:
-    """The value in force, or None where the host has no such thing."""
-    return KINDS[setting["kind"]].read(host, setting)
 
 
 def apply(
@@ -293,74 +288,16 @@ def restore(
     hung: set[str] = set(hanging)
     with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
         done = [
-            _in_time(patient, item, hung, None, lambda each, setting: _restore_any(each, setting, same_boot, let_go))
-            for item in _restore_order(record["settings"])
+            _in_time(
+                patient, item, hung, None, lambda each, setting: restoring.restored(each, setting, same_boot, let_go)
+            )
+            for item in restoring.order(record["settings"])
         ]
-        done = [_in_time(patient, item, hung, None, _look_again) if _may_be_back(item, hung) else item for item in done]
+        done = [
+            _in_time(patient, item, hung, None, restoring.look_again) if restoring.may_be_back(item, hung) else item
+            for item in done
+        ]
     if all(item["outcome"] != "failed" for item in done):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(record_path)
     return done
-
-
-def _restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
-    """The host before its drives, as one that hangs must not keep the rest from being put back; services last, as they
-    set things anew.
-
-    In each of these first what resets other settings, then those, the last that was made first.
-    """
-
-    def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
-        index, item = numbered
-        resets = tuning_kinds.has_side_effects(item) and item["wanted"] is not None
-        return (
-            item["kind"] == "service",
-            item.get("device") is not None,
-            item["wanted"] is None,
-            not resets,
-            index if resets else -index,
-        )
-
-    return [item for _index, item in sorted(enumerate(settings), key=rank)]
-
-
-def _restore_any(host: Host, item: Setting, same_boot: bool, let_go: bool) -> Setting:
-    if KINDS[item["kind"]].survives_reboot:
-        names = identity.find(host, item["selector"])
-        if len(names) == 1:
-            return _restore_one(host, dict(item, device=names[0]))
-        message = "the drive {0} is not there".format(entry.label(item["selector"]))
-        if not (same_boot or let_go):
-            return dict(item, effective=None, outcome="failed", message=message)
-        name = item["name"].replace("_", " ")
-        message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
-        return dict(item, effective=None, outcome="not_applicable", message=message)
-    return (
-        _restore_one(host, item) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
-    )
-
-
-def _restore_one(host: Host, item: Setting) -> Setting:
-    """Put one back."""
-    value = current(host, item)
-    if value is None:
-        return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
-    message = ""
-    if value != item["before"]:
-        _outcome, message = KINDS[item["kind"]].write(host, item, item["before"])
-        value = current(host, item)
-    return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
-
-
-def _may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
-    return item["outcome"] == "failed" and tuning_kinds.waits_for(item) not in hung
-
-
-def _look_again(host: Host, item: Setting) -> Setting:
-    """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it
-    with dirty_ratio.
-    """
-    if KINDS[item["kind"]].survives_reboot:
-        return item
-    value = current(host, item)
-    return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item

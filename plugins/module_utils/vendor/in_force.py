@@ -93,7 +93,7 @@ def waiting(seen: Mapping[str, Any]) -> list[str]:
     """What was set and is not in force, as sentences."""
     text = (
         "its {0} was set to {1}, and {2} was measured: it waits for a power cycle, of ioMemory for its driver to "
-        "be loaded anew"
+        "be reloaded"
     )
     return [
         text.format(name.replace("_", " "), value, seen["settings"].get(name))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`iodrive_dma_delay`, a parameter of ioMemory's driver: kept by a modprobe options file of our own, in effect after
-the driver is loaded anew.
+the driver is reloaded.
 
 Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for Writes": 0 to 31, 16 is the default (5 µs), 31 adds
   10 µs, 0 none.
@@ -51,7 +51,7 @@ def wanted_value(text: object) -> int | str | None:
 
 
 def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
-    """Write or remove the options file, and tell whether the driver has to be loaded anew. Raises IomemoryError,
+    """Write or remove the options file, and tell whether the driver has to be reloaded. Raises IomemoryError,
     OSError.
     """
     wanted = wanted_value(text)

@@ -98,7 +98,7 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
         asked = (
             ""
             if check
-            else f"{card.serial} would be ERASED and formatted anew; nothing was done, since mode is not destructive"
+            else f"{card.serial} would be ERASED and reformatted; nothing was done, since mode is not destructive"
         )
         return Outcome(check, card, planned, commands, asked)
     return Outcome(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")

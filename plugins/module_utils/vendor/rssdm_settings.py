@@ -100,18 +100,10 @@ def apply(
         # Before the first change: a value that is changed a second time was ours already.
         originals = {**{setting: seen[setting] for setting in commands}, **_originals(recorded)}
         flag = write_cache_flag if WRITE_CACHE in commands else recorded.get("write_cache_flag", "")
+        about = {"boot_id": boot, "serial": serial.strip(), "write_cache_flag": flag}
         try:
             if new:
-                _remember(
-                    record,
-                    {
-                        "pending": kept,
-                        "boot_id": boot,
-                        "serial": serial.strip(),
-                        "originals": originals,
-                        "write_cache_flag": flag,
-                    },
-                )
+                _remember(record, {**about, "pending": kept, "originals": originals})
                 drive, current = _send(host, drive, commands, sent)
         finally:  # also what was sent before one of them failed
             waiting = {**kept, **{setting: asked[setting] for setting in sent}}
@@ -120,16 +112,7 @@ def apply(
                 for setting, value in originals.items()
                 if setting in waiting or current.get(setting) != value
             }
-            _remember(
-                record,
-                {
-                    "pending": waiting,
-                    "boot_id": boot,
-                    "serial": serial.strip(),
-                    "originals": changed,
-                    "write_cache_flag": flag,
-                },
-            )
+            _remember(record, {**about, "pending": waiting, "originals": changed})
     pending = {**kept, **new}
     message = _message(drive, pending, record.read(), boot)
     return Outcome(drive, bool(new), before, current, pending, list(commands.values()), message)

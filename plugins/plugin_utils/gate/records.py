@@ -81,7 +81,7 @@ def collected(
         dropped += left_out
     if unasked > MOST_UNASKED:
         problems.append(
-            f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are "
+            f"it reports {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are "
             "left out"
         )
     return Checked(list(records.values()), problems, dropped)
@@ -131,7 +131,7 @@ def _is_name(value: t.Any, most: int) -> bool:
 
 def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why: str) -> Record | None:
     """The record of an error in place of one that does not pass; None where its drive or test has no name."""
-    said = f"what {host} tells of this does not pass: {why}"
+    said = f"what {host} reports about this does not pass: {why}"
     kind, drive, test = record["kind"], record.get("drive"), record.get("test")
     when, started = record.get("time"), record.get("time")
     try:

@@ -16,6 +16,7 @@ import jinja2
 from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
 from ..common import schema as schemas
+from ..common.schema import role_choices
 from . import cells as celling
 from . import loads, preferred, purge_values, streams
 from .testfiles import PlanError, Test, load_plan
@@ -26,7 +27,6 @@ SCHEMA_VERSION = 1
 WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
-IOENGINES = ("libaio", "io_uring")
 # Of a test, what only the controller needs.
 NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats")
 OVERWRITE_BLOCK_BYTES = 131_072
@@ -62,9 +62,10 @@ def render(
     }
     measures = any(test["cells"] for test in tests)
     rendered, problems = [], []
-    if settings["workload_ioengine"] not in IOENGINES:
+    engines = role_choices("workload")["workload_ioengine"]
+    if settings["workload_ioengine"] not in engines:
         problems.append(
-            f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(IOENGINES)}"
+            f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(engines)}"
         )
     for drive in drives:
         selector = schemas.plain(drive["selector"])

@@ -30,8 +30,8 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us (docs/internals.md, "A rendered test", without job texts). Raises PlanError
-    with every problem at once.
+    after_steady_rounds, latency_targets_us (docs/internals/host.md, "A rendered test", without job texts). Raises
+    PlanError with every problem at once.
     """
     library = Library(dirs)
     asked = schemas.plain(ssd_plan)

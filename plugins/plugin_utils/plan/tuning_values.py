@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
-from ..common.schema import plain, role_default, suggestion
+from ..common.schema import plain, role_choices, role_default, suggestion
 from ..common.values import whole
 from . import tuning
 
@@ -25,15 +25,8 @@ UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
-WORDS = (
-    "tune_aspm_policy",
-    "tune_energy_performance_preference",
-    "tune_frequency",
-    "tune_governor",
-    "tune_runtime_power",
-    "tune_turbo",
-    "tune_write_cache",
-)
+CHOICES = role_choices("tune")
+WORDS = (*CHOICES, "tune_governor", "tune_energy_performance_preference")
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
 LONGEST_SHOWN = 200
@@ -79,7 +72,7 @@ def shown(value: t.Any) -> str:
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
 
-def _one_of(*words: str) -> tuple[t.Callable[[t.Any], bool], str]:
+def _one_of(words: t.Collection[str]) -> tuple[t.Callable[[t.Any], bool], str]:
     shown = ", ".join(repr(each) if not each else each for each in words)
     return lambda value: word(value) in words, f"one of: {shown}"
 
@@ -117,10 +110,9 @@ def _limit(value: t.Any) -> bool:
 
 # {variable: (whether a value is right, what it has to be)}
 RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
+    **{name: _one_of(words) for name, words in CHOICES.items()},
     "tune_governor": _word(),
     "tune_energy_performance_preference": _word(),
-    "tune_frequency": _one_of("highest", ""),
-    "tune_turbo": _one_of("on", "off", ""),
     "tune_cpu_dma_latency_us": (
         lambda value: _is_unset(value) or _is_latency(value),
         f"a whole number of microseconds up to {MOST_LATENCY_US}, or null to leave it",
@@ -129,8 +121,6 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
         lambda value: _is_unset(value) or whole(value) is not None,
         "a whole number of microseconds, or null to leave them",
     ),
-    "tune_aspm_policy": _one_of("performance", "default", "powersave", "powersupersave", ""),
-    "tune_runtime_power": _one_of("on", "auto", ""),
     "tune_services_stopped": _units(),
     "tune_updates_stopped": _units(),
     "tune_interrupt_cores": (
@@ -141,7 +131,6 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
         lambda value: isinstance(value, list) and all(_limit(item) for item in value),
         "a list of mappings with cpus (at least 1) and model or driver (shell patterns)",
     ),
-    "tune_write_cache": _one_of("leave", "on", "off", "off_without_plp"),
     "tune_plp_models": (
         lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
         "a list of shell patterns for models",

@@ -104,7 +104,7 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
         return []
     if all(any(is_of_model(other, model) for other in criteria) for model in models):
         return []
-    named = host_list([model.strip() or "(none told)" for model in models])
+    named = host_list([model.strip() or "(none reported)" for model in models])
     return [
         _finding(
             criterion,

@@ -265,7 +265,7 @@ def _plan_text(
         if view.unreachable:
             lines.append(f"{view.name}: unreachable; its drives would count as not tested")
         elif state in findings.DRIVES_SETTLED:
-            lines.append(f"{view.name}: this run is {state} there; nothing would be started anew")
+            lines.append(f"{view.name}: this run is {state} there; nothing would be started")
         elif view.name in plans and view.asked:
             eligible = {
                 entry["drive"]: entry.get("path") or "?"

@@ -102,7 +102,7 @@ def _is_number(value: t.Any) -> bool:
     return values.number(value) is not None
 
 
-def _is_whole(value: t.Any) -> bool:
+def _is_whole_number(value: t.Any) -> bool:
     found = values.number(value)
     return found is not None and found.is_integer()
 
@@ -111,7 +111,7 @@ def _is_whole(value: t.Any) -> bool:
 # not check host by host.
 TYPED: tuple[tuple[str, str, t.Callable[[t.Any], bool]], ...] = (
     ("preflight_tools", "a list of the names of commands", _are_names),
-    *((f"preflight_{name}", "a whole number", _is_whole) for name in LIMITS),
+    *((f"preflight_{name}", "a whole number", _is_whole_number) for name in LIMITS),
     *((f"preflight_{name}_s", "a number of seconds", _is_number) for name in ("traffic", "warm_up")),
 )
 

@@ -120,7 +120,7 @@ def findings(
         rated = rated_bytes(drive["expected"].get("model"), asked.get("ssd_rated_tbw"))
         most = times_written * of_drive(drive, write_mib_s, chosen)[1]
         if share is not None and rated is None and most:
-            model = drive["expected"].get("model") or "(none told)"
+            model = drive["expected"].get("model") or "(none reported)"
             message = (
                 f"ssd_wear_budget: {share:g} % of a rated life that is not known: give model {model!r} in "
                 "ssd_rated_tbw, or the budget in TB"

@@ -88,7 +88,7 @@ def _seen(sides: Mapping, seen: Mapping, run_s: float) -> list[str]:
         found.append(f"IOPS x latency are {flying:.6g} I/Os in flight, and {queued:.6g} were seen")
     fio_bytes = seen.get("fio_bytes") or {}
     found += [
-        f"{side['bytes']} bytes, and fio told of {fio_bytes[name]} ({name})"
+        f"{side['bytes']} bytes, and fio reported {fio_bytes[name]} ({name})"
         for name, side in sides.items()
         if fio_bytes.get(name, side["bytes"]) != side["bytes"]
     ]

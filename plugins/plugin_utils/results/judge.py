@@ -17,7 +17,7 @@ VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 Mapping = t.Dict[str, t.Any]
 
 
-class Finding(t.NamedTuple):
+class Ground(t.NamedTuple):
     """One thing that decides a verdict, and the sentence that says why."""
 
     verdict: str
@@ -112,14 +112,14 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
         findings = []  # The test says so already, and after how many rounds.
     findings = [
-        Finding(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
+        Ground(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
     ] + findings
     findings += [
-        Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)
+        Ground("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)
     ]
-    findings += [Finding("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
+    findings += [Ground("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
     asked = facts.asked.get((host, drive)) or {}
-    findings += [Finding("invalid", text) for text in held_to.of_another_model(asked, identity)]
+    findings += [Ground("invalid", text) for text in held_to.of_another_model(asked, identity)]
     short = {
         held_to.describe(c)
         for c in criteria
@@ -127,13 +127,13 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         if is_for(c, r["test"]) and tails.too_few(c, r, "")
     }
     findings += [
-        Finding("error", text)
+        Ground("error", text)
         for c in criteria
         if held_to.describe(c) not in short
         for text in held_to.without_figure(c, tests, facts.tests)
     ]
     findings += [
-        Finding("not_tested", text)
+        Ground("not_tested", text)
         for c in criteria
         for text in held_to.of_left_out(c, asked.get("left_out_tests") or ())
     ]
@@ -152,13 +152,13 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     }
 
 
-def _pass_findings(tests: list[Mapping]) -> list[Finding]:
+def _pass_findings(tests: list[Mapping]) -> list[Ground]:
     """The criteria that a drive met, or that there was none."""
     met = [
-        Finding("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]
+        Ground("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]
     ]
-    met += [Finding("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
-    return met or [Finding("pass", held_to.NO_CRITERION)]
+    met += [Ground("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
+    return met or [Ground("pass", held_to.NO_CRITERION)]
 
 
 def _unjudged(test: Mapping) -> Mapping:
@@ -173,17 +173,17 @@ def worst(verdicts: t.Iterable[str]) -> str:
     return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
 
 
-def _drive_findings(facts: _Facts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Finding]:
+def _drive_findings(facts: _Facts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Ground]:
     """What the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.get("outcome")
     if outcome == "complete" and tests:
         return []
     if outcome == "complete":
-        return [Finding("not_tested", "no test was planned for this drive")]
+        return [Ground("not_tested", "no test was planned for this drive")]
     verdict = {"error": "error", "interrupted": "invalid"}.get(str(outcome), "not_tested")
     if verdict == "invalid" and not facts.test_records.get((host, drive)):
         verdict = "not_tested"
-    return [Finding(verdict, _why_no_record(facts, host, drive, record))]
+    return [Ground(verdict, _why_no_record(facts, host, drive, record))]
 
 
 def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str:
@@ -270,7 +270,7 @@ def _with_the_first(test: Mapping) -> Mapping:
 
 
 def _judged(
-    facts: _Facts, result: Mapping, trouble: Finding | None, criteria: list[Mapping], record: Mapping
+    facts: _Facts, result: Mapping, trouble: Ground | None, criteria: list[Mapping], record: Mapping
 ) -> Mapping:
     """The verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
@@ -291,7 +291,7 @@ def _without_figure(criterion: Mapping, record: Mapping) -> list[str]:
     return tails.too_few(criterion, record, held_to.describe(criterion)) or held_to.null_figure(criterion, record)
 
 
-def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -> Finding | None:
+def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -> Ground | None:
     """Why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
     return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(
@@ -299,28 +299,28 @@ def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -
     )
 
 
-def _trouble(record: Mapping, steady_asked: bool) -> Finding | None:
+def _trouble(record: Mapping, steady_asked: bool) -> Ground | None:
     """Why a record is not a valid measurement, or None."""
     outcome = record.get("outcome")
     said = "; ".join(str(reason) for reason in record.get("reasons") or [])
     windows = record.get("steady_state") or []
     rounds = f" after {record['rounds']} rounds" if record.get("rounds") else ""
     if outcome == "error":
-        return Finding("error", f"the test ended with an error{rounds}" + _colon(said))
+        return Ground("error", f"the test ended with an error{rounds}" + _colon(said))
     if outcome == "interrupted":
-        return Finding("invalid", f"interrupted{rounds}" + _colon(said.replace("interrupted: ", "", 1)))
+        return Ground("invalid", f"interrupted{rounds}" + _colon(said.replace("interrupted: ", "", 1)))
     if outcome == "invalid":
-        return Finding("invalid", said or "the measurement is invalid, and the host gave no reason")
+        return Ground("invalid", said or "the measurement is invalid, and the host gave no reason")
     # "steady" is believed only when every tracked variable's own figures say so too.
     attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
     if outcome == "not_steady" or (steady_asked and outcome in ("complete", "steady") and not attained):
-        return Finding("invalid", f"steady state was not attained{rounds}" + _colon(said or _unsteady(windows)))
+        return Ground("invalid", f"steady state was not attained{rounds}" + _colon(said or _unsteady(windows)))
     if outcome in ("steady", "complete"):
         return None
-    return Finding("not_tested", f"the test has not finished (outcome {outcome!r})")
+    return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
 
 
-def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Finding | None:
+def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Ground | None:
     """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window
     holds a spoilt round, or whose figures are not those of its journal: the host's word is not enough.
     """
@@ -335,7 +335,7 @@ def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: 
     said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
     said = said or prepared.problem(record, about, identity.get("size_bytes"))
     said = said or _without_its_state(facts, host, drive, about)
-    return Finding("invalid", said) if said else None
+    return Ground("invalid", said) if said else None
 
 
 def _without_its_state(facts: _Facts, host: str, drive: str, about: Mapping) -> str:

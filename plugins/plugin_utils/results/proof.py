@@ -102,7 +102,7 @@ class Proof:
             told = (event.get(side) or {}).get("ios", 0)
             if parts != told:
                 place = f"round {event['round']}, {event['cell']}"
-                self.wrong.append(f"{place}: its streams tell {parts} I/Os of {side}, the cell {told}")
+                self.wrong.append(f"{place}: its streams report {parts} I/Os of {side}, the cell {told}")
 
     def _causes(self, event: Mapping) -> list[str]:
         """What spoils a cell by the evidence that the host kept of it."""

@@ -14,7 +14,7 @@ from ..gate import records, shape
 
 # The state of a host whose job was started afresh: what stands before this record of it no longer counts.
 STARTED = "started"
-ANEW = "its host job was started anew under this run's id; what was collected before no longer counts"
+ANEW = "its host job was started again under this run's id; what was collected before no longer counts"
 KEY_FIELDS = ("kind", "host", "drive", "test")
 
 Record = t.Dict[str, t.Any]

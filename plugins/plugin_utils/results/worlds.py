@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.world import SPOILS, UNKNOWN
+from ...module_utils.measure.causes import SPOILS, UNKNOWN
 from ..common import units
 
 Mapping = t.Mapping[str, t.Any]

@@ -24,7 +24,7 @@ Record = records.Record
 PREFIX = "ssdlab_fleet_"
 
 
-class Run(t.NamedTuple):
+class StoredRun(t.NamedTuple):
     """A run in the store. judgement: as judge.judge gives it; hosts: {host: (state, message)}; times: {(host, drive,
     test): (started, finished)}.
     """
@@ -35,7 +35,7 @@ class Run(t.NamedTuple):
     times: dict[tuple[str, str, str], tuple[str | None, str | None]]
 
 
-def load(store: Store, run_id: str) -> Run:
+def load(store: Store, run_id: str) -> StoredRun:
     """All of a run but its figures over rounds. Raises StoreError where the store has no such run."""
     run, part, host, campaign, judgement, record = (
         getattr(tables(), name) for name in ("run", "part", "host", "campaign", "judgement", "record")
@@ -70,7 +70,7 @@ def load(store: Store, run_id: str) -> Run:
         for verdict in ("pass", "not_tested", "invalid", "error", "fail")
     }
     judgement_ = {"verdicts": counts, "all_passed": bool(found) and counts["pass"] == len(found), "drives": found}
-    return Run(
+    return StoredRun(
         records.unpacked(row.content), judgement_, {name: (state, message) for name, state, message in hosts}, times
     )
 
@@ -88,7 +88,7 @@ def write(url: str, run_id: str, folder: str, formats: t.Sequence[str]) -> list[
     return [path for name in formats for path in FORMATS[name](url, run, folder)]
 
 
-def csv(url: str, run: Run, folder: str) -> list[str]:
+def csv(url: str, run: StoredRun, folder: str) -> list[str]:
     """figures.csv: the long table."""
     table = frames.long(url, runs=[run.run["run"]["id"]])
     # Texts come from hosts, and a spreadsheet takes some for formulas.
@@ -102,7 +102,7 @@ def csv(url: str, run: Run, folder: str) -> list[str]:
     return _aside(path, lambda aside: table.to_csv(aside, index=False, lineterminator="\n"))
 
 
-def parquet(url: str, run: Run, folder: str) -> list[str]:
+def parquet(url: str, run: StoredRun, folder: str) -> list[str]:
     """figures.parquet: the long table."""
     table = frames.long(url, runs=[run.run["run"]["id"]])
     return _aside(
@@ -123,12 +123,12 @@ def _aside(path: str, make: t.Callable[[str], t.Any]) -> list[str]:
     return [path]
 
 
-def junit(_url: str, run: Run, folder: str) -> list[str]:
+def junit(_url: str, run: StoredRun, folder: str) -> list[str]:
     """junit.xml, as the report writes it."""
     return _text(os.path.join(folder, "junit.xml"), files.junit(run.run, run.judgement))
 
 
-def ocp(_url: str, run: Run, folder: str) -> list[str]:
+def ocp(_url: str, run: StoredRun, folder: str) -> list[str]:
     """ocptv/<host>.<drive>.jsonl: a test run for each drive."""
     folder = os.path.join(folder, "ocptv")
     os.makedirs(folder, exist_ok=True)
@@ -152,12 +152,12 @@ def _file_names(drives: t.Iterable[tuple[str, str]]) -> list[str]:
     return [own_slug(text, texts) for text in texts]
 
 
-def prometheus(_url: str, run: Run, folder: str) -> list[str]:
+def prometheus(_url: str, run: StoredRun, folder: str) -> list[str]:
     """ssdlab_fleet.prom, for node_exporter's textfile collector."""
     return _text(os.path.join(folder, "ssdlab_fleet.prom"), prometheus_text(run))
 
 
-def prometheus_text(run: Run) -> str:
+def prometheus_text(run: StoredRun) -> str:
     """A run as gauges in base units, one family after the other, without timestamps, which the textfile collector
     refuses.
     """
@@ -225,7 +225,7 @@ def _text(path: str, text: str) -> list[str]:
     return [path]
 
 
-FORMATS: dict[str, t.Callable[[str, Run, str], list[str]]] = {
+FORMATS: dict[str, t.Callable[[str, StoredRun, str], list[str]]] = {
     "csv": csv,
     "parquet": parquet,
     "junit": junit,

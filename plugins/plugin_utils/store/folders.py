@@ -34,7 +34,7 @@ def fetch(store: Store, results_dir: str, run_id: str, run_name: str, raw: bool 
     """Bring run.json and results.jsonl of one run, or of the newest of a name, up to date in a results folder; raw:
     with the hosts' raw files, and of one run also the run before of its name, without them: its report compares.
 
-    What a folder has and the store has not stays. Raises StoreError, OSError.
+    Files that only the folder has stay. Raises StoreError, OSError.
     """
     done = [_fetch(store, results_dir, found, raw) for found in _wanted(store, run_id, run_name)]
     for found in _before(store, run_id) if raw and run_id else ():

@@ -73,9 +73,7 @@ def read(run_dir: str) -> Folder:
     for record in newest:
         if record["run_id"] == run_id:
             hosts.setdefault(record["host"], []).append(record)
-    problems = [
-        f"{run_dir}/results.jsonl: line {line} tells of no drive, test or host" for line in loaded.damaged_lines
-    ]
+    problems = [f"{run_dir}/results.jsonl: line {line} names no drive, test or host" for line in loaded.damaged_lines]
     return Folder(run_dir, run, hosts, problems)
 
 

@@ -78,7 +78,7 @@ def _low_hosts(fleet: Record) -> list[str]:
     return [
         f"low host: {item['host']}: its {len(item['drives'])} drives are {units.rounded(item['by_pct'], 2)} % worse "
         f"in {item['test']} {item['metric']}"
-        f" than the other hosts'; {'; '.join(item['differs']) or 'its snapshot tells no difference'}"
+        f" than the other hosts'; {'; '.join(item['differs']) or 'its snapshot shows no difference'}"
         for item in fleet["low_hosts"]
     ]
 

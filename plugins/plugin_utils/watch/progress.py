@@ -12,14 +12,14 @@ import math
 import re
 import typing as t
 
-from ...module_utils.run.folder import LIVE_STATES
+from ...module_utils.run.folder import FINAL_STATES, LIVE_STATES
 from ..common import units
 
 MOST_HOSTS_IN_FULL = 20
 MOST_LINES = 50
 # A server takes fewer drives.
 MOST_ROWS_OF_HOST = 128
-ENDED_STATES = ("finished", "stopped", "failed", "dead", "absent")
+ENDED_STATES = (*FINAL_STATES, "dead", "absent")
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
 _PHASES = {"measure": "measuring"}

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).parents[3]
-PAGES = sorted([*REPO.glob("*.md"), *REPO.glob("docs/*.md"), *REPO.glob("roles/*/README.md")])
+PAGES = sorted([*REPO.glob("*.md"), *REPO.glob("docs/**/*.md"), *REPO.glob("roles/*/README.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 WIDTH = 160
+LINES = 160
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -51,3 +52,13 @@ def test_the_start_page_lists_every_page_and_the_readme_leads_there():
 def test_prose_is_no_wider_than_a_screen(page):
     lines = CODE.sub("", page.read_text(encoding="utf-8")).splitlines()
     assert [line for line in lines if len(line) > WIDTH and not line.startswith("|")] == []
+
+
+def test_the_internals_are_pages_that_one_can_read():
+    index = (REPO / "docs" / "internals.md").read_text(encoding="utf-8")
+    parts = sorted(REPO.glob("docs/internals/*.md"))
+    assert len(parts) > 3 and [path.name for path in parts if f"](internals/{path.name})" not in index] == []
+    lines = {
+        path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in [*parts, REPO / "docs/internals.md"]
+    }
+    assert {name: count for name, count in lines.items() if count > LINES} == {}

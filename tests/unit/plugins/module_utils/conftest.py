@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import struct
 import sys
 
 import pytest
@@ -34,17 +35,29 @@ VENDOR_TOOLS = (
 )
 GIB = 1 << 30
 BOOT_DISK = "254:9"
+BLKGETSIZE64, BLKGETDISKSEQ = 0x80081272, 0x80081280  # linux/fs.h
 # A local NVMe drive with one namespace and nothing special, as nvme-cli 2.3 tells it (nvme-print.c); hosts' tests
 # change single values.
 NVME_CTRL = {"sn": "SN1", "cmic": 0, "oacs": 0x6, "oncs": 0x5F, "fna": 0, "sanicap": 0}
 NVME_NS = {"nsze": GIB // 512, "ncap": GIB // 512, "nmic": 0, "nsattr": 0}
 
 
+def _inode(handle):
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino
+
+
 class FakeHost(Host):
-    """A host under a temporary folder; `answers` maps a command's name to (rc, stdout, stderr)."""
+    """A host under a temporary folder; `answers` maps a command's name to (rc, stdout, stderr).
+
+    A node that is opened passes for the device that sysfs says it is, unless `has_devices` is false.
+    """
+
+    has_devices = True
 
     def __init__(self, root):
         super().__init__(str(root))
+        self._nodes = {}
         # No signature, and util-linux's answers for it.
         self.answers = {"wipefs": (0, '{"signatures": []}', ""), "blkid": (2, "", "")}
         self.nvme_says("id-ctrl", NVME_CTRL)
@@ -56,6 +69,26 @@ class FakeHost(Host):
         os.symlink("pid:[4026531836]", self.path("/proc/self/ns/pid"))  # of the machine itself, not of a container
         self.put("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
         self.mount("/dev/root", BOOT_DISK, "/")
+
+    def open(self, path, flags):
+        """What stands for a drive's node is a file of the drive's size that holds zeros."""
+        handle = super().open(path, flags & ~os.O_DIRECT)
+        sectors = self.get(f"/sys/class/block/{os.path.basename(path)}/size")
+        if self.has_devices and sectors:
+            os.truncate(self.path(path), 512 * int(sectors))
+            self._nodes[_inode(handle)] = os.path.basename(path)
+        return handle
+
+    def device_number(self, handle):
+        name = self._nodes.get(_inode(handle))
+        return self.get(f"/sys/class/block/{name}/dev") if name else super().device_number(handle)
+
+    def ioctl(self, handle, request, argument):
+        name = self._nodes.get(_inode(handle))
+        if name and request in (BLKGETSIZE64, BLKGETDISKSEQ):
+            value = self.read(f"/sys/class/block/{name}/{'size' if request == BLKGETSIZE64 else 'diskseq'}")
+            return struct.pack("=Q", int(value) * (512 if request == BLKGETSIZE64 else 1))
+        return super().ioctl(handle, request, argument)
 
     def run(self, argv, timeout_s=60, stdin=None, started=None):
         self.commands.append(list(argv))

@@ -11,7 +11,6 @@ test_ata.py, test_scsi.py.
 from __future__ import annotations
 
 import collections
-import contextlib
 import json
 import os
 
@@ -22,7 +21,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import capacity, entry, health, power
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, tables
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, iomemory_pci, nvme, opal, rssdm
@@ -299,12 +298,6 @@ def clean(fake, transport):
     return fake
 
 
-@pytest.fixture
-def no_node(monkeypatch):
-    """A fixture tree holds no device nodes."""
-    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
-
-
 def inspect(fake, asked="", change=None):
     """The guard's one result, and the names of the commands that it ran; `change` is the answer to every command of
     that name.
@@ -324,7 +317,7 @@ def inspect(fake, asked="", change=None):
 
 
 @pytest.mark.parametrize("transport", ["nvme", "sata", "sas"])
-def test_no_drive_is_eligible_when_a_command_answers_garbage(fake, no_node, transport):
+def test_no_drive_is_eligible_when_a_command_answers_garbage(fake, transport):
     result, names = inspect(clean(fake, transport))
     assert result["eligible"], result["refusals"]
     asked = st.sampled_from(sorted(set(names) - set(PRESENCE)))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,20 @@ KEYWORDS = {"name", "register", "become", "when", "loop", "vars", "run_once", "d
 
 
 def read(module):
-    """{DOCUMENTATION, EXAMPLES, RETURN} of a module, parsed."""
+    """{DOCUMENTATION, EXAMPLES, RETURN} of a module, parsed; with the options of its fragments."""
     tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
     texts = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
-    return {name: yaml.safe_load(ast.literal_eval(texts[name])) for name in ("DOCUMENTATION", "EXAMPLES", "RETURN")}
+    read = {name: yaml.safe_load(ast.literal_eval(texts[name])) for name in ("DOCUMENTATION", "EXAMPLES", "RETURN")}
+    for fragment in read["DOCUMENTATION"]["extends_documentation_fragment"]:
+        shared = fragment_options(*fragment.split(".")[2:])
+        assert not set(shared) & set(read["DOCUMENTATION"].get("options", {})), fragment
+        read["DOCUMENTATION"]["options"] = {**shared, **read["DOCUMENTATION"].get("options", {})}
+    return read
+
+
+def fragment_options(file, section="documentation"):
+    module = importlib.import_module(f"ansible_collections.ssdlab.fleet.plugins.doc_fragments.{file}")
+    return yaml.safe_load(getattr(module.ModuleDocFragment, section.upper()))["options"]
 
 
 def unexplained(returned, above=""):

@@ -269,7 +269,7 @@ LINK_ROWS = [
     (
         "pcie_link",
         {"one": drive({"max_speed": None}, [port(max_speed=None)])},
-        "neither 0000:01:00.0 nor its slot tells",
+        "neither 0000:01:00.0 nor its slot reports",
     ),
     (
         "pcie_link",

@@ -83,7 +83,7 @@ def test_counters_are_whole_numbers_however_nvme_cli_writes_them(told):
 
 @pytest.mark.parametrize("told", [7.5, "7.5", "0x7", "", "nan", float("inf"), float("nan"), True, None, [7]])
 def test_what_is_no_whole_number_is_unknown(told):
-    assert health.whole(told) is None
+    assert health.nvme_number(told) is None
 
 
 def test_what_is_not_reported_is_unknown_not_zero():
@@ -156,7 +156,9 @@ def test_a_drive_without_smart_says_so():
     told = {
         "smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge", "severity": "error"}], "exit_status": 1}
     }
-    assert health.from_smartctl(told)["error"] == "smartctl tells no health of this drive: /dev/sda: Unknown USB bridge"
+    assert (
+        health.from_smartctl(told)["error"] == "smartctl reports no health of this drive: /dev/sda: Unknown USB bridge"
+    )
 
 
 def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():

@@ -3,11 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import fcntl
-
 import emulator
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity, vendor
 
 
@@ -25,13 +24,13 @@ def answers(monkeypatch):
     """What HDIO_GET_IDENTITY gives; None: the driver does not know it."""
     given = {"page": None}
 
-    def ioctl(_handle, request, _size):
+    def ioctl(_host, _handle, request, _size):
         if given["page"] is None:
             raise OSError(25, "Inappropriate ioctl for device")
         assert request == 0x030D
         return given["page"]
 
-    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(Host, "ioctl", ioctl)
     return given
 
 

@@ -128,7 +128,7 @@ def behind(fake, tmp_path, monkeypatch):
 
     def extents(offset=0, size=64 * MIB, inode=status.st_ino):
         number = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
-        monkeypatch.setattr(loop, "at", lambda _handle: loop.Loop(number, inode, "", offset, 0))
+        monkeypatch.setattr(loop, "at", lambda _host, _handle: loop.Loop(number, inode, "", offset, 0))
         facts = facts_of("loop7", size_bytes=size, backing_file=str(path))
         monkeypatch.setattr(fake, "path", lambda name: name)
         allocated.from_loop(fake, facts, 99)

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 UUID = "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
 UDEV = f"S:disk/by-id/nvme-EX_SN1\nE:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\nE:ID_SERIAL=EX_SN1\n"
@@ -19,7 +17,6 @@ UDEV_PARTITION = "S:disk/by-partuuid/aaaa-01\nE:ID_PART_ENTRY_UUID=AAAA-01\nE:ID
 @pytest.fixture
 def host(fake, monkeypatch):
     """A drive with a partition that udev knows by all their names; the content is lifted by the entry."""
-    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1", wwid="eui.0025385b71b00eb0")
     fake.partition(fake.block, "nvme0n1p1", "259:7")
     fake.put("/run/udev/data/b259:0", UDEV)

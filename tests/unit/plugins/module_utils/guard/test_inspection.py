@@ -7,7 +7,6 @@ tests/integration/test_guard_loop.py.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -17,22 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, rules, texts, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules, texts, users
 
 SELECTOR = {"serial": "SN1"}
 CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_bytes": 1 << 30, "path": "/dev/sda"}}
-
-
-@pytest.fixture(autouse=True)
-def openable(monkeypatch, request):
-    """A fixture tree holds no device nodes: take the open as good, except where a test is about it."""
-    if "real_open" not in request.fixturenames:
-        monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
-
-
-@pytest.fixture
-def real_open():
-    """Open what the tree holds."""
 
 
 @pytest.fixture
@@ -56,10 +43,10 @@ def test_a_drive_that_nobody_uses_is_eligible(drive_of):
     assert (result["selector"], result["drive"], result["path"]) == (SELECTOR, "SN1", "/dev/nvme0n1")
     assert result["identity"]["serial"] == "SN1"
     assert (result["overridden"], result["own_data"]) == ([], None)
-    assert [command for command in drive_of.commands if command[0] != "nvme"] == [
-        ["wipefs", "-n", "--json", "/dev/nvme0n1"],
-        ["blkid", "-p", "-o", "export", "/dev/nvme0n1"],
-    ]
+    wipefs, blkid, *places = [command for command in drive_of.commands if command[0] != "nvme"]
+    assert wipefs == ["wipefs", "-n", "--json", "/dev/nvme0n1"]
+    assert blkid == ["blkid", "-p", "-o", "export", "/dev/nvme0n1"]
+    assert places and all(command[:5] == [*blkid[:4], "--offset"] for command in places)
     assert {command[1] for command in drive_of.commands if command[0] == "nvme"} == {"id-ctrl", "id-ns", "smart-log"}
 
 
@@ -141,7 +128,7 @@ SIGNATURES = '{"signatures": [%s]}'
         (says(blkid=(8, "", "ambivalent result")), ["signature"]),
         (lambda host: host.put(host.block + "/ro", "1"), ["read_only"]),
         (lambda host: host.put(host.block + "/size", "0"), ["no_capacity"]),
-        (lambda host: os.remove(host.path(host.block + "/size")), ["no_capacity"]),
+        (lambda host: os.remove(host.path(host.block + "/size")), ["no_capacity", "probe_failed"]),
         (lambda host: host.put(host.block + "/removable", "1"), ["removable"]),
         (put("/sys/kernel/config/nvmet/subsystems/a/namespaces/1/device_path", "/dev/nvme0n1"), ["exported"]),
         (put("/sys/kernel/config/target/core/iblock_0/b/udev_path", "/dev/nvme0n1"), ["exported"]),
@@ -233,7 +220,7 @@ def test_an_old_wipefs_says_nothing_where_it_finds_nothing(drive_of, monkeypatch
 
 def test_a_drive_that_lets_a_tool_hang_is_not_opened(drive_of, monkeypatch):
     drive_of.answers["blkid"] = (124, "", "blkid gave no answer in 60 s")
-    monkeypatch.setattr(probe, "_probe_node", lambda *_args: pytest.fail("opened"))
+    monkeypatch.setattr(drive_of, "open", lambda *_args: pytest.fail("opened"))
     assert codes(drive_of) == ["probe_failed"]
 
 
@@ -303,11 +290,13 @@ def test_discover_names_every_drive_or_says_that_it_cannot(drive_of):
     assert [refusal["code"] for refusal in results[1]["refusals"]] == ["no_identity", "transport"]
 
 
-def test_a_node_that_is_a_file_is_refused(drive_of, real_open):
+def test_a_node_that_is_a_file_is_refused(drive_of):
+    drive_of.has_devices = False
     assert codes(drive_of) == ["probe_failed"]  # fio would write a regular file and return 0
 
 
-def test_a_held_descriptor_must_be_the_drive(drive_of, real_open):
+def test_a_held_descriptor_must_be_the_drive(drive_of):
+    drive_of.has_devices = False
     handle = os.open(drive_of.path("/dev/nvme0n1"), os.O_RDONLY)
     try:
         (result,) = inspection.inspect(drive_of, [SELECTOR], held={"/dev/nvme0n1": handle})
@@ -399,7 +388,7 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
     assert refusal["code"] == "bad_selector" and says in refusal["message"] and result["overridden"] == []
 
 
-# docs/internals.md, "The guard's codes".
+# docs/internals/guard.md
 def test_only_these_codes_can_be_overridden():
     allowed = {code for code, text in texts.REFUSALS.items() if text.overridable == "allow"}
     assert allowed == {

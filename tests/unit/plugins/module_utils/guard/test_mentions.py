@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import uuid
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, mentions, probe
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, mentions
 
 SERIAL, UUID = "SN123456", "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
 
@@ -19,7 +18,6 @@ SERIAL, UUID = "SN123456", "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
 @pytest.fixture
 def host(fake, monkeypatch):
     """A host with one drive that may be erased."""
-    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     fake.nvme("nvme0n1", "259:0", SERIAL, wwid="eui.0025385b71b00eb0")
     fake.nvme_says("id-ctrl", {"sn": SERIAL})
     fake.put(

@@ -193,7 +193,7 @@ def test_sentinels_are_noted_with_their_hashes(left):
         (0, 512),
         (512, 512),
     ]
-    assert entry["sentinels"][0]["sha256"] == own_data.sha256(b"a" * 512)
+    assert entry["sentinels"][0]["sha256"] == own_data.fingerprint(b"a" * 512)
 
 
 def test_a_run_that_wrote_nothing_claims_nothing(left):

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import struct
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import probe
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts, Mark
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
@@ -21,21 +20,19 @@ SUPERBLOCK = bytes(1024 + 24) + struct.pack("<II", 2, 2) + bytes(24) + b"\x53\xe
 
 
 @pytest.fixture
-def looked_at(fake, tmp_path, monkeypatch):
+def looked_at(fake):
     """A look at a drive with these pieces ({offset: data}) and marks, by an entry that lifts these codes; its facts."""
 
+    fake.disk("sda", "8:0", size=SIZE)
+
     def look_at(pieces, lifted, marks=()):
-        handle = os.open(tmp_path / "drive", os.O_RDWR | os.O_CREAT)
-        os.ftruncate(handle, SIZE)
-        for offset, data in pieces.items():
-            os.pwrite(handle, data, offset)
-        facts = Facts(
-            "sda", "/dev/sda", "drive", {"size_bytes": SIZE, "logical_block_size_bytes": 512, "path": "/dev/sda"}
-        )
+        with open(fake.path("/dev/sda"), "wb") as node:
+            for offset, data in pieces.items():
+                node.seek(offset)
+                node.write(data)
+        facts = Facts("sda", "/dev/sda", "drive", drive.identity(fake, "sda"))
         facts.marks += marks
-        monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext(handle))
         probe.look_at(fake, facts, None, Terms(5.0), None, lifted)
-        os.close(handle)
         return facts
 
     return look_at

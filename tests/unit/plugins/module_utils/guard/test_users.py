@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import descriptors, inspection, openers, probe, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import descriptors, inspection, openers, users
 
 SELECTOR = {"serial": "SN1"}
 
@@ -19,7 +18,6 @@ SELECTOR = {"serial": "SN1"}
 @pytest.fixture
 def host(fake, monkeypatch):
     """A host with one drive that may be erased. Device nodes are told by their names: a fixture tree has none."""
-    monkeypatch.setattr(probe, "_opened", lambda *_drive: contextlib.nullcontext())
     for module, name in ((users, "device_number"), (descriptors, "key_at")):
         monkeypatch.setattr(
             module,

@@ -129,7 +129,7 @@ def test_a_true_result_is_believed():
         (falsified(*CELL, "read", "lat_ns", "N", 5185), "is of 5185 I/Os, the histogram counts 5186"),
         (
             falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 50_432, "99.9": 50_432}),
-            "percentile 99.9 is told as 50432 ns, which the histogram",
+            "percentile 99.9 is reported as 50432 ns, which the histogram",
         ),
         (falsified(*CELL, "read", "short_ios", 3), "3 I/Os were short"),
         (falsified(*CELL, "write", "drop_ios", 1), "1 I/Os were dropped"),

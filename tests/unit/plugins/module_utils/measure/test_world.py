@@ -11,6 +11,7 @@ import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import world
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import SPOILS, UNKNOWN
 
 FIRST = {
     "transport": "nvme",
@@ -64,7 +65,7 @@ def spoilt(first, **change):
     return [
         (item.cause, item.message)
         for item in world.changed(first, first, dict(first, **change))
-        if item.level == world.SPOILS
+        if item.level == SPOILS
     ]
 
 
@@ -146,7 +147,7 @@ def test_states_are_held_against_the_baseline_and_counters_against_the_look_befo
 
 
 def unknowns(first, **change):
-    return {item.cause for item in world.unknown(first, dict(first, **change)) if item.level == world.UNKNOWN}
+    return {item.cause for item in world.unknown(first, dict(first, **change)) if item.level == UNKNOWN}
 
 
 def test_what_cannot_be_read_is_unknown_and_said():

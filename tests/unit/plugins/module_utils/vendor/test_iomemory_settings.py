@@ -98,6 +98,7 @@ def test_a_format_is_done_under_guard_and_lock_and_once(server, eligible):
 
 
 def test_the_real_guard_stands_before_a_format(server):
+    server.has_devices = False
     with pytest.raises(IomemoryError, match="C1 may not be formatted. probe_failed"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []

@@ -10,23 +10,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import frame, outliers
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.frames import LONG
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
-
-STORE = (
-    "run",
-    "host",
-    "serial",
-    "model",
-    "firmware",
-    "capacity_bytes",
-    "link",
-    "test",
-    "round",
-    "cell",
-    "metric",
-    "unit",
-    "value",
-)
 
 
 def table(cells=False, **options):
@@ -62,7 +47,7 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
 
 def test_the_stores_long_table_is_judged_alike():
     rows = table(slow={(2, 1): 0.8})
-    stored = rows[list(STORE)].assign(round=0, cell=None)
+    stored = rows[list(LONG)].assign(round=0, cell=None)
     texts = ("run", "host", "serial", "model", "firmware", "link", "test", "metric", "unit")
     stored = stored.assign(**{name: stored[name].astype("category") for name in texts})
     rounds = stored.assign(round=3, value=1.0)
@@ -90,7 +75,7 @@ def test_how_many_ios_there_were_is_no_figure_of_the_stores_table_either():
 
 def test_two_drives_of_a_host_that_tell_one_serial_are_two():
     """As the store has them: without the name that the inventory uses."""
-    stored = table()[list(STORE)].assign(round=0, cell=None)
+    stored = table()[list(LONG)].assign(round=0, cell=None)
     stored.loc[stored["host"] == "h1", "serial"] = "DUP"
     assert outliers.held(stored)["n"].unique().tolist() == [24]
 

@@ -60,7 +60,7 @@ def test_drives_and_tests_that_nobody_asked_for_fill_nobodys_report(run_dir):
         len(told.records) == len(mine) + records.MOST_UNASKED
         and [record for record in told.records if record in mine] == mine
     )
-    assert told.problems == ["it tells of 10000 drives and tests that nobody asked for; 9800 of them are left out"]
+    assert told.problems == ["it reports 10000 drives and tests that nobody asked for; 9800 of them are left out"]
     figures = {f"p{number // 1000}_{number % 1000}_latency_us": 1.0 for number in range(5000)}
     test = next(record for record in mine if record["kind"] == "test")
     (record,) = records.collected(

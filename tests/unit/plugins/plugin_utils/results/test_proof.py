@@ -293,7 +293,7 @@ def spoilt_and_not_told(events):
         (seen({"queued": 1.0}), "in flight of 4 asked"),
         (cells_times(2, "iops"), "write iops 7"),
         (cells_times(0.5, "mean_latency_us"), "µs were seen"),
-        (cells_times(2, "bytes"), "and fio told of 1433600 (write)"),
+        (cells_times(2, "bytes"), "and fio reported 1433600 (write)"),
         (told_everywhere("read_iops", 9000.0), "read_iops is reported as 9000.0"),
         (told("metrics", "write_within_200ms_pct", 100.0), "write_within_200ms_pct is reported as 100.0"),
         (lambda events: events.insert(3, events[1]), "twice or out of order"),
@@ -501,8 +501,11 @@ def test_streams_of_an_honest_host_stand_each_with_its_tails():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda cell, end: cell["streams"][1]["trim"].update(ios=49), "its streams tell 49 I/Os of trim, the cell 350"),
-        (lambda cell, end: cell["streams"].pop(), "its streams tell 0 I/Os of trim, the cell 350"),
+        (
+            lambda cell, end: cell["streams"][1]["trim"].update(ios=49),
+            "its streams report 49 I/Os of trim, the cell 350",
+        ),
+        (lambda cell, end: cell["streams"].pop(), "its streams report 0 I/Os of trim, the cell 350"),
         (lambda cell, end: cell["streams"][0].update(name="c.log"), "c.log is no stream of it"),
         (lambda cell, end: end["cells"][2]["metrics"].update(trim_iops=1e6), "trim_iops is reported as 1000000.0"),
         (

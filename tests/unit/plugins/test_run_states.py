@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The states of a run are listed in run/folder.py; playbooks, pages and schemas go by it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder, shapes
+from ansible_collections.ssdlab.fleet.plugins.test.run_states import TestModule as RunStates
+
+REPO = Path(__file__).resolve().parents[3]
+TESTS = RunStates().tests()
+STATES = {*folder.UNFINISHED_STATES, *folder.FINAL_STATES}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_tests_page_names_the_states_that_it_is_true_for(name):
+    page = yaml.safe_load((REPO / "plugins" / "test" / f"{name}.yml").read_text(encoding="utf-8"))["DOCUMENTATION"]
+    assert page["name"] == name
+    documented = set(re.findall(r"V\((\w+)\)", page["description"][0]))
+    assert documented == {state for state in STATES if TESTS[name](state)} and not TESTS[name]("")
+
+
+def test_the_shape_and_the_schema_of_a_status_allow_the_states_that_are_written():
+    path = REPO / "plugins" / "plugin_utils" / "common" / "schemas" / "status.schema.json"
+    written = {*folder.LIVE_STATES, *folder.FINAL_STATES}
+    assert shapes.STATUS["state"] == written
+    assert set(json.loads(path.read_text(encoding="utf-8"))["properties"]["state"]["enum"]) == written
+
+
+def test_no_playbook_lists_states():
+    """One state by its name is a question of its own; a list of them is a copy."""
+    listed = re.compile(r"\[\s*'(?:{})'\s*,".format("|".join(sorted(STATES))))
+    texts = [path for folder in ("playbooks", "roles") for path in (REPO / folder).glob("**/*.yml")]
+    assert len(texts) > 50
+    assert [str(path) for path in texts if listed.search(path.read_text(encoding="utf-8"))] == []
