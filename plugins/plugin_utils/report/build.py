@@ -153,7 +153,10 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
     yield "pages.css", render.css()
     yield "pages.js", render.script("tables", "charts")
     yield "results.csv", report_files.csv_text(sources.run, sources.judgement, sources.tests)
-    yield "summary.json", report_files.summary(sources.run, sources.judgement, sources.fleet, sources.derived)
+    yield (
+        "summary.json",
+        report_files.summary(sources.run, sources.judgement, sources.fleet, sources.derived, sources.drives),
+    )
     yield "junit.xml", report_files.junit(sources.run, sources.judgement)
     if asked.supplier_model:
         try:

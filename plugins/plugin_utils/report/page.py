@@ -112,8 +112,12 @@ def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
         return None
     shown = [change for change in since.get("changes") or [] if change["verdict"] in ("worse", "better")]
     rest: dict[str, int] = {}
+    otherwise: dict[tuple[str, ...], int] = {}
     for change in since.get("changes") or []:
-        if change not in shown:
+        if change["verdict"] == "conditions changed":
+            key = (change["model"], change["test"], change["changed"])
+            otherwise[key] = max(otherwise.get(key, 0), change["n"])
+        elif change not in shown:
             rest[change["verdict"]] = rest.get(change["verdict"], 0) + 1
     href = f"../../{since['run']}/report/index.html" if since["run"] in earlier else ""
     verdicts = sorted(since.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
@@ -121,6 +125,7 @@ def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
         "verdicts": verdicts[:MOST_CHANGES],
         "verdicts_more": max(0, len(verdicts) - MOST_CHANGES),
         "changes": shown[:MOST_CHANGES],
+        "otherwise": [(*key, drives) for key, drives in otherwise.items()][:MOST_CHANGES],
     }
     return {**since, **told, "href": href, "rest": rest}
 
