@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import re
+import typing as t
+
 MOST = 4096
+# Half of a pair: no character, and in no file that is written as UTF-8. YAML and JSON can hold it all the same.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_printable(text: str) -> bool:
@@ -24,6 +29,17 @@ def line(value: object, most: int = MOST) -> str:
         return text
     shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def writable(value: t.Any) -> t.Any:
+    """A value out of JSON as every file can hold it: what no encoding has is shown as an escape such as \\udc80, in
+    keys too. The same text stays the same wherever it is met.
+    """
+    if isinstance(value, str):
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value) if not value.isascii() else value
+    if isinstance(value, dict):
+        return {writable(key): writable(item) for key, item in value.items()}
+    return [writable(item) for item in value] if isinstance(value, list) else value
 
 
 def lines(value: object, most: int = MOST, most_lines: int = 200) -> str:
