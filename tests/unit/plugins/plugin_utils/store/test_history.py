@@ -15,6 +15,7 @@ pytest.importorskip("scipy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.bench import store as bench
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 NIGHTS = (
@@ -131,3 +132,16 @@ def test_a_store_tells_what_was_measured_otherwise(tmp_path):
     assert set(history.judged(url, run_id=NIGHTS[1]).changes["changed"]) == {""}
     # Six of one engine and four of another are no group of ten.
     assert set(told.figures["n"]) == {4, 6} and set(told.too_few["lba_bytes"]) == {4096}
+
+
+def test_the_stores_bench_copies_every_column(tmp_path):
+    """It writes the tables by itself, and was left behind by each column that they got."""
+    run_dir = bench.folder(tmp_path, 8)
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    bench.multiply(str(tmp_path / engine.FILE), 3)
+    assert len(frames.long(url, rounds=False).groupby("run", observed=True).size().unique()) == 1
+    told = history.judged(url)
+    assert len(told.against) == 2 and set(told.changes["changed"]) == {""}
+    assert set(told.figures["engine"]) == {"io_uring"} and set(told.figures["lba_bytes"]) == {512}
