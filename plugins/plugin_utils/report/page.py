@@ -90,14 +90,16 @@ def headline(rows: list[Mapping], fleet: Mapping) -> str:
             + "."
         )
     low = [entry["host"] for entry in fleet.get("low_hosts") or []]
-    apart = len({(found["host"], found["drive"]) for found in fleet.get("outliers") or []})
+    apart = {(found["host"], found["drive"]) for found in fleet.get("outliers") or []}
     more = []
     if low:
         more.append(f"host {low[0]} is slow as a whole" if len(low) == 1 else f"{len(low)} hosts are slow as a whole")
-    if apart:
-        more.append(
-            f"{apart} drive{' stands' if apart == 1 else 's stand'} out from {'its' if apart == 1 else 'their'} peers"
-        )
+    if len(apart) == 1:
+        # One is named, as one host is: whoever reads no further knows where to go.
+        name = next((f"{row['short']} on {row['host']}" for row in rows if (row["host"], row["drive"]) in apart), "")
+        more.append(f"drive {name} stands out from its peers")
+    elif apart:
+        more.append(f"{len(apart)} drives stand out from their peers")
     return said + (
         f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else ""
     )
