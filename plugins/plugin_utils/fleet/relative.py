@@ -43,6 +43,8 @@ def references(
                 (host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count")
             )
         name = str(criterion["baseline"])
+        if name == str((run.get("run") or {}).get("id")):
+            return Reference(None, f"the baseline {name} is this run itself: name another")
         if cell:
             return Reference(None, f"a baseline has no figures of single cells, and {cell} is asked for")
         if name not in of_baseline:

@@ -127,3 +127,33 @@ def test_a_criterion_holds_nothing_to_a_baseline_of_other_conditions(tmp_path, o
 )
 def test_a_link_of_unknown_speed_is_no_other_link(now, before, told):
     assert conditions.changed(conditions.text({"link": now}, {}), conditions.text({"link": before}, {})) == told
+
+
+def test_a_run_is_no_baseline_of_itself(tmp_path):
+    """Every drive would meet its own figure: from the second report on, when there is one to read."""
+    own = summary(*night("r1"))
+    folder = tmp_path / "r1" / "report"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps(own))
+    share = [{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}]
+    drives = judging.judge_run(str(tmp_path), *night("r1", criteria=share)).judgement["drives"]
+    assert {drive["verdict"] for drive in drives} == {"invalid"}
+    found = made(night("r1"), [], ("r1", own))["baseline"]
+    assert "is this run itself" in found["problem"] and found["changes"] == []
+
+
+def test_a_drive_that_moved_and_a_host_of_another_name_are_not_new():
+    before = summary(*night("r1"))
+    run, records = night("r2")
+    for each in [*run["asked"], *records]:
+        if each["host"] == "h3":
+            each["host"] = "renamed"
+        if each.get("drive") == "S1-2":
+            each["host"] = "h0"
+    assert made((run, records), [before])["since"]["verdicts"] == []
+    # Whose serial number another one tells too may be any of them.
+    for record in records:
+        if record["kind"] == "drive" and record["drive"] == "S0-0":
+            record["identity"]["serial"] = "S1-2"
+    told = made((run, records), [before])["since"]["verdicts"]
+    assert told == [{"host": "h0", "drive": "S1-2", "before": None, "now": "pass"}]
