@@ -18,25 +18,21 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller, decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View, shared_value
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, controller, decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
 
-# What of the modules' answers counts: (the argument that has them by host, named after the module; key of an answer;
-# field of View).
-ANSWERS = (
-    ("run_info", "runs", "runs"),
-    ("host_info", "host_info", "facts"),
-    ("drive_facts", "drives", "drives"),
-    ("host_checks", "findings", "checks"),
-    ("host_checks", "snapshot", "snapshot"),
-)
-ARGUMENTS = {
-    name: {"type": "dict", "required": True}
-    for name in ("asked", "names", *dict.fromkeys(argument for argument, _key, _field in ANSWERS))
+# What of a host's answer (module examine) counts: {its key: field of View}.
+ANSWERS = {
+    "runs": "runs",
+    "host_info": "facts",
+    "drives": "drives",
+    "findings": "checks",
+    "snapshot": "snapshot",
 }
+ARGUMENTS = {"seen": {"type": "dict", "required": True}, "store": {"type": "dict"}}
 
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
@@ -50,10 +46,10 @@ RESULTS = (
     "ssd_collected",
     "ssd_put_back",
     "ssd_again",
+    "ssd_left_out",
+    "ssd_prepare",
 )
 
-# What the role notes for a variable that nobody has set; the same as its __preflight_unset.
-UNSET = "__preflight_unset"
 # Before 2.19 a failure's message is only shown as JSON, on one line.
 OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 19)
 
@@ -67,17 +63,14 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
-        _unused, heard = self.validate_argument_spec({**ARGUMENTS, "store": {"type": "dict"}})
+        _unused, heard = self.validate_argument_spec(ARGUMENTS)
         findings = controller.missing_packages()
         findings += controller.callback_findings(C.config.get_config_value("CALLBACKS_ENABLED"), C.config._config_file)
         findings += _given_results(load_extra_vars(self._loader))
         injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
         findings += [injected] if injected else []
         if not findings:
-            views = [
-                _view(name, {argument: by_host.get(name) for argument, by_host in heard.items()})
-                for name in heard["asked"]
-            ]
+            views = [_view(name, answer or {}) for name, answer in heard["seen"].items()]
             marks = _marks(heard["store"], views)
             now = datetime.datetime.now(datetime.timezone.utc)
             decided = decision.decide(views, self._task.check_mode, now, marks)
@@ -99,7 +92,7 @@ class ActionModule(ActionBase):
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             return {**result, "failed": True, "msg": _message(findings)}
-        return {**result, **decided.result()}
+        return {**result, **decided.result(), "prepare": any(asking.prepares(view.asked or {}) for view in views)}
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
@@ -146,19 +139,17 @@ def _warned(warnings: t.Sequence[str]) -> list[str]:
 
 
 def _view(name: str, heard: t.Mapping[str, t.Any]) -> View:
-    """One host's variables and answers. `heard`: what each argument of the action has of it."""
-    fields: dict[str, t.Any] = {"failures": {}}
-    for module, key, field in ANSWERS:
-        answer = plain(heard[module] or {})
-        if answer.get("unreachable"):
-            fields["unreachable"] = str(answer.get("msg") or "no connection")
-        elif answer.get("failed"):
-            fields["failures"][module] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
-        elif key in answer:
-            fields[field] = answer[key]
-    asked, names = plain(heard["asked"]), plain(heard["names"]) or []
+    """One host's variables and answer. `heard`: the result of the module examine."""
+    answer = plain(heard)
+    fields = {field: answer[key] for key, field in ANSWERS.items() if key in answer}
+    failures = dict(answer.get("failures") or {})
+    if answer.get("unreachable"):
+        fields["unreachable"] = str(answer.get("msg") or "no connection")
+    elif answer.get("failed"):
+        failures["examine"] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
+    asked, names = answer.get("asked"), answer.get("names") or []
     if asked is not None:
         asked = {key: value for key, value in asked.items() if value != UNSET}
     similar = [key for key in names if key.startswith("ssd_d") and key != "ssd_drives"]
     misplaced = [key for key in names if key in MISPLACED]
-    return View(name, asked=asked, similar=similar, misplaced=misplaced, **fields)
+    return View(name, asked=asked, similar=similar, misplaced=misplaced, failures=failures, **fields)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import time
 import typing as t
@@ -110,7 +111,7 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> N
         sweep.round()
         if os.getppid() != parent:
             raise AnsibleError("ansible-playbook was killed: nobody sees what is printed here")
-        for line in progress.lines(_views(sweep), time.strftime("%H:%M:%S")):
+        for line in progress.lines(_views(sweep), datetime.datetime.now()):
             display.display(text.line(line))
         if sweep.all_ended():
             return

@@ -36,7 +36,8 @@ options:
     description:
       - The most that a host may send. More is an error of that host, and its folder on the controller stays as it was.
       - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space),
-        C(files) (500,000) and C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)."
+        C(files) (500,000), C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)
+        and C(journal_bytes) (of its journal, 256 MiB; a report never reads more than 1 GiB)."
     type: dict
     default: {}
 extends_documentation_fragment:

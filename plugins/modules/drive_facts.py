@@ -322,31 +322,13 @@ drives:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.ask import drives
 from ..module_utils.core.host import Host
-from ..module_utils.guard.inspection import discover, inspect
-from ..module_utils.guard.look import Terms
-from ..module_utils.purge.methods import facts
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "drives": {"type": "list", "elements": "raw", "default": []},
-            "discover": {"type": "bool", "default": False},
-            "state_dir": {"type": "path"},
-            "look": {"type": "str", "choices": ["sample", "full"], "default": "sample"},
-            "look_s": {"type": "float", "default": 10.0},
-        },
-        supports_check_mode=True,
-    )
-    host = Host()
-    state_dir = module.params["state_dir"]
-    terms = Terms(None if module.params["look"] == "full" else module.params["look_s"])
-    drives = inspect(host, module.params["drives"], state_dir=state_dir, terms=terms)
-    if module.params["discover"]:
-        named = {entry["path"] for entry in drives}
-        drives += [entry for entry in discover(host, state_dir, terms) if entry["path"] not in named]
-    module.exit_json(changed=False, drives=[dict(entry, **facts(host, entry)) for entry in drives])
+    module = AnsibleModule(argument_spec=drives.OPTIONS, supports_check_mode=True)
+    module.exit_json(changed=False, **drives.answer(Host(), module.params))
 
 
 if __name__ == "__main__":

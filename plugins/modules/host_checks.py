@@ -167,50 +167,13 @@ snapshot:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.checks import facts as check_facts
-from ..module_utils.checks import table
+from ..module_utils.ask import checks
 from ..module_utils.core.host import Host
-from ..module_utils.machine import snapshot
-
-RULES = ("firmware", "drivers", "versions", "link")
-LIMITS = {
-    "temperature_headroom_c": 10,
-    "min_free_memory_mib": 1024,
-    "min_cpus": 2,
-    "max_used_pct": 90,
-    "parallel_drives": 1,
-}
 
 
 def main() -> None:
-    spec = {
-        "drives": {"type": "list", "elements": "raw", "default": []},
-        "levels": {"type": "dict", "default": {}},
-        "write_cache_chosen": {"type": "bool", "default": False},
-        "traffic_s": {"type": "float", "default": 0},
-        "readable": {"type": "list", "elements": "str", "default": []},
-    }
-    spec.update({name: {"type": "dict", "default": {}} for name in RULES})
-    spec.update({name: {"type": "int", "default": value} for name, value in LIMITS.items()})
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    given = module.params
-    host = Host()
-    seen = snapshot.gather(host)
-    facts = check_facts.gather(
-        host,
-        given["drives"],
-        seen,
-        {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")},
-        given["traffic_s"],
-        given["readable"],
-    )
-    found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
-    module.exit_json(
-        changed=False,
-        findings=found,
-        passed=table.passed(found),
-        snapshot=dict(seen, pcie={"drives": seen["pcie"]["drives"]}),
-    )
+    module = AnsibleModule(argument_spec=checks.OPTIONS, supports_check_mode=True)
+    module.exit_json(changed=False, **checks.answer(Host(), module.params))
 
 
 if __name__ == "__main__":

@@ -98,18 +98,15 @@ host_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.ask import host
 from ..module_utils.core.host import Host
-from ..module_utils.machine.facts import TOOLS, gather
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}},
-        supports_check_mode=True,
-    )
-    info = gather(Host(), module.params["tools"])
+    module = AnsibleModule(argument_spec=host.OPTIONS, supports_check_mode=True)
+    result = host.answer(Host(), module.params)
     # The old name goes with the module's old name, in 1.0.0 (meta/runtime.yml).
-    module.exit_json(changed=False, host_info=info, host_facts=info)
+    module.exit_json(changed=False, host_facts=result["host_info"], **result)
 
 
 if __name__ == "__main__":

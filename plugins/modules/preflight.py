@@ -31,31 +31,11 @@ attributes:
   idempotent:
     support: full
 options:
-  asked:
+  seen:
     description:
-      - What is asked of each host, its variables by their names, by inventory name. Null for a host whose variables
-        could not be read, which stops the run.
-    type: dict
-    required: true
-  names:
-    description: The names of each host's variables that begin with C(ssd_), to find those that are misspelt or
-      misplaced.
-    type: dict
-    required: true
-  run_info:
-    description: The result of M(ssdlab.fleet.run_info) on each host, also where it failed or could not reach the host.
-    type: dict
-    required: true
-  host_info:
-    description: The result of M(ssdlab.fleet.host_info) on each host.
-    type: dict
-    required: true
-  drive_facts:
-    description: The result of M(ssdlab.fleet.drive_facts) on each host.
-    type: dict
-    required: true
-  host_checks:
-    description: The result of M(ssdlab.fleet.host_checks) on each host.
+      - The result of M(ssdlab.fleet.examine) on each host, by inventory name, also where it failed or could not reach
+        the host.
+      - It has the host's variables too, as RV(ssdlab.fleet.examine#module:asked). Without them the run is stopped.
     type: dict
     required: true
   store:
@@ -64,20 +44,14 @@ options:
         as it is. Without it none is tried.
     type: dict
 seealso:
-  - module: ssdlab.fleet.drive_facts
-  - module: ssdlab.fleet.host_info
+  - module: ssdlab.fleet.examine
   - module: ssdlab.fleet.host_job
 """
 
 EXAMPLES = r"""
 - name: Decide over the whole fleet
   ssdlab.fleet.preflight:
-    asked: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'what_is_asked'))) }}"
-    names: {}
-    run_info: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'runs_seen'))) }}"
-    host_info: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'host_seen'))) }}"
-    drive_facts: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'drives_seen'))) }}"
-    host_checks: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'checks_seen'))) }}"
+    seen: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'seen'))) }}"
   vars:
     hosts: "{{ ansible_play_hosts_all }}"
   register: decision
@@ -109,6 +83,12 @@ left_out:
   returned: success
   type: dict
   sample: {rack1-07: [22123A4F5B6C]}
+prepare:
+  description: Whether at least one host is to be configured with a vendor's tool, or to get kernel arguments, before
+    its job starts.
+  returned: success
+  type: bool
+  sample: false
 plan_text:
   description: What would be done, line by line.
   returned: success
@@ -121,8 +101,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def main():
-    names = ("asked", "names", "run_info", "host_info", "drive_facts", "host_checks")
-    arguments = {**{name: {"type": "dict", "required": True} for name in names}, "store": {"type": "dict"}}
+    arguments = {"seen": {"type": "dict", "required": True}, "store": {"type": "dict"}}
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     module.fail_json(msg="ssdlab.fleet.preflight runs on the controller, as an action; its plugin was not found there")
 

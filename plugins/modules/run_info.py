@@ -131,39 +131,20 @@ packed:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, summary
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ..module_utils.ask import runs
+from ..module_utils.core.host import Host
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(
-        argument_spec=dict(
-            state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
-            run_id=dict(type="str"),
-            run_name=dict(type="str"),
-            definitions_of=dict(type="str"),
-            archive=dict(type="bool", default=False),
-        ),
+        argument_spec=runs.OPTIONS,
         required_if=[("archive", True, ["run_id"])],
         supports_check_mode=True,
     )
-    host, args = Host(), module.params
     try:
-        result = {"runs": summary.runs(host, args["state_dir"], args["run_name"], args["definitions_of"])}
-        if args["run_id"]:
-            run_dir = RunDir(args["state_dir"], args["run_id"])
-            run = summary.read(host, run_dir)
-            # Packed after the state was read: a run told as ended is packed whole.
-            if args["archive"] and run.state != summary.ABSENT and not module.check_mode:
-                result["packed"] = archive.pack(run_dir)
-            result.update(
-                state=run.state, status=run.status, unfinished=summary.unfinished(run), records=summary.records(run)
-            )
-            result.update(snapshot=summary.host_snapshot(run), damage=run.damage)
-        module.exit_json(changed=False, **result)
-    except (ValueError, OSError) as error:
-        module.fail_json(msg="cannot read the runs in {0}: {1}".format(args["state_dir"], error))
+        module.exit_json(changed=False, **runs.answer(Host(), module.params, module.check_mode))
+    except ValueError as error:
+        module.fail_json(msg=str(error))
 
 
 if __name__ == "__main__":

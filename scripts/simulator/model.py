@@ -92,11 +92,11 @@ class Recovered:
 class Model:
     """Rates of the drive: fresh for one capacity of writes, falling over the next one, then steady.
 
-    Idle for longer than CATCH_UP_S, a drive past its fresh state collects garbage, ``idle_gc_bandwidth`` bytes a
-    second, until ``spare_pct`` of the capacity is free; that room is written at the fresh rate. Streams over pages that
-    small writes scattered cost up to ``scatter_cost`` times as much
-    again: the data around them has to move. Each request takes ``latency_s`` besides, in parallel: d in flight are at
-      most d / latency_s a second.
+    Idle for longer than CATCH_UP_S and ``collect_after_s``, a drive past its fresh state collects garbage from then on,
+    ``idle_gc_bandwidth`` bytes a second, until ``spare_pct`` of the capacity is free; that room is written at the fresh
+    rate. Streams over pages that small writes scattered cost up to ``scatter_cost`` times as much again: the data
+    around them has to move. Each request takes ``latency_s`` besides, in parallel: d in flight are at most
+    d / latency_s a second.
 
     ``fresh_iops``, ``steady_iops``: small writes per second. ``read_iops``: small reads per second.
     ``write_bandwidth``, ``read_bandwidth``: bytes per second, for large requests.
@@ -118,6 +118,7 @@ class Model:
         spare_pct=7.0,
         scatter_cost=0.0,
         latency_s=0.0,
+        collect_after_s=0.0,
     ):
         if size_bytes <= 0 or size_bytes % PAGE_BYTES:
             raise ValueError(f"size_bytes must be a positive multiple of {PAGE_BYTES}, not {size_bytes}")
@@ -138,12 +139,13 @@ class Model:
             "spare_pct": spare_pct,
             "scatter_cost": scatter_cost,
             "latency_s": latency_s,
+            "collect_after_s": collect_after_s,
         }.items():
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value}")
         self.wear = Wear(size_bytes)
         self.recovered = Recovered(idle_gc_bandwidth, size_bytes * spare_pct / 100)
-        self.scatter_cost, self.latency_s = scatter_cost, latency_s
+        self.scatter_cost, self.latency_s, self.collect_after_s = scatter_cost, latency_s, collect_after_s
         self.reads, self.writes = Pacer(), Pacer()
         self.fresh_iops, self.steady_iops, self.read_iops = fresh_iops, steady_iops, read_iops
         self.write_bandwidth, self.read_bandwidth = write_bandwidth, read_bandwidth
@@ -170,8 +172,8 @@ class Model:
         cost_s = length / self.write_bandwidth
         idle_s = now_s - max(self.writes.next_s, self.reads.next_s)
         # Not before the first request, of which nobody knows how long the drive had waited.
-        if CATCH_UP_S < idle_s < float("inf"):
-            self.recovered.idle(idle_s)
+        if max(CATCH_UP_S, self.collect_after_s) < idle_s < float("inf"):
+            self.recovered.idle(idle_s - self.collect_after_s)
         if length < STREAM_BYTES:
             iops = self.write_iops()
             # Only what would be slower takes the room.

@@ -22,8 +22,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+import traces
 
 TOOLS = {
     "nbdfuse": "libnbd-bin (RHEL: libnbd)",
@@ -38,8 +39,6 @@ TIMEOUT_S = 15
 END_TIMEOUT_S = 5
 # nbdkit's worker threads: a sleeping request holds one, so this is the queue depth that the drive sees.
 THREADS = 64
-# The mounts' name in /proc/self/mountinfo: nobody else's mount is ever taken down.
-FILE_SYSTEM = "simulated-ssd"
 HERE = Path(__file__).resolve().parent
 
 
@@ -117,7 +116,9 @@ def destroy(directory, name=None):
     """
     directory = Path(directory).resolve()
     # A mount without its record is ours too; another file system's mount is not.
-    names = {path.stem for path in directory.glob("*.json")} | {path.parent.name for path in _mounted_files(directory)}
+    names = {path.stem for path in directory.glob("*.json")} | {
+        path.parent.name for path in traces.mounted_files(directory)
+    }
     problems = []
     for each in sorted(names):
         if name in (None, each):
@@ -148,7 +149,7 @@ def _start(directory, record, plugin):
     argv = [
         "nbdfuse",
         "-o",
-        f"fsname={FILE_SYSTEM}",
+        f"fsname={traces.FILE_SYSTEM}",
         record["backing_file"],
         "[",
         "nbdkit",
@@ -168,7 +169,7 @@ def _start(directory, record, plugin):
     record["pid"] = process.pid
     _save(f"{stem}.json", record)
     if (
-        not _poll(lambda: os.path.isfile(record["backing_file"]) or process.poll() is not None, TIMEOUT_S)
+        not traces.poll(lambda: os.path.isfile(record["backing_file"]) or process.poll() is not None, TIMEOUT_S)
         or process.returncode is not None
     ):
         said = Path(f"{stem}.log").read_text(errors="replace")[-500:]
@@ -190,84 +191,30 @@ def _attach(record, sector_size):
 def _destroy_one(directory, name):
     stem, mount = directory / name, directory / name
     backing_file, pid_file = f"{mount}/drive", f"{stem}.pid"
-    for device in _loops(backing_file):
+    for device in traces.loops(backing_file):
         _run("losetup", "--detach", device)
-    if not _poll(lambda: not _loops(backing_file), TIMEOUT_S):
-        raise SimulatorError(f"{', '.join(_loops(backing_file))} is still held by a program: end it and destroy again")
+    if not traces.poll(lambda: not traces.loops(backing_file), TIMEOUT_S):
+        raise SimulatorError(
+            f"{', '.join(traces.loops(backing_file))} is still held by a program: end it and destroy again"
+        )
     # With the loop device gone nothing of ours uses the file; udev or a scan may, for a moment.
-    if not _poll(lambda: Path(backing_file) not in _mounted_files(directory) or _unmount(mount), TIMEOUT_S):
+    if not traces.poll(
+        lambda: Path(backing_file) not in traces.mounted_files(directory) or traces.unmount(mount), TIMEOUT_S
+    ):
         raise SimulatorError(f"{mount} can't be unmounted: it is in use")
     for kill, patience_s in ((None, 1), (signal.SIGTERM, END_TIMEOUT_S), (signal.SIGKILL, END_TIMEOUT_S)):
-        for pid in _processes(backing_file, pid_file) if kill else []:
-            _signal(pid, kill, backing_file, pid_file)
-        if _poll(lambda: not _processes(backing_file, pid_file), patience_s):
+        for pid in traces.processes(backing_file, pid_file) if kill else []:
+            traces.signal_process(pid, kill, backing_file, pid_file)
+        if traces.poll(lambda: not traces.processes(backing_file, pid_file), patience_s):
             break
     else:
-        raise SimulatorError(f"processes {_processes(backing_file, pid_file)} do not end")
+        raise SimulatorError(f"processes {traces.processes(backing_file, pid_file)} do not end")
     with contextlib.suppress(FileNotFoundError):
         mount.rmdir()
     # The record goes last: while anything is left, destroy finds the drive again.
     for suffix in (".log", ".pid", ".json.new", ".json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{stem}{suffix}")
-
-
-def _processes(backing_file, pid_file):
-    """Living nbdfuse and nbdkit of one drive: those whose own arguments name its file."""
-    pids = (int(entry.name) for entry in Path("/proc").glob("[0-9]*"))
-    return [pid for pid in pids if _is_ours(pid, backing_file, pid_file)]
-
-
-def _is_ours(pid, backing_file, pid_file):
-    try:
-        program, *arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return False
-    return os.path.basename(program) in ("nbdfuse", "nbdkit") and (backing_file in arguments or pid_file in arguments)
-
-
-def _signal(pid, number, backing_file, pid_file):
-    """Signal the process, by a handle opened before the last look: a pid used again by another process is safe."""
-    with contextlib.suppress(ProcessLookupError):
-        handle = os.pidfd_open(pid)
-        try:
-            if _is_ours(pid, backing_file, pid_file):
-                signal.pidfd_send_signal(handle, number)
-        finally:
-            os.close(handle)
-
-
-def _loops(backing_file):
-    found = []
-    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
-        with contextlib.suppress(OSError):
-            if path.read_text().rstrip("\n").removesuffix(" (deleted)") == backing_file:
-                found.append(f"/dev/{path.parts[3]}")
-    return found
-
-
-def _mounted_files(directory):
-    """The files that nbdfuse shows right below the directory."""
-    found = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        fields = line.split()
-        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
-        if point.parent == directory and FILE_SYSTEM in line.partition(" - ")[2].split():
-            found.append(point / "drive")
-    return found
-
-
-def _unmount(mount):
-    return subprocess.run(["umount", str(mount)], capture_output=True, check=False).returncode == 0
-
-
-def _poll(condition, timeout_s):
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline_s:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def _run(*argv):
@@ -314,6 +261,7 @@ def _arguments(argv):
     make.add_argument(
         "--idle-gc-bandwidth", type=float, default=0.0, help="bytes a second that idle time makes free for fresh writes"
     )
+    make.add_argument("--collect-after-s", type=float, default=0.0, help="how long it idles before it makes room")
     make.add_argument("--spare-pct", type=float, default=7.0, help="how much of the capacity idle time can make free")
     make.add_argument(
         "--scatter-cost", type=float, default=0.0, help="how many times more a stream over scattered data costs"

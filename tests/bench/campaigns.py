@@ -49,7 +49,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -115,15 +115,35 @@ def campaign(folder, number, tests, figures):
         taken_s = time.monotonic() - began
     told = gate.collected(summary.records(summary.read(host, run)), run.run_id, "bench", files.now())
     assert not told.problems, told.problems
-    asked = [{"host": "bench", "drive": drive["backing_file"], "tests": [test["name"] for test in loaded]}]
+    asked = [
+        {
+            "host": "bench",
+            "drive": drive["backing_file"],
+            "tests": [test["name"] for test in loaded],
+            "validity_limits": {},
+        }
+    ]
     kept = {
         "run": about,
         "asked": asked,
         "criteria": [],
         "tests": {test["name"]: definitions.about(test) for test in loaded},
     }
-    (judged,) = judge.judge(kept, told.records)["drives"]
+    specs = {test["name"]: test for test in plan["drives"][0]["tests"]}
+    records = [_proved(kept, record, specs, rundir.read_journal(run.journal)) for record in told.records]
+    (judged,) = judge.judge(kept, records)["drives"]
     return judged, taken_s
+
+
+def _proved(run, record, specs, journal):
+    """A record with what its journal proves of it, as the report has it."""
+    if record["kind"] != "test":
+        return record
+    made = proof.begin(run, "bench", record["drive"], record["test"], specs[record["test"]])
+    for event in journal:
+        if (event.get("test"), event.get("attempt")) == (record["test"], record["attempt"]):
+            made.take(event)
+    return {**record, "proof": proof.of(record, made)}
 
 
 def work(folder, budget_s, lane, numbers, tell):
@@ -143,6 +163,7 @@ def work(folder, budget_s, lane, numbers, tell):
                 "seconds": round(taken_s, 1),
                 "rates": rates,
                 "reasons": judged["reasons"],
+                "remarks": [text for test in judged["tests"] for text in test["remarks"]],
             }
         )
 

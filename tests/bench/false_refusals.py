@@ -6,6 +6,7 @@ its own /etc.
 
     python tests/bench/false_refusals.py [--looks 200] [--seconds 0.2] [--drives 10] [--only readers]
 
+A refusal names who had the drive open: its whole command, those that started it, and in how many looks it was there.
 Drives are files behind loop devices that this bench makes, looked at side by side. A crypto-erased drive is one that
 was overwritten with noise while it
 was held: the ledger never believes the counters of a loop device, so for that state alone the bench has it take the
@@ -15,6 +16,7 @@ drives for others.
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import os
 import subprocess
@@ -27,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "coll
 
 # pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, openers, own_data, users
 
 SIZE_BYTES = 48 << 20
 # Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads
@@ -167,6 +169,33 @@ STATES = {
 }
 
 
+class Watch(openers.Watch):
+    """Notes of everybody who has a drive open what he is, while he is still there to be asked."""
+
+    seen: collections.Counter[str] = collections.Counter()
+
+    def look(self, deep: bool) -> openers.Look:
+        """As ever."""
+        found = super().look(deep)
+        for key in self._watched() & found.keys():
+            Watch.seen.update(f"{key} open{'ed to write' * one.writes}: {_line_of(one.pid)}" for one in found[key])
+        return found
+
+
+def _line_of(pid: int) -> str:
+    """The commands of a process and of those that started it."""
+    commands = []
+    while pid > 1 and len(commands) < 5:
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            parent = int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        except OSError:
+            words, parent = "gone", 0
+        commands.append(f"{pid} {words.strip():.160}")
+        pid = parent
+    return " <- ".join(commands)
+
+
 def refused(name: str, looks: int, seconds: float, drives: int) -> list[list]:
     """The refusals of every look, of at least so many, that refused a drive in this state."""
     with contextlib.ExitStack() as made:
@@ -193,10 +222,14 @@ def main() -> None:
     parser.add_argument("--drives", type=int, default=10)
     parser.add_argument("--only", default="", help="states whose name begins so")
     given = parser.parse_args()
+    users.Watch = Watch
     print("| state | refused |\n|---|---|", flush=True)
     for name in filter(lambda name: name.startswith(given.only), STATES):
+        Watch.seen.clear()
         found = refused(name, given.looks, given.seconds, given.drives)
         print(f"| {name.strip()} | {len(found)} of {given.looks} {f'{found[0]} ' if found else ''}|", flush=True)
+        for who, times in Watch.seen.most_common():
+            print(f"  {times} times, {who}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,14 @@ bad drive and one bad host.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import pathlib
 import random
 import shutil
 import sys
 import tempfile
+import typing as t
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
@@ -88,22 +90,31 @@ def fleet(results: pathlib.Path) -> pathlib.Path:
     return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
 
 
-def shoot(index: pathlib.Path, folder: pathlib.Path) -> None:
-    """Take the pictures."""
+@contextlib.contextmanager
+def chromium() -> t.Iterator[t.Any]:
+    """A browser without a screen; it ends with the block."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        yield browser
+    finally:
+        browser.quit()
+
+
+def shoot(index: pathlib.Path, folder: pathlib.Path) -> None:
+    """Take the pictures."""
     bad = f"22{BAD_DRIVE[0]:02}3A4F{BAD_DRIVE[1]:02}"
     pages = {
         "fleet": index,
         "host": index.parent / names.host_page(host_name(BAD_HOST)),
         "drive": index.parent / names.drive_page(host_name(BAD_DRIVE[0]), bad),
     }
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
-    try:
+    with chromium() as browser:
         for file, page, width, height, dark in SHOTS:
             scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
@@ -113,8 +124,6 @@ def shoot(index: pathlib.Path, folder: pathlib.Path) -> None:
             browser.execute_async_script("setTimeout(arguments[0], 3000)")
             browser.save_screenshot(str(folder / file))
             print(folder / file, flush=True)
-    finally:
-        browser.quit()
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ OLDEST = versions.text(versions.OLDEST_ON_HOSTS)
 ARGUMENTS = {
     "boot_arguments": {"state": "absent", "state_dir": "{state}"},
     "drive_facts": {"discover": True, "drives": [{"serial": "none"}]},
+    "examine": {"run_info": {"state_dir": "{state}"}, "host_info": {}, "drive_facts": {}, "host_checks": {}},
     "host_checks": {"drives": [{"serial": "none"}]},
     "host_info": {},
     "host_job": {"state": "restored", "state_dir": "{state}"},

@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
 import time
 import typing as t
 from pathlib import Path
 
+from after import AFTER
 from bench import STANDING, TESTS, Bench
 from plays import PLAYS
 from product import job
@@ -68,7 +68,7 @@ def _first(case: Case, bench: Bench) -> t.Iterator[str]:
         # A fault before the job has said that it runs ends the start itself, with the reason.
         if case.wanted == "crashed" and WORDS[case.spec["action"]] not in str(error):
             yield f"start says {str(error)!r}"
-    yield from _AFTER[case.after[0]](bench, spec) if case.after else ()
+    yield from AFTER[case.after[0]](bench, spec) if case.after else ()
     bench.wait(HANG_TIMEOUT_S if case.wanted == "hung" else 60)
     yield from _kept(bench)
     yield from _never_finished_unmeasured(bench)
@@ -243,83 +243,3 @@ _WANTED: dict[str, t.Callable[[Case, Bench], t.Iterator[str]]] = {
     "ended": _ended, "crashed": _crashed, "noted": _noted, "changed": _changed, "hung": _hung, "damaged": _damaged,
     "unharmed": _unharmed, "back": _back, "told": _told,
 }  # fmt: skip
-
-
-def _when_damaged(bench: Bench, spec: t.Mapping[str, t.Any]) -> None:
-    """Wait for the fault; a status.json that the job has written again by then is damaged once more."""
-    deadline = time.monotonic() + 30
-    while not any(record["event"] == "cell" for record in bench.journal()):
-        if time.monotonic() > deadline:
-            raise TimeoutError("the fault did not come")
-        time.sleep(0.02)
-    path, action = Path(spec["victim"]), spec["action"]
-    if action == "lost":
-        path.unlink(missing_ok=True)
-    else:
-        path.write_text("" if action == "empty" else '{"boot_id": "1')
-
-
-def _refused(what: str, act: t.Callable[[Bench], t.Any]) -> t.Callable[[Bench, t.Mapping[str, t.Any]], t.Iterator[str]]:
-    """An act that a living job forbids."""
-
-    def attempt(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-        _when_damaged(bench, spec)
-        try:
-            yield f"{what} under a living job gives {act(bench)}"
-        except job.JobError:
-            pass
-
-    return attempt
-
-
-def _stopped(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-    _when_damaged(bench, spec)
-    done = job.stop(bench.host, bench.run)
-    if (done["changed"], done["state"]) != (True, "stopped") or bench.processes():
-        yield f"stop gives {done}; processes: {bench.processes()}"
-
-
-def _killed(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-    _when_damaged(bench, spec)
-    for pid in bench.processes():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    bench.wait(10)
-    state = bench.state_now()
-    if state not in ("dead", "damaged"):
-        yield f"after a SIGKILL its state is {state}"
-
-
-def _attached(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-    _when_damaged(bench, spec)
-    done = bench.start(bench.plan(), bench.engine())
-    # On a busy machine it may have ended before it was looked at.
-    if done["action"] != "attach" and done["state"] != "finished":
-        yield f"start gives {done}"
-
-
-def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
-    """The living job soon has its lock again, and keeps a job of another state folder away, which can't know of its
-    run.
-    """
-    deadline = time.monotonic() + 30
-    while (
-        not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"]))
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.02)
-    try:
-        yield f"a start from another state folder gives {bench.start_elsewhere()}"
-    except job.JobError as error:
-        if "another run has this host" not in str(error):
-            yield f"a start from another state folder says {error}"
-
-
-_AFTER: dict[str, t.Callable[[Bench, t.Mapping[str, t.Any]], t.Iterator[str]]] = {
-    "stop": _stopped,
-    "kill": _killed,
-    "restore": _refused("restore", lambda bench: job.restore(bench.host, str(bench.state))),
-    "remove": _refused("remove", lambda bench: job.remove(bench.host, bench.run)),
-    "start": _attached,
-    "start elsewhere": _refused_elsewhere,
-}

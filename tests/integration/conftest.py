@@ -19,11 +19,14 @@ from pathlib import Path
 
 import own_machine
 import pytest
+from hostile import BAD, GOOD, hostile_python
+from play_server import PlayServer
 from wrong_drive import Bench
 
 REPO = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
 PLAY_TIMEOUT_S = 300
+PLAYS = PlayServer()
 
 SHORT_TEST = {
     "name": "short",
@@ -125,23 +128,25 @@ class Site:
             "ssd_plan": [SHORT_TEST],
         }
 
-    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=()):
+    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), timeout_s=PLAY_TIMEOUT_S):
         """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
         inventory = self.folder / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
-        argv = [*prefix, str(self.tools / "ansible-playbook")]
         path = playbook if isinstance(playbook, Path) else REPO / "playbooks" / (playbook + ".yml")
-        argv += [str(path), "-i", str(inventory), *args]
+        arguments = [str(path), "-i", str(inventory), *args]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
+        if not prefix and PLAYS.serves(environment):
+            done = PLAYS.run(arguments, cwd, environment, PLAY_TIMEOUT_S)
+            return done.returncode, done.stdout + done.stderr
         done = subprocess.run(
-            argv,
+            [*prefix, str(self.tools / "ansible-playbook"), *arguments],
             cwd=cwd,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PLAY_TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
         return done.returncode, done.stdout + done.stderr
@@ -204,3 +209,23 @@ def make_bench(tmp_path_factory):
 def bench(make_bench):
     """One bench for all tests of a file."""
     return make_bench()
+
+
+@pytest.fixture
+def pair(site, tmp_path):
+    """Two servers on this machine, one honest and one that is not, each with a state folder of its own:
+    pair(answer).
+    """
+    site.vars.pop("ssd_state_dir")
+    site.vars["ssd_mode"] = "plan"
+
+    def make(answer, **more):
+        for name in (GOOD, BAD):
+            site.hosts[name] = {
+                "ssd_state_dir": str(tmp_path / name),
+                "ssd_drives": [{"serial": {GOOD: "A1", BAD: "B2"}[name]}],
+            }
+        site.hosts[BAD].update(ansible_python_interpreter=hostile_python(tmp_path / "hostile", answer), **more)
+        return site
+
+    return make

@@ -11,12 +11,28 @@ import json
 import sys
 from pathlib import Path
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import everything
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
+REPO = Path(__file__).resolve().parents[2]
+COLLECTIONS = f"{REPO}/playbooks/collections:{REPO}/.ansible/collections"
+GOOD, BAD = "good", "bad"
 RUN = "20261121T130000Z-qualify"
 # Ansible sends a module as a program, on the standard input (pipelining) or as a file.
 INTERPRETER = """#!{python} -IS
 import json, os, re, subprocess, sys
+PARTS = {parts!r}
+def asked(module, real, answer):
+    if module != "examine":
+        return answer(module, real)
+    # A test says what a module answers; preflight asks them all in one go.
+    whole = dict(real)
+    for part, keys in PARTS.items():
+        told = answer(part, dict({{key: real[key] for key in keys if key in real}}, changed=False))
+        if isinstance(told, bytes):
+            return told
+        whole.update({{key: value for key, value in told.items() if key != "changed"}})
+    return whole
 args = sys.argv[1:]
 source = b"" if args else sys.stdin.buffer.read()
 text = open(args[0], "rb").read() if args and os.path.isfile(args[0]) else source
@@ -30,7 +46,7 @@ if name:
         real = json.loads(said)
     except ValueError:
         real = {{}}
-    told = answers["answer"](name.group(1).decode(), real)
+    told = asked(name.group(1).decode(), real, answers["answer"])
     said = told if isinstance(told, bytes) else json.dumps(told).encode()
 sys.stdout.buffer.write(said)
 sys.stderr.buffer.write(done.stderr)
@@ -46,7 +62,7 @@ def hostile_python(folder: Path, answer: str = HONEST) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     answers, path = folder / "answers.py", folder / "python3"
     answers.write_text(answer)
-    path.write_text(INTERPRETER.format(python=sys.executable, answers=str(answers)))
+    path.write_text(INTERPRETER.format(parts=dict(everything.PARTS), python=sys.executable, answers=str(answers)))
     path.chmod(0o755)
     return str(path)
 
@@ -157,3 +173,19 @@ def asked_run(results: Path, hosts: dict[str, str], run_id: str = RUN, started: 
     }
     (folder / "run.json").write_text(json.dumps(record))
     return folder
+
+
+def play(site, tasks, *args, env=None, cwd=None):
+    """Play these tasks on all hosts of the site: (exit code, output)."""
+    path = site.folder / "play.yml"
+    path.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    return site.play(path, *args, env={"ANSIBLE_COLLECTIONS_PATH": COLLECTIONS, **(env or {})}, cwd=cwd or REPO)
+
+
+def files_outside(folder, *known):
+    """Files below the test's folder that are in none of the known ones."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part in known for part in path.relative_to(folder).parts)
+    ]

@@ -8,11 +8,17 @@ at on this machine.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import threading
+import time
 
 import own_machine
 import pytest
 from conftest import REPO
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 sys.path.insert(0, str(REPO / "tests" / "bench"))
 
@@ -28,3 +34,31 @@ def test_no_drive_is_refused_that_nobody_else_used(state, monkeypatch):
         lambda drive: setattr(drive, "path", own_machine.attach(drive.file, "--direct-io=on")),
     )
     assert false_refusals.refused(state, looks=5, seconds=0.2, drives=5) == []
+
+
+@pytest.mark.parametrize("argv, codes", [(["true"], []), (["sleep", "9"], ["opened"])])
+def test_a_child_that_is_about_to_start_a_program_is_no_user(loop_drive, argv, codes):
+    """fio is started for one drive while another is checked: until the child is fio it has copies of all that we have
+    open. One that goes on with a drive open is a user all the same.
+    """
+    drive = loop_drive()
+    handle = os.open(drive.path, os.O_RDWR | os.O_EXCL)
+    forked, kept = threading.Event(), (handle,) if codes else ()
+    children = []
+
+    def start():
+        hold_s = 0 if codes else 5
+        children.append(subprocess.Popen(argv, preexec_fn=lambda: time.sleep(hold_s), pass_fds=kept))
+        forked.set()
+
+    starting = threading.Thread(target=start)
+    starting.start()
+    try:
+        forked.wait(0.5)
+        (seen,) = inspection.inspect(Host(), [drive.selector], {drive.path: handle}, terms=None)
+    finally:
+        starting.join()
+        children[0].kill()
+        children[0].wait()
+        os.close(handle)
+    assert [refusal["code"] for refusal in seen["refusals"]] == codes

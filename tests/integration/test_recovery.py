@@ -15,34 +15,42 @@ import simulated_ssd as simulator
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 
-MIB = 1 << 20
-FRESH, STEADY, ROOM_A_SECOND = 800, 100, 300
+MIB, PAGE = 1 << 20, 4096
+SIZE = 16 * MIB
+# So few I/Os a second that a machine without a free CPU keeps up.
+FRESH, STEADY = 60, 15
+# What a wait gives back, as soon as it is somewhat longer than COLLECTS_AFTER_S: the spare area is no larger. So
+# neither the pauses between rounds, on a busy machine, nor how exact a wait is, changes a figure.
+ROOM, COLLECTS_AFTER_S = 60, 3
+WAIT_S, BURST_S = 5, 2
+ATTEMPTS = 2
 pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")]
 
-LOAD = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 32, "runtime_s": 2}
+LOAD = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 4}
+# Two fills in place of hours of small writes: the drive is as worn.
+UNTIL_STEADY = {
+    "cells": [LOAD],
+    "precondition": {"passes": 2},
+    "steady_state": {"sample_every": 1},
+    "rounds": {"max": 25, "capacity_multiple": None, "time_limit_s": None},
+}
+BURSTS = {**LOAD, "burst_s": BURST_S, "idle_s": WAIT_S, "runtime_s": 2 * (BURST_S + WAIT_S)}
 HIR = {
     "name": "hir",
     "base": "hir",
-    "cells": [LOAD],
-    "steady_state": {"sample_every": 1},
-    "rounds": {"max": 60, "capacity_multiple": 20, "time_limit_s": 150},
+    **UNTIL_STEADY,
     "phases": [
-        {
-            "name": "wait",
-            "repeats": True,
-            "cells": [{**LOAD, "burst_s": 1, "idle_s": 1, "runtime_s": 8}],
-            "rounds": {"max": 2},
-        },
-        {"name": "back", "repeats": True, "cells": [LOAD], "rounds": {"max": 4}, "last_rounds": 2},
+        {"name": "wait", "repeats": True, "cells": [BURSTS], "rounds": {"max": 1}},
+        {"name": "back", "repeats": True, "cells": [LOAD], "rounds": {"max": 3}, "last_rounds": 2},
     ],
 }
-SWEEP = {"block_size": "4KiB", "read_pct": 0, "threads": [2, 1], "queue_depth": [8, 4, 2, 1], "runtime_s": 1}
+# Four in flight are 12 a second at most, eight would be 24: they reach all 15, also where the machine adds 0.2 s.
+LATENCY_S = 0.33
+SWEEP = {"block_size": "4KiB", "read_pct": 0, "threads": [2, 1], "queue_depth": [8, 2, 1], "runtime_s": 4}
 DIRTH = {
     "name": "dirth",
     "base": "dirth",
-    "cells": [LOAD],
-    "steady_state": {"sample_every": 1},
-    "rounds": {"max": 60, "capacity_multiple": 20, "time_limit_s": 150},
+    **UNTIL_STEADY,
     "phases": [
         {"name": "sweep", "lead": LOAD, "matrix": SWEEP, "rounds": {"max": 1}},
         {
@@ -55,28 +63,58 @@ DIRTH = {
 }
 
 
-def test_idle_recovery_and_a_demand_curve_are_recovered_in_the_report(site, tmp_path):
-    figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 1}
-    more = {"idle_gc_bandwidth": ROOM_A_SECOND * 4096, "spare_pct": 50, "latency_s": 0.03}
-    with simulator.simulated_ssd(tmp_path / "drives", "idle", simulator.model_plugin(**figures, **more)) as drive:
-        site.hosts = {"server": {"ssd_drives": [{"backing_file": drive["backing_file"]}]}}
-        site.vars.update(ssd_plan=[HIR, DIRTH], ssd_criteria=[])
-        code, output = site.play("qualify")
-    assert code == 0, output
+def retried(site, folder, test, figures, problems_of):
+    """A machine that stops for seconds in the middle gets another chance: of the whole measurement, on a new drive."""
+    for attempt in range(ATTEMPTS):
+        tests = measured(site, folder / str(attempt), test, figures)
+        bad = [(name, each["verdict"], each["reasons"]) for name, each in tests.items() if each["verdict"] != "pass"]
+        wrong = bad or problems_of(tests)
+        if not wrong:
+            break
+    assert wrong == []
+
+
+def measured(site, folder, test, figures):
+    """The tests of the drive in the run's summary, by name."""
+    drive = {"size_bytes": SIZE, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 0}
+    folder.mkdir()
+    with simulator.simulated_ssd(folder / "drives", "ssd", simulator.model_plugin(**drive, **figures)) as made:
+        site.hosts = {"server": {"ssd_drives": [{"backing_file": made["backing_file"]}]}}
+        site.results = folder / "results"
+        site.vars.update(ssd_plan=[test], ssd_criteria=[], ssd_results_dir=str(site.results))
+        code, output = site.play("qualify", timeout_s=1500)
+    assert code == 0, output[-4000:]
     summary = site.summary()
     jsonschema.validate(summary, schema.load("summary"))
-    tests = {test["test"]: test for test in summary["drives"][0]["tests"]}
-    assert {name: test["verdict"] for name, test in tests.items()} == dict.fromkeys(tests, "pass")
-    assert tests["hir"]["metrics"]["write_iops"] == pytest.approx(STEADY, rel=0.1)
-    # Of a second, 300 writes take 0.375 s at 800 a second; the rest go at 100.
-    true_pct = 100 * (ROOM_A_SECOND + (1 - ROOM_A_SECOND / FRESH) * STEADY) / STEADY - 100
-    waits, back = tests["hir-wait"]["repeated"], tests["hir-back"]["repeated"]
-    assert (waits["first_test"], waits["metric"]) == ("hir", "write_iops") and waits["change_pct"] == pytest.approx(
-        true_pct, rel=0.2
-    )
-    assert abs(back["change_pct"]) < 10
-    curve = tests["dirth-sweep"]["demand"]
-    # 30 ms each and 100 a second: four in flight are as good as sixteen.
-    assert curve["sweet_spot"]["asked_outstanding"] == 4 and len(curve["points"]) == 8
-    (point,) = tests["dirth-fewest-iops"]["points"]
-    assert (point["threads"], point["queue_depth"]) == (1, 1)
+    return {test["test"]: test for test in summary["drives"][0]["tests"]}
+
+
+def test_idle_recovery_is_recovered_in_the_report(site, tmp_path):
+    # Of 2 s, 60 writes take one at 60 a second; in the other go 15.
+    true_pct = 100 * (ROOM + (BURST_S - ROOM / FRESH) * STEADY) / (BURST_S * STEADY) - 100
+
+    def problems_of(tests):
+        waits, back = tests["hir-wait"]["repeated"], tests["hir-back"]["repeated"]
+        assert (waits["first_test"], waits["metric"]) == ("hir", "write_iops")
+        figures = {
+            "steady": (tests["hir"]["metrics"]["write_iops"], pytest.approx(STEADY, rel=0.1)),
+            "waits": (waits["change_pct"], pytest.approx(true_pct, rel=0.2)),
+            "back": (back["change_pct"], pytest.approx(0, abs=10)),
+        }
+        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+
+    spare_pct = 100 * ROOM * PAGE / SIZE
+    idling = {"idle_gc_bandwidth": 4 * ROOM * PAGE, "spare_pct": spare_pct, "collect_after_s": COLLECTS_AFTER_S}
+    retried(site, tmp_path, HIR, idling, problems_of)
+
+
+def test_a_demand_curve_is_recovered_in_the_report(site, tmp_path):
+    def problems_of(tests):
+        curve = tests["dirth-sweep"].get("demand")
+        if not curve:
+            return ["no curve"]
+        (point,) = tests["dirth-fewest-iops"]["points"]
+        seen = (curve["sweet_spot"]["asked_outstanding"], len(curve["points"]), point["threads"], point["queue_depth"])
+        return [] if seen == (8, 6, 1, 1) else [seen]
+
+    retried(site, tmp_path, DIRTH, {"latency_s": LATENCY_S}, problems_of)

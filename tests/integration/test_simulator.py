@@ -115,6 +115,14 @@ def test_idle_time_makes_room_for_fresh_writes_and_no_more_than_the_spare_area()
     assert drive.recovered.bytes == pytest.approx(SIZE * 0.1, abs=PAGE_BYTES), "and no more"
 
 
+@pytest.mark.parametrize(("paused_s", "pages"), [(1.9, 0), (2.5, 50)])
+def test_a_drive_may_wait_before_it_makes_room(paused_s, pages):
+    drive = model(idle_gc_bandwidth=100 * PAGE_BYTES, spare_pct=10, collect_after_s=2)
+    now_s = write_all(drive, 3)
+    drive.write(now_s + paused_s, 0, PAGE_BYTES)
+    assert drive.recovered.bytes == pytest.approx(max(0, pages - 1) * PAGE_BYTES, abs=PAGE_BYTES)
+
+
 def test_a_busy_drive_recovers_nothing():
     drive = model(idle_gc_bandwidth=1e9)
     write_all(drive, 3)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import gzip
 import json
 import sys
@@ -16,9 +17,11 @@ import pytest
 from test_host_job import ODD_SIZE, bench, events, fill_step  # noqa: F401
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, histogram
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 
+LIMITS = causes.Limits()
 MIXED = {
     "name": "mixed",
     "purge": False,
@@ -40,7 +43,8 @@ MIXED = {
 
 
 def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its_rounds(bench, loop_drive):  # noqa: F811
-    journal, _status = bench.run(bench.plan([loop_drive()], planning.load_plan([MIXED])))
+    plan = bench.plan([loop_drive()], planning.load_plan([MIXED]))
+    journal, _status = bench.run(plan)
     assert [record["reasons"] for record in events(journal, "cell")] == [[]] * 4
     counted = collections.defaultdict(collections.Counter)
     for path in bench.folder.rglob("mixed-1-0*.json.gz"):
@@ -63,6 +67,29 @@ def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its
     assert metrics["read_ios"] == sum(counted[end["cells"][0]["cell"], "read"].values())
     assert 0 <= metrics["read_within_1ms_pct"] <= metrics["read_within_2ms_pct"] <= 100
     assert metrics["write_p99_9999_latency_us"] is None
+    # The controller finds nothing in an honest journal, and every histogram that is another than its rounds'.
+    made = proved(journal, plan["drives"][0]["tests"][0])
+    assert (made.wrong, made.unproved) == ([], [])
+    for number, record in enumerate(events(journal, "histogram")):
+        forged = copy.deepcopy(journal)
+        halved = collections.Counter()
+        for value, count in record["bins"].items():
+            halved[str(histogram.value_of(histogram.bin_of(int(value) // 2)))] += count
+        events(forged, "histogram")[number]["bins"] = dict(halved)
+        metrics = next(item for item in events(forged, "test_finished")[0]["cells"] if item["cell"] == record["cell"])
+        bins = {int(value): count for value, count in halved.items()}
+        metrics["metrics"].update(histogram.metrics({record["direction"]: bins}, [1000, 2000]))
+        wrong = "; ".join(proved(forged, plan["drives"][0]["tests"][0]).wrong)
+        assert f"{record['direction']}s: the mean latency of its rounds" in wrong
+
+
+def proved(journal, test):
+    """The proof of the journal of a test by the controller."""
+    made = proof.Proof({cell["id"]: cell for cell in test["cells"]}, {"latency_targets_us": [1000, 2000]}, LIMITS)
+    for event in journal:
+        if event.get("test") == test["name"]:
+            made.take(event)
+    return made
 
 
 LIAR = """#!{python}

@@ -54,6 +54,11 @@ PLACES = {
     "a unit's name": ("ln", "-s", "/lib/systemd/system/db@.service", "/etc/systemd/system/db@{unit}.service"),
 }
 CRONTAB = {"cron/crontabs/root": "0 3 * * * dd if=/srv/db of={path} bs=1M\n"}
+# Jobs that wait for their hour (at), as Debian, Enterprise Linux and SUSE keep them.
+AT_JOBS = {
+    f"{folder}/a00001019d5e8c": "#!/bin/sh\ncd /root || exit 1\nmkfs.ext4 {path}\n"
+    for folder in ("cron/atjobs", "at", "atjobs")
+}
 NO_USE = {
     "lvm/lvm.conf": 'devices {{\n  global_filter = [ "r|^{path}$|", "a|.*|" ]\n}}\n',
     "telegraf/telegraf.d/smart.conf": '[[inputs.smart]]\n  devices = ["{path}"]\n',
@@ -83,7 +88,7 @@ def outcome(bench):
     files["lifted.conf"] = lifted.path
     lifted.entry["allow"] = ["mentioned"]
     bench.lay_over("/etc", files)
-    for folder, texts in {**ELSEWHERE, **BOOT, "/var/spool": CRONTAB}.items():
+    for folder, texts in {**ELSEWHERE, **BOOT, "/var/spool": {**CRONTAB, **AT_JOBS}}.items():
         bench.lay_over(folder, {name: text.format(path=bench.disk(name).path) for name, text in texts.items()})
     bench.in_namespace("ln", "-s", "/srv/db.service", "/etc/systemd/system/linked.service")
     for name, command in PLACES.items():
@@ -126,6 +131,12 @@ def test_case_87_a_device_that_a_line_names_in_another_way(outcome, name):
 @pytest.mark.case(88)
 @pytest.mark.parametrize("name", [*PLACES, *CRONTAB, "a name of its own"])
 def test_case_88_named_where_no_line_below_etc_tells_it(outcome, name):
+    outcome.refused(name, "mentioned")
+
+
+@pytest.mark.case(90)
+@pytest.mark.parametrize("name", AT_JOBS)
+def test_case_90_a_job_that_waits_for_its_hour(outcome, name):
     outcome.refused(name, "mentioned")
 
 

@@ -54,6 +54,7 @@ def outcome(bench):
     _other_node(bench.disk("another node"))
     _fuse(bench.disk("fuse"))
     _bound(bench.disk("bound here"), bench.disk("bound elsewhere"))
+    _bound_file(bench.disk("file bound elsewhere"))
     _qemu(bench.disk("qemu-nbd"))
     once = bench.disk("looked at once")
     once.waiting(sys.executable, "-c", ONCE, once.path)
@@ -97,6 +98,12 @@ def _bound(here, elsewhere):
     elsewhere.waiting(
         "unshare", "--mount", "--propagation", "private", "sh", "-c", script, elsewhere.path, elsewhere.file + ".node"
     )
+
+
+def _bound_file(disk):
+    Path(disk.file + ".volume").touch()
+    script = 'mount --bind "$0" "$1" && echo ready && read -r _'
+    disk.waiting("unshare", "--mount", "--propagation", "private", "sh", "-c", script, disk.file, disk.file + ".volume")
 
 
 def _qemu(disk):
@@ -167,6 +174,12 @@ def test_case_66_the_file_behind_it_is_open(outcome):
 def test_case_67_its_node_is_mounted_elsewhere(outcome):
     outcome.refused("bound here", "mounted")
     outcome.refused("bound elsewhere", "mounted")
+
+
+@pytest.mark.case(91)
+def test_case_91_the_file_behind_it_is_given_to_a_container(outcome):
+    outcome.refused("file bound elsewhere", "mounted")
+    assert "the file behind it on" in outcome.message("file bound elsewhere", "mounted")
 
 
 @pytest.mark.case(84)

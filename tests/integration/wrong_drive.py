@@ -30,7 +30,7 @@ from command_log import destructive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import slug
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import COMMAND_LOG, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
 
 MIB = 1 << 20
 SIZE = 48 * MIB
@@ -247,7 +247,7 @@ class Bench(contextlib.ExitStack):
             "run_id": "{{ ssd_run.id }}",
             "run_name": "{{ ssd_run.name }}",
             "state_dir": "{{ ssd_state_dir }}",
-            "boot_id": "{{ ssd_seen.boot_id }}",
+            "boot_id": "{{ ssd_seen.host_info.boot_id }}",
             "drives": "{{ ssd_seen.drives }}",
         }
         start = {"name": "Start", "ssdlab.fleet.host_job": given, "when": "ssd_run.destructive", "register": "ssd_job"}
@@ -297,7 +297,7 @@ class Outcome:
     def codes(self, name):
         """The codes that a drive was refused with. `name`: a disk's, or what the inventory calls the drive."""
         return {
-            code for code in self.findings.get(self._label(name), ()) if code in rules.REFUSALS
+            code for code in self.findings.get(self._label(name), ()) if code in texts.REFUSALS
         }  # host_checks have names of their own
 
     def message(self, name, code):
@@ -329,7 +329,7 @@ class Outcome:
         assert self.codes(name) == set(codes), f"{name} was refused with {said}, not {sorted(codes)}"
         for code in codes:
             message = self.message(name, code)
-            assert self._label(name) in message and message.endswith(rules.REFUSALS[code].remedy), message
+            assert self._label(name) in message and message.endswith(texts.REFUSALS[code].remedy), message
         assert self.code != 0, self.output
         if name in self.bench.disks:
             self.untouched(name)

@@ -53,8 +53,12 @@ class CheckedDrive(t.NamedTuple):
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it is a device of software, which has no link, temperature or health."""
-        return self.identity.get("transport") in ("loop", "virtio", "nbd")
+        return is_virtual(self.identity)
+
+
+def is_virtual(identity: t.Mapping[str, t.Any]) -> bool:
+    """Whether a drive is a device of software, which has no link, temperature or health."""
+    return identity.get("transport") in ("loop", "virtio", "nbd")
 
 
 class HostFacts(t.NamedTuple):

@@ -18,7 +18,7 @@ from ..drive import identity as drives_util
 from ..drive.entry import label, options
 from ..machine import pcie
 from ..tools import iomemory, iomemory_pci
-from .base import WARNING, CheckedDrive, HostFacts
+from .base import WARNING, CheckedDrive, HostFacts, is_virtual
 
 # Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.
 TRAFFIC = (
@@ -73,15 +73,21 @@ def gather(
     """
     found = [(entry, name) for entry in entries for name in _find(host, entry)]
     labels = [label(entry) for entry, _name in found]
+    identities = [drives_util.identity(host, name) for _entry, name in found]
     before = [pcie.path_to_root(host, pcie.address_of(host, name)) for _entry, name in found]
-    asked = [traffic_s if label in readable else 0 for label in labels]
+    # Traffic shows nothing on a device of software.
+    asked = [
+        traffic_s if known in readable and not is_virtual(identity) else 0
+        for known, identity in zip(labels, identities)
+    ]
     traffic = _traffic(host, [drives_util.node(name) for _entry, name in found], asked)
     devices = (snapshot.get("pcie") or {}).get("devices") or {}
     return HostFacts(
         machine=machine(snapshot, hypervisor(host), container(host)),
         wanted=wanted,
         drives=[
-            _drive(host, entry, name, snapshot, first, why) for (entry, name), first, why in zip(found, before, traffic)
+            _drive(host, entry, identity, snapshot, first, why)
+            for (entry, _name), identity, first, why in zip(found, identities, before, traffic)
         ],
         devices=devices,
         above={address: device.get("above") or () for address, device in devices.items()},
@@ -118,12 +124,12 @@ def _read(host: Host, path: str, seconds: float) -> str | None:
 def _drive(
     host: Host,
     entry: t.Mapping[str, t.Any],
-    name: str,
+    identity: t.Mapping[str, t.Any],
     snapshot: Snapshot,
     before: t.Sequence[pcie.Device],
     untouched: str | None,
 ) -> CheckedDrive:
-    identity = drives_util.identity(host, name)
+    name = identity["kernel_name"]
     after = pcie.path_to_root(host, pcie.address_of(host, name))
     queues = (snapshot.get("tunables") or {}).get("queue") or {}
     return CheckedDrive(

@@ -76,10 +76,10 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
         return dict(EMPTY, error=f"a drive of transport {transport} has no health to read")
     error = ""
     if transport == "nvme":
-        log, error = _ask(host, ["nvme", "smart-log", path, "--output-format=json"])
+        log, error = ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         if not error:
             found = from_nvme(log)
-            controller, _error = _ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
+            controller, _error = ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
             return dict(found, **nvme_limits(controller))
     elif transport == TRANSPORT:
         found, error = health_vendor.read(host, identity, limits)
@@ -87,7 +87,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
             return dict(EMPTY, **found)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says
     # it better.
-    told, wrong = _ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
+    told, wrong = ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
     return (
         from_smartctl(told)
         if not wrong
@@ -100,7 +100,7 @@ def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
     return dict(EMPTY, **health_vendor.glance(host, health_vendor.kernel_name(identity)))
 
 
-def _ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:
+def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:
     """(a tool's JSON, why there is none)."""
     result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:
@@ -218,9 +218,7 @@ def _smartctl_nvme(data: Json) -> Health:
 def _smartctl_ata(data: Json) -> Health:
     rows = [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
     raw = [whole(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
-    pages = [page for page in _list(_part(data, "ata_device_statistics"), "pages") if isinstance(page, dict)]
-    statistics = [row for page in pages for row in _list(page, "table") if isinstance(row, dict)]
-    used = [whole(row.get("value")) for row in statistics if row.get("name") == ATA_USED]
+    used = [whole(row.get("value")) for row in ata_statistics(data) if row.get("name") == ATA_USED]
     return {
         "interface_gbit_s": _gbit_s(_part(data, "interface_speed"), "current"),
         "interface_max_gbit_s": _gbit_s(_part(data, "interface_speed"), "max"),
@@ -228,6 +226,12 @@ def _smartctl_ata(data: Json) -> Health:
         "media_errors": sum(count for count in raw if count is not None) if raw else None,
         "used_pct": used[0] if used else None,
     }
+
+
+def ata_statistics(data: Json) -> list[dict[str, t.Any]]:
+    """The rows of smartctl's device statistics."""
+    pages = [page for page in _list(_part(data, "ata_device_statistics"), "pages") if isinstance(page, dict)]
+    return [row for page in pages for row in _list(page, "table") if isinstance(row, dict)]
 
 
 def _gbit_s(speeds: Json, key: str) -> float | None:

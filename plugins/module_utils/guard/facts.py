@@ -77,7 +77,7 @@ class Machine:
     groups: list[set[str]] = dataclasses.field(default_factory=list)
     # kernel name → the system's place that lies on it, at any depth
     system: dict[str, str] = dataclasses.field(default_factory=dict)
-    # (device number, where, whether in our own namespace) of nodes that are mounted on another place
+    # (key, where, whether in our own namespace) of block devices' nodes and files that are mounted on another place
     bound: list[tuple[str, str, bool]] = dataclasses.field(default_factory=list)
     # By key (openers.key_of): who uses what is open, and who only passes by
     openers: dict[str, list[str]] = dataclasses.field(default_factory=dict)

@@ -36,8 +36,23 @@ _NO_USE = re.compile(
 _PARSED_WHOLLY = re.compile(r"/etc/lvm/devices/|/etc/zfs/zpool\.cache$|/var/lib/(containers|docker)/")
 # What LVM is told to leave alone: "r|^/dev/sda$|".
 _REJECTED = re.compile(rb"""(["'])r([^\w\s"']).*?\2\1""")
-# Further places of the site's own words: what runs at its hour, and what was built on the machine.
-_MORE = ("/var/spool/cron/*", "/var/spool/cron/crontabs/*", "/usr/local/etc/*", "/usr/local/etc/*/*")
+# Further places of the site's own words: what runs at its hour, and what was built or made on the machine.
+_MORE = (
+    "/var/spool/cron/*",
+    "/var/spool/cron/crontabs/*",
+    "/var/spool/cron/atjobs/*",
+    "/var/spool/at/*",
+    "/var/spool/atjobs/*",
+    "/usr/local/etc/*",
+    "/usr/local/etc/*/*",
+    # Services that no package brought and that are not below /etc: of systemd-run, such as one that waits for its
+    # hour, of generators, and of the site. `configured` knows other units.
+    *(
+        f"{folder}/{name}"
+        for folder in ("/run/systemd/transient", "/run/systemd/system", "/usr/local/lib/systemd/system")
+        for name in ("*.service", "*.service.d/*.conf")
+    ),
+)
 # A unit's name holds the device that it is for: db@dev-sda.service, dev-sda.device.wants/ (systemd.unit(5)).
 _UNIT_OF_DEVICE = re.compile(r"(?:^|@)(dev-[^/]+?)\.(?:service|device|socket|target|timer|path|mount|swap)(?:\.|$)")
 # What a package brought, and what is made anew at each boot: a link of /etc that leads there, as most units' do, says

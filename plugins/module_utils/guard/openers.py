@@ -40,6 +40,7 @@ PASSING = {
 _TRUSTED_PLACES = re.compile(r"/(usr/)?(local/)?(s?bin|lib(exec)?(/systemd|/udev|/udisks2)?)/")
 _IN_ACCESS, _IN_MODIFY = 0x1, 0x2  # inotify(7)
 _INOTIFY_EVENT = struct.Struct("=iIII")
+_FORKED_NO_EXEC = 0x40  # PF_FORKNOEXEC, of the flags in proc_pid_stat(5)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -148,7 +149,7 @@ class Watch:
         found: Look = {}
         for process in self._host.glob("/proc/[0-9]*"):
             pid = int(os.path.basename(process))
-            if pid == os.getpid():
+            if pid == os.getpid() or self._is_our_fork(process):
                 continue
             try:
                 keys = self._descriptors.open(process)
@@ -166,11 +167,22 @@ class Watch:
                 found.setdefault(key, set()).add(Opener(name, pid, writes, passing and (PASSING[name] or not writes)))
         return found
 
+    def _is_our_fork(self, process: str) -> bool:
+        """Whether a thread of ours has just forked it, to start a program: until it does, it has a copy of all our
+        descriptors, also of drives that other threads hold.
+        """
+        fields = self._stat(process)
+        return len(fields) > 6 and fields[1] == str(os.getpid()) and bool(int(fields[6]) & _FORKED_NO_EXEC)
+
+    def _stat(self, process: str) -> list[str]:
+        """What follows the name in proc_pid_stat(5): the state, the parent, …"""
+        return (self._host.get(process + "/stat") or "").rpartition(")")[2].split()
+
     def _program(self, process: str) -> tuple[str, bool]:
         """The program's name, and whether it is one that only passes by: by the file that runs, as a name is easily
         taken.
         """
-        started = (self._host.get(process + "/stat") or "").rpartition(")")[2].split()[19:20]
+        started = self._stat(process)[19:20]
         at = process + " ".join(started)
         if at not in self._programs:
             path = re.sub(

@@ -3,216 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The guard's rules: pure, over the facts that its probes read. What is unknown is a refusal.
 
-A new rule is a line in REFUSALS and one in RULES, and where it needs a new fact, a field of `facts.Facts`.
+A new rule is a line in texts.REFUSALS and one in RULES, and where it needs a new fact, a field of `facts.Facts`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Dict, Iterable, Mapping, Sequence
 
 from ..drive.entry import label, options, selector_problem
 from .facts import WRITING, Facts
+from .texts import ALLOW, OVERWRITE, REFUSALS, RELEASE, UNFINISHED, Text
 
 Refusal = Dict[str, str]
 _MOST_SHOWN = 4
-
-
-class _Text(NamedTuple):
-    """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that
-    lifts it ("": none does).
-    """
-
-    problem: str
-    remedy: str
-    overridable: str = ""
-
-
-_KEEP_OUT = "or take the drive out of ssd_drives."
-_ALLOW, _OVERWRITE, _RELEASE = "allow", "ssd_overwrite_data", "release_evidence"
-REFUSALS: dict[str, _Text] = {
-    "bad_selector": _Text(
-        "this entry of ssd_drives is invalid: {detail}",
-        'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".',
-    ),
-    "not_found": _Text(
-        "this host has no such drive{detail}",
-        (
-            "Compare it with the output of discover.yml (the whole value must match, letter case included), and look "
-            "for a drive that dropped off the bus."
-        ),
-    ),
-    "ambiguous": _Text(
-        "several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."
-    ),
-    "duplicate": _Text("other entries of ssd_drives name the same drive: {detail}", "Keep only one of them."),
-    "no_identity": _Text(
-        "it has no serial, wwn, by_id or backing_file of its own{detail}",
-        "It cannot be named safely, so it cannot be qualified.",
-    ),
-    "not_whole_drive": _Text("it is not a whole drive: {detail}", "Name the whole drive; discover.yml lists them."),
-    "no_capacity": _Text(
-        "its capacity is {detail}", "Check the drive's health and the kernel log; the drive may be in recovery mode."
-    ),
-    "read_only": _Text(
-        "it is read-only: {detail}",
-        "Find the cause (worn out, write-protected); if only the kernel's flag is set, clear it with blockdev --setrw.",
-    ),
-    "root_disk": _Text(
-        "the running system is on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."
-    ),
-    "mounted": _Text(
-        "it is mounted: {detail}",
-        "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT,
-    ),
-    "swap": _Text("it is used as swap: {detail}", "Run swapoff on it if the host can do without, " + _KEEP_OUT),
-    "hibernation": _Text(
-        "the host resumes from it: {detail}",
-        "Remove resume= from the kernel command line and the initramfs, " + _KEEP_OUT,
-    ),
-    "held": _Text(
-        "another device is built on it: {detail}",
-        "Take that device apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT,
-    ),
-    "busy": _Text(
-        "another process holds it exclusively{detail}",
-        "Find that process (lsof, fuser -v) and stop it, " + _KEEP_OUT,
-    ),
-    "opened": _Text("it is open in {detail}", "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
-    "unseen_users": _Text(
-        "its users cannot be seen: {detail}",
-        "Run the play on the machine itself, as root; if nothing outside can use the drive, set allow: [unseen_users], "
-        + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "exported": _Text("it is exported by {detail}", "Remove the export (nvmetcli, targetcli), " + _KEEP_OUT),
-    "configured": _Text(
-        "the host is configured to use it: {detail}",
-        "If nothing on the drive is needed, remove that entry, " + _KEEP_OUT,
-    ),
-    "mentioned": _Text(
-        "a file on the host names it: {detail}",
-        (
-            "Check what the file is for; remove the line or, if nothing will use the drive through it, set "
-            "allow: [mentioned], "
-        )
-        + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "partition_table": _Text(
-        "it has a partition table: {detail}",
-        "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [partition_table], " + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "efi_system_partition": _Text(
-        "it has an EFI system partition: {detail}",
-        "A system may boot from it; if none does, set allow: [efi_system_partition], " + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "signature": _Text(
-        "it holds data: {detail}",
-        (
-            "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [signature], and "
-            "ssd_overwrite_data: true for the data behind it, "
-        )
-        + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "shared_filesystem": _Text(
-        "it has a file system that several hosts may share: {detail}",
-        "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
-    ),
-    "unsigned_data": _Text(
-        "it holds data without a signature that no run of ours left: {detail}",
-        (
-            "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
-            "drive's entry, "
-        )
-        + _KEEP_OUT,
-        _OVERWRITE,
-    ),
-    "evidence": _Text(
-        "it is kept as evidence: {detail}",
-        "Once you have examined it, add release_evidence with that run's id to this drive's entry, " + _KEEP_OUT,
-        _RELEASE,
-    ),
-    "shared_namespace": _Text(
-        "more than one controller or host may reach it: {detail}",
-        "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT,
-    ),
-    "reserved": _Text(
-        "a host has reserved it: {detail}",
-        "Find out who holds the reservation and have that host release it, " + _KEEP_OUT,
-    ),
-    "fabric": _Text(
-        "it is not local to this host: {detail}",
-        "Only local drives are qualified; take the drive out of ssd_drives.",
-    ),
-    "transport": _Text(
-        "it is not an NVMe, SATA or SAS drive; its transport is {detail}",
-        "If it is a drive to test, set allow: [transport], " + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "removable": _Text(
-        "it is removable or virtual media: {detail}",
-        "If it is a drive to test, set allow: [removable], " + _KEEP_OUT,
-        _ALLOW,
-    ),
-    "raid_volume": _Text(
-        "it is a volume of a RAID controller: {detail}",
-        "Set the controller to HBA or JBOD mode, so that it shows the drives themselves, " + _KEEP_OUT,
-    ),
-    "sanitize_running": _Text(
-        "a sanitize is running that this run did not start: {detail}",
-        "Wait until it ends (nvme sanitize-log), then start again.",
-    ),
-    "sanitize_failed": _Text(
-        "its last sanitize failed: {detail}",
-        (
-            "Sanitize it by hand until one succeeds; if the drive takes writes all the same, set "
-            "allow: [sanitize_failed]."
-        ),
-        _ALLOW,
-    ),
-    "ata_security": _Text(
-        "ATA security is on: {detail}",
-        "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT,
-    ),
-    "opal_locked": _Text(
-        "Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT
-    ),
-    "identity_changed": _Text(
-        "it is not the same drive as before: {detail}", "Start over with preflight; never force this one."
-    ),
-    "locked": _Text(
-        "another run or check is using this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."
-    ),
-    "not_held": _Text(
-        "this job does not hold it{detail}", "Nothing was written. Report this, and attach the run's journal."
-    ),
-    "purge_unsupported": _Text("this purge cannot be used: {detail}", "Choose another purge_method, or auto."),
-    "purge_hits_others": _Text(
-        "the purge would erase more than this drive: {detail}", "Choose another purge_method, or auto."
-    ),
-    "untrusted_state": _Text(
-        "this collection's state folders cannot be trusted: {detail}",
-        "Others could put records or programs there, or remove what keeps a drive as evidence. Find out who did. "
-        "Check in the reports of its runs that the drive need not be kept. Then make root the only writer "
-        "(chown root, chmod go-w), or move a damaged file away.",
-    ),
-    "probe_failed": _Text(
-        "it could not be checked: {detail}",
-        "Fix that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers.",
-    ),
-}
-
-# The same code, where the ledger says more: a run of ours that died, or gave up a drive that hung.
-_UNFINISHED = _Text(
-    "run {run_id} was writing to it and never released it{reason}: {detail}",
-    "Resume that run (qualify.yml), or end it (stop.yml; if it has already ended, collect.yml and then cleanup.yml), "
-    "each with -e ssd_run_id={run_id}; then what it left may count as ours. Check the kernel log for a drive that "
-    "hung. Or set "
-    "ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
-)
 
 
 def _not_whole(facts: Facts) -> list[str]:
@@ -275,7 +78,7 @@ def entry_problem(entry: Any) -> str | None:
     problem = selector_problem(entry)
     if problem:
         return problem
-    lifted = [code for code, text in REFUSALS.items() if text.overridable == _ALLOW]
+    lifted = [code for code, text in REFUSALS.items() if text.overridable == ALLOW]
     for code in options(entry)["allow"]:
         if code not in lifted:
             other = REFUSALS[code].overridable if code in REFUSALS else ""
@@ -300,14 +103,14 @@ def refusals(facts: Facts, selector: Any = None) -> list[Refusal]:
     ]
 
 
-def _text_of(code: str, known: Mapping[str, Any] | None) -> _Text:
+def _text_of(code: str, known: Mapping[str, Any] | None) -> Text:
     """The words for a code; known: what the ledger says of the drive."""
     unfinished = known is not None and known["state"] == WRITING and (known["proved"] or known.get("reason"))
     if known is None or code != "unsigned_data" or not unfinished:
         return REFUSALS[code]
     reason = " ({})".format(known["reason"]) if known.get("reason") else ""
     words = {"run_id": known["run_id"], "reason": reason.replace("{", "{{").replace("}", "}}"), "detail": "{detail}"}
-    return _Text(_UNFINISHED.problem.format(**words), _UNFINISHED.remedy.format(**words))
+    return Text(UNFINISHED.problem.format(**words), UNFINISHED.remedy.format(**words))
 
 
 def refuse(code: str, selector: Any, path: str | None, detail: str) -> list[Refusal]:
@@ -349,12 +152,12 @@ def lifted_codes(selector: Any, known: Mapping[str, Any] | None = None) -> tuple
     if entry_problem(selector) is not None:
         return ()
     given = options(selector)
-    overwrite = [code for code, text in REFUSALS.items() if text.overridable == _OVERWRITE]
-    released = known is not None and given[_RELEASE] == known["run_id"]
-    return (*given["allow"], *(overwrite if given[_OVERWRITE] else ()), *(("evidence",) if released else ()))
+    overwrite = [code for code, text in REFUSALS.items() if text.overridable == OVERWRITE]
+    released = known is not None and given[RELEASE] == known["run_id"]
+    return (*given["allow"], *(overwrite if given[OVERWRITE] else ()), *(("evidence",) if released else ()))
 
 
-def make_refusals(code: str, who: str, details: Sequence[str], text: _Text | None = None) -> list[Refusal]:
+def make_refusals(code: str, who: str, details: Sequence[str], text: Text | None = None) -> list[Refusal]:
     """One refusal with all its findings; none without a finding. text: other words than the code's own."""
     if not details:
         return []

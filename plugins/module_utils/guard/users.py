@@ -134,9 +134,7 @@ def _read_mounts(host: Host, facts: Machine) -> None:
             text = host.read(process + "/mountinfo")
             mounts = [_mount(line) for line in text.splitlines()]
             facts.mounts += mounts
-            facts.bound += [
-                (number, where, process == "/proc/self") for number, where in _bound_nodes(host, process, mounts)
-            ]
+            facts.bound += [(key, where, process == "/proc/self") for key, where in _bound_files(host, process, mounts)]
         except OSError as error:
             if error.errno not in GONE:
                 facts.unseen.append(f"{process}/mountinfo cannot be read: {error.strerror}")
@@ -168,11 +166,11 @@ def _mount(line: str) -> Mount:
     )
 
 
-def _bound_nodes(host: Host, process: str, mounts: Sequence[Mount]) -> list[tuple[str, str]]:
-    """(device number, where) of nodes that are mounted on another place, as a container gets a drive."""
+def _bound_files(host: Host, process: str, mounts: Sequence[Mount]) -> list[tuple[str, str]]:
+    """(key, where) of block devices' nodes and of files that are mounted on another place, as a container gets them."""
     single = [mount for mount in mounts if mount.root != "/" and not _REMOTE.match(mount.kind)]
-    found = [(device_number(host, process + "/root" + mount.where), mount.where) for mount in single]
-    return [(number, where) for number, where in found if number]
+    found = [(key_at(host, process + "/root" + mount.where), mount.where) for mount in single]
+    return [(key, where) for key, where in found if key and not key.startswith("char")]
 
 
 # --- the system's own drives --------------------------------------------------
@@ -290,9 +288,13 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     for member in facts.family:
         if member in shared.system:
             add(facts.system, shared.system[member])
-    # A container may have got its own node for a drive so; that is the one that we use.
-    bound = [where for number, where, ours in shared.bound if number in facts.numbers and not (ours and where in nodes)]
-    add(facts.mounts, *(f"its node on {where}" for where in bound))
+    # A container may have got its own node for a drive so, or the file behind it; that is the one that we use.
+    own, keys = nodes | {str(facts.identity.get("backing_file"))}, facts.numbers | facts.keys
+    bound = [(key, where) for key, where, ours in shared.bound if key in keys and not (ours and where in own)]
+    add(
+        facts.mounts,
+        *(f"{'its node' if key in facts.numbers else 'the file behind it'} on {where}" for key, where in bound),
+    )
     for key in sorted(facts.numbers | facts.keys):
         add(facts.opened, *shared.openers.get(key, ()))
         add(facts.passing, *shared.passing.get(key, ()))

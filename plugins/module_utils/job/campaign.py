@@ -53,7 +53,9 @@ class Campaign:
             self._station.note("drive_finished", outcome=outcome, message=message)
         except Exception as error:
             outcome, message = "error", self._crash(error)
-        self._station.show(phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0)
+        self._station.show(
+            phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
+        )
         return outcome
 
     def _let_go(self, hangs: str) -> tuple[str, str] | None:
@@ -105,7 +107,8 @@ class Campaign:
             if test["name"] not in names:
                 continue
             shown = {"test": test["name"], "test_index": index, "round": 0, "round_max": test["rounds"].get("max")}
-            station.show(path=station.held.path, **shown)
+            after = [later for later in station.plan["tests"][index:] if later["name"] in names]
+            station.show(path=station.held.path, later_s=self._tests.later_s(after), time_left_s=None, **shown)
             if self._tests.run(test) == "error":
                 return "error"
         self._leave()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import BOOT_ID, Host
-from ..drive import capacity
+from ..drive import capacity, wear
 from ..measure import job_data, world
 from ..measure.sampler import Sampler
 from ..measure.world import SPOILS, TOLD, UNKNOWN, Cause
@@ -48,6 +48,8 @@ class Conditions:
         self._hidden: list[Cause] = []
         self.found: list[Cause] = []
         self.settings: Mapping | None = None
+        self._written: Mapping = {}
+        self.spent: Mapping | None = None
 
     def begin(self, history: t.Iterable[Mapping]) -> None:
         """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
@@ -73,7 +75,8 @@ class Conditions:
 
     def begin_test(self) -> None:
         """Before anything of a test: nothing is known of it yet."""
-        self.found, self.settings = [], None
+        self.found, self.settings, self.spent = [], None, None
+        self._written = wear.read(self._host, self._identity())
 
     def begin_measurement(self) -> None:
         """After its purge: what that heated up is not the measurement's. Errors that it brought still
@@ -91,6 +94,7 @@ class Conditions:
         if self._first is None or not test["cells"]:
             return list(sampler.reasons)
         now = world.take(self._host, self._identity())
+        self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
         sampled = [Cause(world.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
         known = {item.cause for item in sampled}
         spoilt = [item for item in world.changed(self._first, self._before, now) if item.cause not in known]
@@ -102,7 +106,7 @@ class Conditions:
     def fields(self) -> dict[str, t.Any]:
         """For the record of the test."""
         found = [dict(item._asdict(), message=item.message[:LONGEST]) for item in self.found]
-        return {"conditions": found, "vendor_settings": self.settings}
+        return {"conditions": found, "vendor_settings": self.settings, "wear": self.spent}
 
     def _vendor(self) -> list[Cause]:
         """The vendor's settings, read with every result of such a drive."""

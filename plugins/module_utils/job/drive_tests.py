@@ -11,14 +11,14 @@ import typing as t
 from ..core.deadline import Hangs
 from ..guard.held import Refused
 from ..measure import fillcurve, fio
-from ..measure.rounds import FITTED_END, Rounds, bound_s, cell_s
+from ..measure.rounds import FITTED_END, Rounds
 from ..measure.sampler import Sampler
 from ..measure.spoilt import Tally
 from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..tuning import write_cache
-from . import leaving
+from . import leaving, remaining
 from .measuring import Discarded, Measuring
 from .points import NoPoint, with_points
 from .standing import (
@@ -40,7 +40,7 @@ class DriveTests:
 
     def __init__(self, station: Station) -> None:
         self._station = station
-        self._rate_bytes_per_s: float | None = None
+        self._rate_bytes_per_s = station.job.write_bytes_per_s
         self._drift: list[str] = []
         self._unready = not_begun(station.history)
         self._unprepared = unprepared(station.plan["tests"], station.history)
@@ -75,7 +75,7 @@ class DriveTests:
         self._tally = Tally()
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
-        self._station.conditions.begin_test()
+        self._look_around(self._station.conditions.begin_test)
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
             # Nothing that is measured now could count: neither purge the drive for it nor spend hours.
@@ -274,10 +274,8 @@ class DriveTests:
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
         """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""
-        spec, size = test.get("precondition"), self._station.active_bytes(test)
-        round_s = sum(cell_s(cell) for cell in test["cells"])
-        rounds_s = bound_s(test["rounds"], round_s, self._station.held.identity["size_bytes"]) if test["cells"] else 0.0
-        if rounds_s is None or (spec and not self._rate_bytes_per_s):
-            return None
-        fill_s = spec["passes"] * size / self._rate_bytes_per_s if spec and self._rate_bytes_per_s else 0.0
-        return rounds_s + fill_s
+        return remaining.of_test(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+
+    def later_s(self, tests: t.Iterable[t.Mapping[str, t.Any]]) -> float | None:
+        """An upper bound of tests that follow."""
+        return remaining.of_tests(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)

@@ -32,6 +32,7 @@ from ..run.liveness import first_status, is_live, pid_start
 from ..tuning import settings
 from ..tuning.kinds import Setting
 from ..tuning.tuned_host import TunedHost
+from . import remaining
 from .campaign import Campaign
 from .leaving import AS_IS
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
@@ -160,7 +161,12 @@ class HostJob:
             criteria=self._plan.get("criteria", []),
             limits=Limits(**self._plan.get("validity", {}).get("limits", {})),
             strict=bool(self._plan.get("validity", {}).get("strict")),
+            write_bytes_per_s=self._plan.get("assumed_write_bytes_per_s"),
         )
+        for drive in self._plan["drives"]:
+            size = (drive.get("expected") or {}).get("size_bytes") or 0
+            later_s = remaining.of_tests(drive["tests"], size, job.write_bytes_per_s)
+            self._status.set_drive(drive["drive"], later_s=later_s)
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
         with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
             futures = [pool.submit(campaign.run) for campaign in campaigns]

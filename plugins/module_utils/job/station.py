@@ -39,6 +39,8 @@ class Job(t.NamedTuple):
     criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
     limits: causes.Limits = causes.Limits()
     strict: bool = False
+    # Until a fill showed the drive's own.
+    write_bytes_per_s: float | None = None
 
 
 class Station:

@@ -22,6 +22,7 @@ import typing as t
 
 from ..core.deadline import Hangs
 from . import histogram
+from .moments import Moments, pooled
 
 PLACEHOLDER = re.compile(r"@ssd_[a-z_]+@")
 DIRECTIONS = ("read", "write")
@@ -292,6 +293,7 @@ def _added(sides: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
         "min": min([latency["min"] for latency, _ios in busy] or [0]),
         "max": max([latency["max"] for latency, _ios in busy] or [0]),
         "mean": sum(latency["mean"] * ios for latency, ios in busy) / total if total else 0.0,
+        "stddev": pooled(Moments(ios, latency["mean"], latency["stddev"]) for latency, ios in busy).deviation,
         "bins": {str(value): count for value, count in bins.items()},
     }
     added = {key: sum(side.get(key, 0) for side in sides) for key in ("io_bytes", "bw_bytes", "iops")}
@@ -335,6 +337,8 @@ def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = Non
         "bytes": side["io_bytes"],
         "mean_latency_us": latency["mean"] / 1000.0,
         "max_latency_us": latency["max"] / 1000.0,
+        "min_latency_us": latency["min"] / 1000.0,
+        "stddev_latency_us": latency["stddev"] / 1000.0,
         "percentiles_us": histogram.percentiles_us(histogram.of(latency)),
     }
 

@@ -10,6 +10,7 @@ up to 127 ns. `json+` tells a bin by the value in its middle. A histogram here i
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 from fractions import Fraction
@@ -85,6 +86,30 @@ def merged(histograms: t.Iterable[t.Mapping[int, int]]) -> Bins:
 def ios(bins: t.Mapping[int, int]) -> int:
     """How many I/Os it counts."""
     return sum(bins.values())
+
+
+def mean_ns(bins: t.Mapping[int, int]) -> tuple[float, float]:
+    """The least and the most that the mean of these latencies can be: the last bin has no end."""
+    counted = ios(bins)
+    low = sum(lowest_of(value) * count for value, count in bins.items()) / counted
+    high = sum(highest_of(value) * count for value, count in bins.items()) / counted
+    return low, float("inf") if _is_open(bins) else high
+
+
+def deviation_ns(bins: t.Mapping[int, int]) -> tuple[float, float]:
+    """The least and the most that their standard deviation can be: that of the bins' middles, give or take how far the
+    latencies may lie from them (root mean square).
+    """
+    counted = ios(bins)
+    middle = sum(value * count for value, count in bins.items()) / counted
+    spread = math.sqrt(sum((value - middle) ** 2 * count for value, count in bins.items()) / counted)
+    off = ((max(value - lowest_of(value), highest_of(value) - value), count) for value, count in bins.items())
+    error = math.sqrt(sum(by * by * count for by, count in off) / counted)
+    return max(0.0, spread - error), float("inf") if _is_open(bins) else spread + error
+
+
+def _is_open(bins: t.Iterable[int]) -> bool:
+    return max(bins) == value_of(MOST_BINS - 1)
 
 
 def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from . import histogram
 from .load import Sizes
+from .moments import Moments, of_all
 
 DIRECTIONS = ("read", "write", "trim")
 # What fio echoes of a job and what the figures depend on. An option that the job has and the echo lacks counts as
@@ -191,8 +192,8 @@ def _latencies(name: str, side: Mapping) -> list[str]:
 
 
 def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
-    """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency and of every
-    percentile that fio tells.
+    """Its bins count every I/O that ended, and are those of the smallest, the largest and the mean latency, of their
+    spread and of every percentile that fio tells.
     """
     latency = side["lat_ns"]
     if "bins" not in latency:
@@ -206,22 +207,19 @@ def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     # alone.
     if not counted or abs(counted - ended) > ramped:
         return [f"{name}s: the latency histogram counts {counted} I/Os of {ended}"]
+    if abs(latency.get("N", counted) - counted) > ramped:
+        return [f"{name}s: the mean latency is of {latency['N']} I/Os, the histogram counts {counted}"]
     for key, value in (("min", min(bins)), ("max", max(bins))) if not ramped else ():
         if histogram.bin_of(int(latency[key])) != histogram.bin_of(value):
             return [f"{name}s: the {key} latency {latency[key]} ns is not in the histogram's bin of {value} ns"]
-    low, high = (
-        sum(edge(value) * count for value, count in bins.items()) / counted
-        for edge in (histogram.lowest_of, histogram.highest_of)
-    )
-    if max(bins) == histogram.value_of(histogram.MOST_BINS - 1):
-        high = float("inf")
-    # fio rounds the mean of a group of threads.
-    if not low * (1 - IOPS_SHARE) - 1 <= latency["mean"] <= high * (1 + IOPS_SHARE) + 1:
-        return [
-            "{0}s: the mean latency {1:.0f} ns can't be that of the histogram, {2:.0f} to {3:.0f}".format(
-                name, latency["mean"], low, high
-            )
-        ]
+    deviation = of_all(Moments(counted, latency["mean"], latency["stddev"]))
+    laws = [("mean latency", latency["mean"], histogram.mean_ns(bins))]
+    # One long I/O that counts for one of them alone makes another spread.
+    laws += [] if ramped else [("standard deviation", deviation, histogram.deviation_ns(bins))]
+    for what, told, (low, high) in laws:
+        # fio rounds the figures of a group of threads.
+        if not low * (1 - IOPS_SHARE) - 1 <= told <= high * (1 + IOPS_SHARE) + 1:
+            return [f"{name}s: the {what} {told:.0f} ns can't be that of the histogram, {low:.0f} to {high:.0f}"]
     shown = latency.get("percentile") or {}
     return [line for share, value in shown.items() for line in _percentile(name, bins, counted, share, value)]
 

@@ -279,6 +279,7 @@ def queued(drive: str) -> dict[str, t.Any]:
         "cell": None,
         "last": None,
         "time_left_s": None,
+        "later_s": None,
         "message": "",
         "updated": None,
         "news_within_s": NEWS_S,

@@ -45,6 +45,7 @@ def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str 
         "updated": now(),
         "restored": False,
         "message": "",
+        "parallel_drives": plan.get("parallel_drives") or 1,
         "drives": [queued(drive["drive"]) for drive in plan["drives"]],
     }
 

@@ -250,6 +250,7 @@ def _test(run: Run, entry: Record, events: list[Record]) -> Record:
         "metrics": {},
         "conditions": [],
         "vendor_settings": None,
+        "wear": None,
     }
     if end:
         result = {key: end.get(key, value) for key, value in result.items()}

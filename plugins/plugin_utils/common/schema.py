@@ -37,8 +37,9 @@ YAML_TYPES = {
 }
 
 
+@functools.lru_cache(maxsize=None)
 def load(name: str) -> Schema:
-    """The schema of schemas/<name>.schema.json beside this file."""
+    """The schema of schemas/<name>.schema.json beside this file. All callers share it: do not change it."""
     schema: Schema = json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
     return schema
 
@@ -64,8 +65,12 @@ def validator(schema: Schema) -> t.Any:
     """A validator for many values. A `$` at the end of a pattern means the end, as in JSON Schema, and not also before
     a newline, as in Python.
     """
-    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
-    return strict(schema)
+    return _strict()(schema)
+
+
+@functools.lru_cache(maxsize=None)
+def _strict() -> t.Any:
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
 
 
 def explained(checker: t.Any, data: t.Any) -> list[str]:

@@ -104,14 +104,3 @@ def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterabl
     """
     rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
     return told(flat(snapshots.get(host) or {}), rest)
-
-
-def swapped(sightings: t.Iterable[Mapping]) -> dict[str, list[str]]:
-    """{serial: hosts} of drives that were outliers on more than one host: it is the drive, not the host. sightings:
-    {serial, host} of any runs.
-    """
-    seen: dict[str, dict[str, None]] = {}
-    for sighting in sightings:
-        if sighting.get("serial"):
-            seen.setdefault(sighting["serial"], {})[sighting["host"]] = None
-    return {serial: list(names) for serial, names in seen.items() if len(names) > 1}

@@ -16,6 +16,7 @@ EARLIER_RUNS = 10
 NOTHING: t.Mapping[str, t.Any] = {
     "groups": [],
     "outliers": [],
+    "claimed_twice": [],
     "low_hosts": [],
     "too_few": [],
     "comparisons": 0,

@@ -5,15 +5,23 @@
 
 from __future__ import annotations
 
-import collections
 import typing as t
 
-from ..common import drives, units
-from . import hosts, metrics, outliers, robust, trends
+from ..common import units
+from . import hosts, metrics, moves, outliers, robust, trends
 from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
+
+
+class _Known(t.NamedTuple):
+    """What tells an outlier's cause. moved, contradicted: of moves.evidence. until: of moves.last_measured."""
+
+    moved: t.Mapping[str, list[str]]
+    contradicted: t.Mapping[str, str]
+    until: t.Mapping[tuple[str, str], str]
+    low_hosts: t.Collection[str]
 
 
 def make(
@@ -35,12 +43,16 @@ def make(
     flagged = judged[judged["outlier"].astype(bool)]
     own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
     same = apart(judged)
-    sightings = [item for summary in earlier for item in _sightings(summary)]
-    sightings += same.loc[own.index, ["serial", "host"]].to_dict("records")
+    until = moves.last_measured(records)
+    low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
+    claims = [claim for summary in earlier for claim in moves.of_summary(summary)]
+    claims += moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)
+    moved, contradicted = moves.evidence(claims)
     nights = [frame for frame in map(_before, earlier) if len(frame)]
     return {
         "groups": _groups(judged),
-        "outliers": _outliers(own, judged, same["serial"], hosts.swapped(sightings), set(low["host"])),
+        "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
+        "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
         "low_hosts": _low_hosts(low, judged, snapshots),
         "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
         "comparisons": int(judged["p"].notna().sum()),
@@ -57,13 +69,6 @@ def make(
 def _before(summary: Mapping) -> pandas.DataFrame:
     """The figures of an earlier run, by names that its drives have in this one."""
     return apart(of_summary(summary))
-
-
-def _sightings(summary: Mapping) -> list[Mapping]:
-    """The outliers of an earlier run whose serial number tells which drive it was."""
-    seen = collections.Counter(drive.get("serial") or drive["drive"] for drive in summary.get("drives") or [])
-    found = (summary.get("fleet") or {}).get("outliers") or []
-    return [item for item in found if seen[item["serial"]] < 2 and not drives.is_place(item["serial"])]
 
 
 def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
@@ -88,9 +93,7 @@ def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
 def _outliers(
     own: pandas.DataFrame,
     judged: pandas.DataFrame,
-    names: pandas.Series,
-    swapped: t.Mapping[str, list[str]],
-    low: t.Collection[str],
+    known: _Known,
 ) -> list[dict[str, t.Any]]:
     if own.empty:
         return []
@@ -101,9 +104,9 @@ def _outliers(
     for place, row in own.sort_values("z", ascending=False).iterrows():
         mates = int(alike[place])
         cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")
-        if names[place] in swapped:
-            cause, why = "drive", f"it was low on {' and on '.join(swapped[names[place]])}"
-        elif row["host"] in low and (row["host"], row["drive"], row["test"]) not in slow:
+        if row["serial"] in known.moved:
+            cause, why = "drive", f"it was low on {' and on '.join(known.moved[row['serial']])}"
+        elif row["host"] in known.low_hosts and (row["host"], row["drive"], row["test"]) not in slow:
             # Tails and shares within a time follow a slow host by leaps; a rate does not.
             cause, why = "can't tell", f"{row['host']} is low as a whole, and no rate of the drive stands out there"
         elif mates < hosts.FEWEST_DRIVES:
@@ -114,6 +117,8 @@ def _outliers(
                     "host from a drive"
                 ),
             )
+        if row["serial"] in known.contradicted:
+            why += f"; its serial number proves nothing: {known.contradicted[row['serial']]}"
         about = {name: row[name] for name in ("host", "drive", "serial", "model", "firmware", "test", "cell", "metric")}
         numbers = {
             "value": float(row["value"]),
@@ -126,6 +131,7 @@ def _outliers(
             {
                 **about,
                 **numbers,
+                "until": known.until.get((row["host"], row["drive"]), ""),
                 "cause": cause,
                 "why": why,
                 "reason": reason(row["metric"], row["value"], row["median"], row["by"], row["n"] - 1),

@@ -30,15 +30,17 @@ MOST_FILE_BYTES = 1 << 30
 # The plan of a host with 24 drives and all tests is some 10 MiB.
 MOST_PLAN_BYTES = 128 << 20
 MOST_TOLD = 3
+# A job that is killed tears one; a line of two letters takes as long to refuse as one of hundreds of them.
+MOST_TORN = 10_000
 
 Record = t.Dict[str, t.Any]
 
 
 class Problems:
-    """How many lines did not pass, and the first of them."""
+    """How many lines did not pass, and the first of them. torn: lines of no JSON, which are none."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.torn = 0
         self.first: list[str] = []
 
     def add(self, where: str, why: object) -> None:
@@ -61,6 +63,9 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
                 if len(line) > MOST_LINE_BYTES or source.tell() > MOST_FILE_BYTES:
                     problems.add(f"journal.jsonl from line {number} on", "it is too long")
                     return
+                if problems.torn > MOST_TORN:
+                    problems.add(f"journal.jsonl from line {number} on", "too many of its lines are no JSON")
+                    return
                 event = _event(line, f"journal.jsonl line {number}", problems)
                 if event is not None:
                     yield event
@@ -74,12 +79,13 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
     try:
         record = shape.decoded(line)
     except shape.Refused:
+        problems.torn += 1
         return None
     kind = record.get("event") if isinstance(record, dict) else None
     if kind not in EVENTS:
         return None
     try:
-        passed: Record = _of_event(kind).passed(record).value
+        passed: Record = _of_event(kind).passed(record, explained=problems.count < MOST_TOLD).value
         return passed
     except shape.Refused as refused:
         problems.add(f"{where} ({kind})", refused)

@@ -50,10 +50,14 @@ def collected(
     """The drive and test records that a host has for a run. Whose they are and of which run the controller knows,
     whatever they say.
 
+    time: now, by the controller's clock. A record of later would outlive what is measured after it; of several of one
+    test the last counts, as in results.jsonl.
     asked: see `asked_of`; None where nobody knows. Of other drives and tests only the first MOST_UNASKED are taken:
       each takes its place in the fleet's report.
     """
-    records, problems, dropped, unasked = [], [], 0, 0
+    records: dict[tuple[str, str], Record] = {}
+    problems: list[str] = []
+    dropped, unasked = 0, 0
     for number, record in enumerate(given):
         if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS[1:]:
             problems.append(f"record {number}: it is not of a drive or a test")
@@ -66,18 +70,21 @@ def collected(
                 problems.append(f"record {number}: {refused}")
                 continue
             clean, left_out = error, 0
-        if asked is not None and (clean["drive"], clean.get("test", "")) not in asked:
+        key = (clean["drive"], clean.get("test", ""))
+        if clean["time"].rstrip("Z") > time.rstrip("Z"):
+            clean = {**clean, "time": time}
+        if asked is not None and key not in asked and key not in records:
             unasked += 1
             if unasked > MOST_UNASKED:
                 continue
-        records.append(clean)
+        records[key] = clean
         dropped += left_out
     if unasked > MOST_UNASKED:
         problems.append(
             f"it tells of {unasked} drives and tests that nobody asked for; {unasked - MOST_UNASKED} of them are "
             "left out"
         )
-    return Checked(records, problems, dropped)
+    return Checked(list(records.values()), problems, dropped)
 
 
 def stored(record: t.Any) -> Record | None:

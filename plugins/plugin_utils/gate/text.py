@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one filter for texts that are printed or kept: nothing in them reaches a terminal as a command. Pure."""
+"""The one filter for texts that are printed or kept: nothing in them reaches a terminal as a command, and nothing is
+there that nobody sees. Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,19 @@ import typing as t
 MOST = 4096
 # Half of a pair: no character, and in no file that is written as UTF-8. YAML and JSON can hold it all the same.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Letters and marks that Unicode shows as nothing (Default_Ignorable_Code_Point) or as a blank, and that Python calls
+# printable; and piles of marks over one letter, which cover the lines around it.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    "|[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3,}"
+)
 
 
 def is_printable(text: str) -> bool:
-    """Whether a text may be printed as it is: no control, format or surrogate character, and no blank but the space."""
-    return text.isprintable()
+    """Whether a text may be printed as it is: no control, format or surrogate character, no blank but the space, and
+    nothing that is not seen.
+    """
+    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
 
 
 def line(value: object, most: int = MOST) -> str:
@@ -25,10 +35,15 @@ def line(value: object, most: int = MOST) -> str:
     text = value if isinstance(value, str) else str(value)
     if len(text) > most:
         text = text[: most - 1] + "…"
-    if text.isprintable():
+    if is_printable(text):
         return text
-    shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    shown = "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+    shown = _UNSEEN.sub(lambda found: "".join(map(_escaped, found[0])), shown)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
 
 
 def writable(value: t.Any) -> t.Any:

@@ -216,8 +216,9 @@ def fit(
 ) -> tuple[list[Cell], list[dict[str, str]], list[str]]:
     """What of a test a drive can do: (cells, not_applicable: [{id, reason}], problems).
 
-    A cell that the logical block size forbids is not applicable in a shipped test (the PTS matrix holds 512 B), and an
-    error in a test whose cells the site chose, and where it is tracked.
+    A cell that the logical block size forbids, or that trims where the drive takes no discard, is not applicable in a
+    shipped test (the PTS matrix holds 512 B), and an error in a test whose cells the site chose, and where it is
+    tracked.
     """
     block, active = identity["logical_block_size_bytes"], active_range_bytes(test, identity)
     tracked = {item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])}
@@ -228,6 +229,7 @@ def fit(
         # Of a mix of a cell's own, sizes may be left out; a stream has to have all of its.
         sizes = [one for job in cell.get("jobs") or () for one in streams.sizes(job)] or [size]
         reason = next(filter(None, (_block_problem(one, block) for one in sizes)), "")
+        reason = reason or streams.trim_problem(cell, identity)
         fitted, sizes_left_out = loads.fitted(cell, block)
         if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in cell.get("jobs") or ()):
             wrong.setdefault(f"a stream has no room in its part of the ActiveRange of {active} B", []).append(
@@ -255,7 +257,8 @@ def fit(
         test["precondition"], block, active
     )
     if test["cells"] and not cells and not problems:
-        problems.append("none of the test's cells can run on this drive")
+        reasons = sorted({item["reason"] for item in left_out})
+        problems.append(f"none of the test's cells can run on this drive{': ' * bool(reasons)}{'; '.join(reasons)}")
     return cells, left_out, problems
 
 

@@ -101,16 +101,20 @@ def _within(
     ]
     if most_s is None or not identities:
         return asked, {}
-    rate = numbers.number(variables["ssd_assumed_write_mib_s"]) or 0
     # What purge_method says counts for the tests that leave the method open.
     method = variables["purge_method"]
     timed = [
         {**test, "purge": {"method": method if test["purge"]["method"] == "auto" else test["purge"]["method"]}}
         for test in asked
     ]
-    kept, rest = times.within(timed, identities, most_s, max(float(rate), 0.001) * times.MIB)
+    kept, rest = times.within(timed, identities, most_s, _assumed_rate(variables))
     names = {test["name"] for test in kept}
     return [test for test in asked if test["name"] in names], rest
+
+
+def _assumed_rate(variables: t.Mapping[str, t.Any]) -> float:
+    """Bytes a second that bounds of time go by until a drive's own rate is known."""
+    return max(float(numbers.number(variables["ssd_assumed_write_mib_s"]) or 0), 0.001) * times.MIB
 
 
 def build(
@@ -127,7 +131,7 @@ def build(
         {name: variables[name] for name in (*VARIABLES, *GIVEN) if name in VARIABLES or name in variables}
     )
     values["ssd_criteria"] = criteria(values)
-    return planning.render(
+    plan = planning.render(
         tests(values, drives),
         run=run,
         host=host,
@@ -137,3 +141,4 @@ def build(
         variables=values,
         tune=tune_spec(values, keep=values["ssd_step"] == "tune"),
     )
+    return {**plan, "assumed_write_bytes_per_s": _assumed_rate(values)}

@@ -73,6 +73,14 @@ def problems(cell: Mapping) -> list[str]:
     return found
 
 
+def trim_problem(cell: Mapping, identity: Mapping) -> str:
+    """Why a drive can't do the trims of a cell; "" where it can, or where the kernel does not tell."""
+    trims = [job["name"] for job in cell.get("jobs") or () if job.get("trim")]
+    if not trims or identity.get("max_discard_bytes") != 0:
+        return ""
+    return f"stream {trims[0]} trims, and the drive takes no discards (queue/discard_max_bytes is 0)"
+
+
 def _stream_problems(job: Mapping) -> list[str]:
     found = []
     if job["read_pct"] < 0:

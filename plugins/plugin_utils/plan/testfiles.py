@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests and plans as files: find them, lay them over their bases, check them. Reads files, changes nothing."""
+"""Tests and plans: laid over their bases and checked. Reads files (library.py), changes nothing."""
 
 from __future__ import annotations
 
@@ -9,87 +9,17 @@ import copy
 import typing as t
 from pathlib import Path
 
-import yaml
-
 from ..common import schema as schemas
 from . import between, phases, saturation, unwritten
 from . import cells as celling
+from .library import SHIPPED_DIR, Library, PlanError, Source
 
-SHIPPED_DIR = schemas.COLLECTION / "roles" / "workload" / "files"
+__all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
+
 Test = t.Dict[str, t.Any]
-
-
-class PlanError(ValueError):
-    """What is wrong with tests or a plan: `problems`, one line each with file (or ssd_plan[n]), key and what to do."""
-
-    def __init__(self, problems: t.Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = list(problems)
-
-
-class Source(t.NamedTuple):
-    """A test as someone wrote it. origin: its file, or ssd_plan[2]; shipped: part of this collection."""
-
-    origin: str
-    shipped: bool
-    data: t.Any
-    path: Path | None = None
-
-
-class Library:
-    """Where tests and plans are looked for: the site's folders in their order, then the collection's."""
-
-    def __init__(self, dirs: t.Sequence[str | Path] = ()) -> None:
-        """Raises PlanError for what is no list of folders."""
-        if isinstance(dirs, (str, t.Mapping)) or not isinstance(dirs, t.Sequence):
-            raise PlanError([f"ssd_tests_dirs: {dirs!r} is not a list of folders"])
-        self.dirs = [Path(str(folder)).expanduser() for folder in dirs] + [SHIPPED_DIR]
-        missing = [
-            f"ssd_tests_dirs: there is no folder {folder.absolute()}" for folder in self.dirs if not folder.is_dir()
-        ]
-        if missing:
-            raise PlanError(missing)
-
-    def find(self, kind: str, name: str, skip: t.Collection[Path] = ()) -> Source | None:
-        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. Raises
-        PlanError.
-        """
-        for path in self._paths(kind):
-            if path.stem == name and path.resolve() not in skip:
-                return Source(str(path), SHIPPED_DIR in path.parents, _read(path), path.resolve())
-        return None
-
-    def names(self, kind: str) -> list[str]:
-        """The names of all tests or plans."""
-        return sorted({path.stem for path in self._paths(kind)})
-
-    def _paths(self, kind: str) -> list[Path]:
-        found = []
-        for folder in self.dirs:
-            places = [folder / kind] + ([folder] if kind == "tests" else [])
-            found += [
-                path for place in places for ending in ("yml", "yaml") for path in sorted(place.glob(f"*.{ending}"))
-            ]
-        return found
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without a key that is given twice, of which one would silently be lost."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[t.Any, t.Any]:
-        keys = [self.construct_object(key, deep=deep) for key, _value in node.value]
-        twice = next((key for key in keys if keys.count(key) > 1), None)
-        if twice is not None:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice} is given twice", node.start_mark)
-        mapping: dict[t.Any, t.Any] = super().construct_mapping(node, deep=deep)
-        return mapping
-
-
-def _read(path: Path) -> t.Any:
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise PlanError([f"{path}: cannot be read: {' '.join(str(error).split())}"]) from None
+# Hundreds of hosts ask for the same plan, several times each. By the plan and the state of the files that it may name.
+_LOADED: dict[tuple[str, t.Any], list[Test]] = {}
+MAX_LOADED = 64
 
 
 def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
@@ -104,9 +34,18 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     with every problem at once.
     """
     library = Library(dirs)
-    sources = _plan_sources(schemas.plain(ssd_plan), library)
+    asked = schemas.plain(ssd_plan)
+    key = (repr(asked), library.state())
+    if key not in _LOADED:
+        if len(_LOADED) >= MAX_LOADED:
+            _LOADED.clear()
+        _LOADED[key] = _load(asked, library)
+    return copy.deepcopy(_LOADED[key])
+
+
+def _load(asked: t.Any, library: Library) -> list[Test]:
     tests, problems = [], []
-    for source in sources:
+    for source in _plan_sources(asked, library):
         try:
             tests += _load_tests(source, library)
         except PlanError as error:

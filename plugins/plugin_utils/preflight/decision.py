@@ -16,7 +16,7 @@ from ..common.values import whole
 from ..common.version import collection_version
 from ..plan import hostplan
 from ..plan.testfiles import PlanError
-from ..results import history, run_record, runs
+from ..results import history, last_written, run_record, runs
 from . import (
     again,
     controller,
@@ -25,6 +25,7 @@ from . import (
     findings,
     fleet_checks,
     host_checks,
+    ledgers,
     left_out,
     purges,
     reach,
@@ -91,15 +92,19 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     run: Run | None = None
+    own = runs.on_controller(results_dir)
     if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
-        run, wrong = which_run.choose(views, now, runs.on_controller(results_dir))
+        run, wrong = which_run.choose(views, now, own)
         found += wrong
     overlaps, told = which_run.overlap(views, run)
     if overlaps == "fail":
         found.append(Finding(told))
     elif overlaps == "skip" and not found:
         return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
-    views = left_out.parted(views, run, marks, _left_out_before(results_dir, run))
+    left = last_written.of_drives(own, ledgers.wanted(views, run), but=run.id if run else "")
+    lost = ledgers.lost(views, left, own)
+    views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
+    found += ledgers.findings(lost, views)
     for view in views:
         found += [
             Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})
@@ -129,7 +134,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     for view in views:
         chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
-    warned = host_checks.warnings(views, run) + reach.warnings(begun, known)
+    warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
     problem = controller.folder_problem(results_dir, keep=destructive)
     found += (

@@ -28,6 +28,7 @@ HOST_SETTLES = ("sanitize_running", "ata_security")
 # Decided once for the fleet, so every host has to have the same value.
 FLEET_WIDE = (
     "ssd_mode",
+    "ssd_step",
     "ssd_run_name",
     "ssd_run_id",
     "ssd_results_dir",
@@ -38,6 +39,8 @@ FLEET_WIDE = (
     "ssd_quarantine_after",
     "ssd_evidence",
 )
+# What the role notes for a variable that nobody has set; the same as its __preflight_unset.
+UNSET = "__preflight_unset"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 
@@ -149,13 +152,10 @@ def _host_settings(view: View) -> list[Finding]:
     if view.asked is None:
         if view.unreachable:
             return []
-        message = "could not be checked: a variable of this host is wrong or undefined, see its error above"
-        return [
-            Finding(
-                f"{message} (no error: the play has serial; remove it, as all hosts of a run are checked together)",
-                view.name,
-            )
-        ]
+        why = "; ".join(view.failures.values()) or (
+            "it was not asked; if the play has serial, remove it, as all hosts of a run are checked together"
+        )
+        return [Finding(f"could not be checked: {why}", view.name)]
     return [
         Finding(problem, view.name)
         for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]
@@ -240,7 +240,9 @@ def answers(view: View, unreachable_counts: bool) -> list[Finding]:
     if view.unreachable:
         message = f"is unreachable, so its drives could not be checked: {view.unreachable}"
         return [Finding(message, view.name)] if unreachable_counts else []
-    return [Finding(f"{module} failed: {message}", view.name) for module, message in view.failures.items()]
+    # Without its variables it was not asked at all: _host_settings says why.
+    failures = view.failures if view.asked is not None else {}
+    return [Finding(f"{module} failed: {message}", view.name) for module, message in failures.items()]
 
 
 def refused(view: View, run: Run | None) -> list[Finding]:

@@ -8,6 +8,7 @@ earlier run keeps as evidence. Pure; who is in quarantine says the store.
 from __future__ import annotations
 
 import typing as t
+from types import MappingProxyType
 
 from ...module_utils.drive.entry import label
 from ..common.schema import plain
@@ -19,9 +20,13 @@ Marks = t.Sequence[quarantine.Mark]
 Kept = t.Mapping[t.Tuple[str, str], str]
 
 
-def parted(views: t.Sequence[View], run: Run | None, marks: Marks, kept: Kept) -> list[View]:
+def parted(
+    views: t.Sequence[View], run: Run | None, marks: Marks, kept: Kept, lost: Kept = MappingProxyType({})
+) -> list[View]:
     """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
     with the drives that it began with, and a single step (purge.yml) takes any drive.
+
+    lost: of ledgers.lost: evidence as well.
     """
     if run is None or shared_value(views, "ssd_step") != "qualify":
         return list(views)
@@ -32,7 +37,8 @@ def parted(views: t.Sequence[View], run: Run | None, marks: Marks, kept: Kept) -
         if view.name in run.attach:
             reasons = {drive: kept[view.name, drive] for drive in _asked(view) if (view.name, drive) in kept}
         else:
-            reasons = {**(_evidence(view, run) if evidence else {}), **_marked(view, mine)}
+            theirs = {drive: why for (host, drive), why in lost.items() if host == view.name}
+            reasons = {**({**_evidence(view, run), **theirs} if evidence else {}), **_marked(view, mine)}
         found.append(_without(view, reasons))
     return found
 

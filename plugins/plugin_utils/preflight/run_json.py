@@ -73,6 +73,8 @@ def record(
             "validity_limits": limits,
             **rack,
             **sizes.get(drive, {}),
+            **models.get(drive, {}),
+            **short,
             **why,
         }
         for view in views
@@ -81,6 +83,8 @@ def record(
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
+        for models in [_models(view)]
+        for short in [_left_out_tests(view)]
         for drive, why in [
             *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
             *((drive, {"left_out": why}) for drive, why in view.left_out.items()),
@@ -101,6 +105,18 @@ def record(
             "python": platform.python_version(),
         },
     }
+
+
+def _models(view: View) -> dict[str, dict[str, str]]:
+    """What run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
+    seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
+    return {drive: {"model": model} for drive, model in seen.items() if model}
+
+
+def _left_out_tests(view: View) -> dict[str, list[str]]:
+    """What run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by that."""
+    names = list(hostplan.left_out(host_variables(view.asked or {}), view.drives or ()))
+    return {"left_out_tests": names} if names else {}
 
 
 def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:

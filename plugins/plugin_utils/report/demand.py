@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
+from . import loadplots
 from .series import block_size
 
 TAKES = {"most": "the most IOPS", "middle": "halfway between the most IOPS and the fewest", "fewest": "the fewest IOPS"}
@@ -37,7 +38,7 @@ def curve(sweeps: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of a curve: {title, spot, rows: [{texts, spot}]}."""
+    """What the page shows of a curve: {title, spot, rows: [{texts, spot}], plot: SVG}."""
     spot, mix = found["sweet_spot"], f"{found['read_pct']}/{100 - found['read_pct']}"
     figures = ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")
     rate, latency = (units.show(metric, spot[metric]) for metric in ("iops", "mean_latency_us"))
@@ -52,6 +53,7 @@ def lines(found: Mapping) -> Mapping:
         ),
         "spot": f"{_load(spot)}: {rate} at {latency}, {100 * spot['share']:.1f} % of the most IOPS",
         "rows": rows,
+        "plot": loadplots.demand(found["points"]),
     }
 
 

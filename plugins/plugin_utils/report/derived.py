@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.measure import load
 from ..common import units
-from . import demand
+from . import demand, loadplots
 from .series import block_size
 
 # Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
@@ -153,7 +153,9 @@ def repeated_text(found: Mapping) -> str:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of it: {sweeps: [{title, spot, rows: [texts]}], repeated: text or None, points: [text]}."""
+    """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated: text or None, points:
+    [text]}.
+    """
     shown = [demand.lines(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
         mix = f"{sweep['read_pct']}/{100 - sweep['read_pct']}"
@@ -169,7 +171,8 @@ def lines(found: Mapping) -> Mapping:
             }
             for point in sweep["points"]
         ]
-        shown.append({"title": title, "spot": sweep_text(sweep), "rows": rows})
+        plot = loadplots.demand(sweep["points"], sweep["threads"])
+        shown.append({"title": title, "spot": sweep_text(sweep), "rows": rows, "plot": plot})
     points = [demand.point_text(point) for point in found.get("points") or []]
     return {
         "sweeps": shown,

@@ -11,7 +11,7 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import conditions, derived, interference, tables
+from . import conditions, derived, interference, loadplots, tables
 from . import series as report_series
 from .raw import HostRaw
 from .sources import Sources
@@ -29,7 +29,11 @@ def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
     raw = sources.raw(judged["host"])
     found = sources.derived.get(key, {})
     tests = [
-        {**_test(sources, raw, judged, test, identity), **derived.lines(found.get(test["test"], {}))}
+        {
+            **_test(sources, raw, judged, test, identity),
+            **derived.lines(found.get(test["test"], {})),
+            "changes": loadplots.changes(test["test"], found),
+        }
         for test in judged["tests"]
     ]
     for test in tests:

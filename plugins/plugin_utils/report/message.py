@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ..gate import text as texts
@@ -17,6 +18,8 @@ ORDER = ("fail", "error", "invalid", "not_tested", "pass")
 _INERT = str.maketrans(
     {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
 )
+# Chats make links of bare names of hosts too: of "www.", and of what ends like a domain.
+_DOMAIN = re.compile(r"(?<=[^\W_])\.(?=[^\W\d_]{2})")
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -61,7 +64,7 @@ def _who(drive: Mapping) -> str:
 def _line(drive: Mapping) -> str:
     return (
         f"{_words(drive['verdict'])}: {_who(drive)}: "
-        f"{inert(next(iter(drive['reasons']), 'no reason known'), MOST_REASON)}"
+        f"{_DOMAIN.sub('. ', inert(next(iter(drive['reasons']), 'no reason known'), MOST_REASON))}"
     )
 
 

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small charts as SVG, for pages that do without a script: lines with axes, a distribution in a strip. Pure; every text
-is escaped here.
+"""Small charts as SVG, for pages that do without a script: lines with axes, bars, a distribution in a strip. Pure;
+every text is escaped here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,15 @@ class Line(t.NamedTuple):
 
 
 def lines(
-    drawn: t.Sequence[Line], x_title: str, y_title: str, limits: t.Sequence[tuple[float, str]] = (), about: str = ""
+    drawn: t.Sequence[Line],
+    x_title: str,
+    y_title: str,
+    limits: t.Sequence[tuple[float, str]] = (),
+    about: str = "",
+    named: bool = False,
 ) -> Markup:
     """Curves over one pair of axes, from 0; "" where there is nothing to draw. limits: (y, text) of horizontal lines.
-    about: for who cannot see it.
+    about: for who cannot see it. named: each point is a dot and each curve has its label above.
     """
     given = [line for line in drawn if line.points]
     if not given:
@@ -61,6 +66,8 @@ def lines(
             line.css, path, line.label
         )
         parts.append(Markup('<a href="{}">{}</a>').format(line.href, shape) if line.href else shape)
+        parts += [_dot(line.css, across(x), up(y), line.label) for x, y in line.points] if named else []
+    parts += _labels(given) if named else []
     for limit, text in limits:
         at = f"{up(limit):.1f}"
         parts.append(
@@ -69,6 +76,51 @@ def lines(
         parts.append(
             Markup('<text class="limit" x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(
                 WIDTH - _RIGHT, up(limit) - 4, text
+            )
+        )
+    return _svg("lines", WIDTH, HEIGHT, about, Markup("").join(parts))
+
+
+def _dot(css: str, x: float, y: float, text: str) -> Markup:
+    shape = '<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="3.5"><title>{}</title></circle>'
+    return Markup(shape).format(css, x, y, text)
+
+
+def _labels(drawn: t.Sequence[Line]) -> list[Markup]:
+    """The names of curves in a row from the left, where curves that rise to the right leave room."""
+    parts, x = [], float(_LEFT + 12)
+    for line in drawn:
+        parts.append(_dot(line.css, x, _TOP + 6, line.label))
+        parts.append(Markup('<text x="{:.1f}" y="{}">{}</text>').format(x + 8, _TOP + 10, line.label))
+        x += 26 + 6.6 * len(line.label)
+    return parts
+
+
+def bars(drawn: t.Sequence[tuple[str, float]], x_title: str, y_title: str, about: str = "") -> Markup:
+    """A bar for each (label, value), up or down from 0, with its value; "" where there is nothing to draw."""
+    if not drawn:
+        return Markup("")
+    values = [value for _label, value in drawn]
+    y_ticks = _ticks(min(0, *values) * 1.15, max(0, *values) * 1.15 or 1, 5)
+    low, high = y_ticks[0] if min(values) < 0 else 0, y_ticks[-1]
+    low = min(low, *values)
+
+    def up(y: float) -> float:
+        return HEIGHT - _BOTTOM - (y - low) / ((high - low) or 1) * (HEIGHT - _BOTTOM - _TOP)
+
+    parts = [_axes(float, up, [], y_ticks, x_title, y_title)]
+    step = (WIDTH - _LEFT - _RIGHT) / len(drawn)
+    for number, (label, value) in enumerate(drawn):
+        middle, top, foot = _LEFT + (number + 0.5) * step, min(up(0), up(value)), max(up(0), up(value))
+        wide = min(step * 0.6, 60)
+        shape = '<rect class="c{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
+        parts.append(Markup(shape).format(0, middle - wide / 2, top, wide, foot - top, label))
+        where = top - 4 if value >= 0 else foot + 13
+        text = '<text class="limit" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>'
+        parts.append(Markup(text).format(middle, where, f"{value:+.1f}".replace("-", "\u2212")))
+        parts.append(
+            Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
+                middle, HEIGHT - _BOTTOM + 16, label
             )
         )
     return _svg("lines", WIDTH, HEIGHT, about, Markup("").join(parts))

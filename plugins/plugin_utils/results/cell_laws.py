@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the figures that a host's journal has of a cell can be true together: rates follow from counts, latencies
-from what was seen. One that was changed alone, or with the averages made from it, is found out. Pure.
+"""Whether the figures that a host's journal has of a cell can be true together, and of what was asked: rates follow
+from counts, latencies from what was seen. One that was changed alone, or with the averages made from it, is found out.
+Pure.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import fio, load
+from ...module_utils.measure import fio, load, plausible
 
 # The host has accepted rates within 1 % of a direction's own runtime (plausible.py), which may be 2 % shorter than the
 # cell's.
@@ -18,39 +19,77 @@ RATE_SHARE = 0.04
 LEAST_S = 0.2
 # Means are sums of floats in another order.
 MEAN_SHARE = 1e-6
+# The last place of what the witness rounds, and a float's.
+LAST_S, LAST_QUEUED = 2e-6, 1e-4
 
 Mapping = t.Mapping[str, t.Any]
 
 
 def contradictions(event: Mapping, cell: Mapping) -> list[str]:
-    """What of a cell's record contradicts its own counts, as sentences. event: the journal's; cell: of the rendered
-    test.
+    """What of a cell's record contradicts its own counts, what was seen of it, or what was asked, as sentences.
+
+    event: the journal's; cell: of the rendered test.
     """
     seen, sides = event.get("seen") or {}, {name: event[name] for name in fio.SIDES if event.get(name)}
     run_s = seen.get("run_s")
     if not run_s or run_s < LEAST_S or not sides:
         return []
+    found = [*_asked(sides, cell, run_s), *_rates(sides, cell, run_s), *_seen(sides, seen, run_s)]
+    return [f"round {event['round']}, {event['cell']}: {text}" for text in found]
+
+
+def _asked(sides: Mapping, cell: Mapping, run_s: float) -> list[str]:
+    """The directions, sizes and length that the test asked for."""
+    if "runtime_s" not in cell or "read_pct" not in cell:
+        return []
+    found = [f"{name}s in a cell that has none" for name in sides if name not in load.sides(cell)]
+    longest_s = cell.get("idle_s", 0) + max(side["max_latency_us"] for side in sides.values()) / 1e6
+    asked_s = cell["runtime_s"]
+    most_s = asked_s + max((plausible.LONGEST_SHARE - 1) * asked_s, plausible.LONGEST_SLACK_S) + longest_s
+    if not plausible.SHORTEST_SHARE * asked_s <= run_s <= most_s:
+        found.append(f"it ran for {run_s:.6g} s of {asked_s:g} s")
+    if not cell.get("jobs") and not (cell.get("mix") or {}).get("sizes") and "block_size_bytes" in cell:
+        astride = load.asked_in_flight(cell) if cell.get("ramp_s") else 0
+        sizes = load.Sizes({"bs": cell["block_size_bytes"]})
+        found += [
+            f"{side['bytes']} bytes are not {side['ios']} I/Os of {sizes} ({name})"
+            for name, side in sides.items()
+            if name != "sync" and not sizes.fit(side["ios"], side["bytes"], astride, plausible.MIX_DEVIATIONS)
+        ]
+    return found
+
+
+def _rates(sides: Mapping, cell: Mapping, run_s: float) -> list[str]:
+    """IOPS and bandwidth follow from counts and time."""
     busy_s = load.burst_time_s(cell) if cell.get("burst_s") else run_s
-    where = f"round {event['round']}, {event['cell']}"
     found = []
     for name, side in sides.items():
         for rate, amount in (("iops", "ios"), ("bandwidth_bytes_per_s", "bytes")):
             true = side[amount] / busy_s
             # One I/O more or less is no contradiction.
             if abs(side[rate] - true) > RATE_SHARE * true + side[amount] / side["ios"] / busy_s:
-                found.append(f"{where}: {name} {rate} {side[rate]:.6g}, but its counts give {true:.6g}")
-    mean_us, told_s = _mean_us(sides), seen.get("mean_latency_s")
+                found.append(f"{name} {rate} {side[rate]:.6g}, but its counts give {true:.6g}")
+    return found
+
+
+def _seen(sides: Mapping, seen: Mapping, run_s: float) -> list[str]:
+    """What its causes were judged by: the mean latency, the longest, the I/Os in flight by Little's law, the bytes."""
+    found = []
+    ios = sum(side["ios"] for side in sides.values())
+    mean_us = sum(side["mean_latency_us"] * side["ios"] for side in sides.values()) / ios
+    longest_s = max(side["max_latency_us"] for side in sides.values()) / 1e6
+    told_s, told_longest_s, queued = seen.get("mean_latency_s"), seen.get("longest_s"), seen.get("queued")
     if told_s is not None and abs(mean_us - 1e6 * told_s) > MEAN_SHARE * mean_us:
-        found.append(f"{where}: a mean latency of {mean_us:.6g} µs, and {1e6 * told_s:.6g} µs were seen")
+        found.append(f"a mean latency of {mean_us:.6g} µs, and {1e6 * told_s:.6g} µs were seen")
+    if told_longest_s is not None and abs(longest_s - told_longest_s) > LAST_S:
+        found.append(f"a longest latency of {longest_s:.6g} s, and {told_longest_s:.6g} s were seen")
+    flying = mean_us * ios / run_s / 1e6
+    if queued is not None and abs(flying - queued) > MEAN_SHARE * flying + LAST_QUEUED:
+        found.append(f"IOPS x latency are {flying:.6g} I/Os in flight, and {queued:.6g} were seen")
     fio_bytes = seen.get("fio_bytes") or {}
     found += [
-        f"{where}: {side['bytes']} bytes, and fio told of {fio_bytes[name]} ({name})"
+        f"{side['bytes']} bytes, and fio told of {fio_bytes[name]} ({name})"
         for name, side in sides.items()
         if fio_bytes.get(name, side["bytes"]) != side["bytes"]
     ]
     return found
-
-
-def _mean_us(sides: Mapping) -> float:
-    ios = sum(side["ios"] for side in sides.values())
-    return float(sum(side["mean_latency_us"] * side["ios"] for side in sides.values()) / ios)

@@ -18,6 +18,10 @@ NO_CRITERION = "no criterion applied"
 # A single I/O of 4 KiB at a time, 25 times a second; and less than a bus takes. Limits below are in another unit.
 LEAST_BANDWIDTH = 100_000
 LEAST_LATENCY_US = 1
+# The end of fio's latency histogram: no mean or percentile lies beyond, so every drive would meet such a limit.
+MOST_LATENCY_US = 17e6
+# Of what a drive's peers or a baseline had: more is a share in %.
+MOST_SHARE = 10
 # Drives that have no model.
 VIRTUAL = ("loop", "virtio", "nbd")
 # Limits as they are, and as shares of the drive's peers' median or of what a baseline run had.
@@ -96,11 +100,17 @@ def criterion_problems(criterion: t.Any) -> list[str]:
         for limit in given
         if limit in ABSOLUTE and (number(criterion[limit]) or 0) < 0
     ]
+    problems += [f"{name}: {wrong_way}" for wrong_way in [_wrong_way(criterion, given)] if wrong_way]
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
     problems += [
         f"{name}: {limit} must be a share above 0, such as 0.9"
         for limit, share in shares.items()
         if share is not None and share <= 0
+    ]
+    problems += [
+        f"{name}: {limit} is a share, and {units.plain(share)} of it is met by all; 120 % is 1.2"
+        for limit, share in shares.items()
+        if share is not None and share > MOST_SHARE
     ]
     of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
     if bool(of_baseline) != bool(criterion.get("baseline")):
@@ -113,14 +123,30 @@ def criterion_problems(criterion: t.Any) -> list[str]:
 def _unit_problem(criterion: Mapping, limit: str) -> str:
     """Why a limit is none in the metric's own unit: every drive would meet it, or none."""
     metric, value = str(criterion.get("metric") or ""), number(criterion[limit])
+    if limit == "min" and value == 0:
+        return "every figure is at least 0"
     if limit not in ABSOLUTE or value is None or value <= 0:
         return ""
     if "bandwidth" in metric and value < LEAST_BANDWIDTH:
         return f"{units.plain(value)} bytes/s is less than any drive does; bandwidths are in bytes/s (500 MB/s: 500e6)"
     if "_latency_us" in metric and value < LEAST_LATENCY_US:
         return f"{units.plain(value)} µs is less than any drive takes; latencies are in µs (2 ms: 2000)"
+    if "_latency_us" in metric and "max_" not in metric and value > MOST_LATENCY_US:
+        return f"{units.plain(value)} µs is longer than any I/O that is told apart; latencies are in µs (2 ms: 2000)"
+    if metric.endswith("_pct") and limit == "min" and value <= 1:
+        return f"{units.plain(value)} % is less than any drive does; shares are in % (99.9 %: 99.9)"
     if metric.endswith("_pct") and value > 100:
         return f"{units.plain(value)} % is above 100 %; shares are in %"
+    return ""
+
+
+def _wrong_way(criterion: Mapping, given: t.Sequence[str]) -> str:
+    """Why a criterion lets the worst drive pass: it bounds the better side of its metric alone."""
+    metric = str(criterion.get("metric") or "")
+    if "_latency_us" in metric and list(given) == ["min"]:
+        return "a latency with a min alone passes the slowest drive; did you mean max?"
+    if list(given) == ["max"] and any(word in metric for word in ("iops", "bandwidth", "within_")):
+        return "a rate or a share with a max alone passes the slowest drive; did you mean min?"
     return ""
 
 
@@ -157,6 +183,14 @@ def null_figure(criterion: Mapping, record: Mapping) -> list[str]:
     if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
         return []
     return [f"{criterion['metric']} has no figure ({describe(criterion)}); check why the test gave none"]
+
+
+def of_another_model(asked: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> list[str]:
+    """That a drive's record tells another model than preflight saw: criteria are for models. asked: of run.json."""
+    before, now = asked.get("model"), identity.get("model")
+    if not before or not now or before == now:
+        return []
+    return [f"its model is {now} by its record, and preflight saw {before}; check which drive was measured"]
 
 
 def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.Any]) -> list[str]:
@@ -213,6 +247,12 @@ def measured_again(
         "told": f"measured again ({then['run_id']}){before}",
         "first": {"outcome": first["outcome"], "metrics": figures},
     }
+
+
+def of_left_out(criterion: Mapping, left_out: t.Iterable[str]) -> list[str]:
+    """A criterion on tests that were not measured for want of time, as a sentence."""
+    names = [name for name in left_out if criterion.get("test") and is_for(criterion, name)]
+    return [f"{describe(criterion)} was not looked at: ssd_time_budget left out {', '.join(names)}"] if names else []
 
 
 def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:

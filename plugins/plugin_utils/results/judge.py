@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import number
-from . import beside, freshness, held_to, proof, recheck, saturation, tails, validity, worlds
+from . import beside, freshness, held_to, prepared, proof, recheck, saturation, tails, validity, worlds
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
@@ -118,6 +118,8 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         Finding("error", problem) for criterion in facts.criteria for problem in held_to.criterion_problems(criterion)
     ]
     findings += [Finding("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
+    asked = facts.asked.get((host, drive)) or {}
+    findings += [Finding("invalid", text) for text in held_to.of_another_model(asked, identity)]
     short = {
         held_to.describe(c)
         for c in criteria
@@ -129,6 +131,11 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         for c in criteria
         if held_to.describe(c) not in short
         for text in held_to.without_figure(c, tests, facts.tests)
+    ]
+    findings += [
+        Finding("not_tested", text)
+        for c in criteria
+        for text in held_to.of_left_out(c, asked.get("left_out_tests") or ())
     ]
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
@@ -245,6 +252,12 @@ def _judge_test(
     trouble = _invalid(facts, host, drive, name, record)
     result["counts"] = trouble is None and (host, drive) in facts.asked
     result.update({"warnings": warned} if (warned := validity.warnings(record)) else {})
+    limits = (facts.asked.get((host, drive)) or {}).get("validity_limits") or {}
+    result["remarks"] = [
+        *result["remarks"],
+        *validity.loosened(limits),
+        *(text for check in result["criteria"] for text in validity.unsteady_cell(record, check["cell"])),
+    ]
     if record.get("again"):
         result["again"] = held_to.measured_again(facts.references, criteria, host, drive, record)
         return _with_the_first(_judged(facts, result, trouble, criteria, record))
@@ -314,11 +327,13 @@ def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: 
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
     said = (
-        worlds.problem(record, facts.strict)
+        recheck.unmeasured(record, about)
+        or worlds.problem(record, facts.strict)
         or recheck.problem(record, rule, (facts.asked.get((host, drive)) or {}).get("preferred_write_bytes"))
         or saturation.problem(record, rule, identity.get("size_bytes"))
     )
     said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
+    said = said or prepared.problem(record, about, identity.get("size_bytes"))
     said = said or _without_its_state(facts, host, drive, about)
     return Finding("invalid", said) if said else None
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import causes, fio, histogram, steady_state
+from ...module_utils.measure import causes, fio, histogram, load, steady_state
 from ...module_utils.measure.rounds import FITTED_END, fitted_end
 from ..common.values import number
-from . import cell_laws
+from . import cell_laws, tail_laws
 from .recheck import same
 
 Mapping = t.Mapping[str, t.Any]
@@ -37,11 +37,13 @@ class Proof:
     ) -> None:
         self._cells, self._about, self._limits, self._strict = cells, about, limits, strict
         self._metrics: dict[tuple[int, str], Mapping] = {}
+        # The figures of each side, and the I/Os that its ramp may have cut in two.
+        self._sides: dict[tuple[int, str], tuple[Mapping, int]] = {}
         self._written: dict[int, int] = {}
         self._rounds: dict[int, Mapping] = {}
         self._spoilt: dict[int, str] = {}
         self._histograms: dict[str, dict[str, Mapping]] = {}
-        self.wrong: list[str] = []
+        self.wrong: list[str] = _other_lengths(cells, about)
         self.unproved: list[str] = []
         self.told: Mapping | None = None
 
@@ -63,7 +65,7 @@ class Proof:
             self.told = {key: event.get(key) for key in TOLD_TWICE}
             if event["outcome"] in COUNTED:
                 self._judged(event)
-            self._metrics, self._rounds, self._histograms = {}, {}, {}
+            self._metrics, self._sides, self._rounds, self._histograms = {}, {}, {}, {}
 
     def _take_cell(self, event: Mapping) -> None:
         place = event["round"], event["cell"]
@@ -71,14 +73,20 @@ class Proof:
             self.wrong.append(f"its journal has cell {event['cell']} of round {event['round']} twice")
         try:
             self._metrics[place] = fio.metrics_of(event)
+            cell = self._cells.get(event["cell"]) or {}
+            astride = load.asked_in_flight(cell) if cell.get("ramp_s") else 0
+            self._sides[place] = event, astride
             for stream in event.get("streams") or []:
                 if not stream["name"].startswith(event["cell"] + "."):
                     self.wrong.append(f"round {event['round']}, {event['cell']}: {stream['name']} is no stream of it")
                 else:
                     self._metrics[event["round"], stream["name"]] = fio.metrics_of(stream)
+                    self._sides[event["round"], stream["name"]] = stream, astride
             self._told_twice(event)
-            self.wrong += cell_laws.contradictions(event, self._cells.get(event["cell"]) or {})
+            self.wrong += cell_laws.contradictions(event, cell)
         except UNKNOWN_FORM:  # such as rates without an I/O
+            if NOT_SEEN not in self.unproved:
+                self.unproved.append(NOT_SEEN)
             return
         written = (event.get("write") or {}).get("bytes") or 0
         self._written[event["round"]] = self._written.get(event["round"], 0) + written
@@ -200,11 +208,28 @@ class Proof:
         if any((item["first_round"], item["last_round"]) != (span[0], span[-1]) for item in kept.values() if span):
             self.wrong.append(f"{cell}: its histograms are not of the rounds that count, {span[0]} to {span[-1]}")
             return
-        bins = {side: {int(value): count for value, count in item["bins"].items()} for side, item in kept.items()}
+        try:
+            bins = {side: tail_laws.bins_of(item) for side, item in kept.items()}
+        except ValueError as error:
+            self.wrong.append(f"{cell}: histogram: {error}")
+            return
         again = histogram.metrics(bins, self._about.get("latency_targets_us") or [])
         for name in asked:
             if name in again and not same(told[name], again[name]):
                 self._say(cell, name, told[name], again[name])
+        for side, counts in bins.items():
+            self._judge_histogram(cell, side, counts, span)
+
+    def _judge_histogram(self, cell: str, side: str, bins: t.Mapping[int, int], span: list[int]) -> None:
+        """A histogram of the rounds that count against what their cells tell by themselves."""
+        seen = [self._sides[n, cell] for n in span if (n, cell) in self._sides]
+        rounds = tail_laws.Rounds(
+            [told[side] for told, _astride in seen if told.get(side)], sum(n for _told, n in seen)
+        )
+        self.wrong += [f"{cell}, {side}s: {text}" for text in tail_laws.contradictions(bins, rounds)]
+        lacking = tail_laws.lacking(rounds)
+        if lacking and lacking not in self.unproved:
+            self.unproved.append(lacking)
 
     def _judge_first(self, event: Mapping) -> None:
         """The test's own metrics are those of the first tracked cell, and where the fitted lines of its windows end."""
@@ -265,6 +290,13 @@ def problem(record: Mapping, strict: bool = False) -> str:
 def lacking(record: Mapping) -> list[str]:
     """What could not be computed again of a record that counts, as sentences."""
     return (record.get("proof") or {}).get("unproved", []) if record.get("outcome") in COUNTED else []
+
+
+def _other_lengths(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:
+    """Cells of the host's plan that last another time than the run asks for: their names do not tell it."""
+    asked = about.get("runtimes_s") or []
+    other = [f"{name} {cell.get('runtime_s')} s" for name, cell in cells.items() if cell.get("runtime_s") not in asked]
+    return [f"the host's plan has another length of cells: {', '.join(other[:MOST_SAID])}"] if asked and other else []
 
 
 def _end(values: t.Sequence[float]) -> float | None:

@@ -49,6 +49,17 @@ def problem(record: Mapping, rule: Mapping | None, preferred_bytes: int | None =
     return found or _figure(record, windows)
 
 
+def unmeasured(record: Mapping, about: Mapping) -> str:
+    """Why a record that counts has nothing to count; "" where it has. about: the test in run.json; without cells it
+    measures nothing.
+    """
+    if not about.get("cells"):
+        return ""
+    if not record.get("rounds"):
+        return "the host reports no round of it"
+    return "" if record.get("metrics") else "the host reports no figure of it"
+
+
 def _window(window: Mapping, rule: Mapping) -> str:
     """What is wrong with one tracked variable's window."""
     values = window.get("window_values") or []
@@ -56,6 +67,11 @@ def _window(window: Mapping, rule: Mapping) -> str:
         return f"its window has {len(values)} values, the rule requires {rule['window']}"
     if any(value is None for value in values):
         return "a value is missing from its window"
+    rounds, every = window.get("window_rounds"), rule.get("sample_every") or 1
+    if rounds is not None and list(rounds) != list(
+        range(rounds[-1] - every * (len(values) - 1), rounds[-1] + 1, every)
+    ):
+        return f"its window is of the rounds {rounds}, which do not follow each other"
     again = steady_state.evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"])
     if not again["steady"]:
         return f"the host reports it as steady, but its window values are not: {'; '.join(again['reasons'])}"

@@ -28,6 +28,7 @@ _ASIDE = re.compile(r"\.(collect-[0-9a-f]+)\.")
 LOCKS = "ssdlab-fleet-collect.lock"
 # In the temporary folder of a collect: what becomes the folder, and what it was.
 UNPACKED, BEFORE = "unpacked", "before"
+JOURNAL = "journal.jsonl"
 # What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file
 # like ours.
 _FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"
@@ -44,12 +45,17 @@ class UnpackError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What one host may bring at a time. The largest runs that were seen stay below a tenth of it."""
+    """What one host may bring at a time. The largest runs that were seen stay below a tenth of it.
+
+    journal_bytes: of its journal, all of which each report reads. 24 drives with 56 cells, 25 rounds and samples of ten
+    hours write some 100 MiB.
+    """
 
     archive_bytes: int = 16 << 30
     unpacked_bytes: int = 64 << 30
     files: int = 500_000
     ratio: int = 200
+    journal_bytes: int = 256 << 20
 
 
 def limits(given: t.Mapping[str, t.Any]) -> Limits:
@@ -91,7 +97,7 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     os.mkdir(aside)
     try:
         with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
-            _extract(tar, aside, most.files)
+            _extract(tar, aside, most)
     except (
         tarfile.TarError,
         EOFError,
@@ -209,14 +215,19 @@ class _Content:
         return data
 
 
-def _extract(tar: tarfile.TarFile, target: str, most_files: int) -> None:
+def _extract(tar: tarfile.TarFile, target: str, most: Limits) -> None:
     """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises
     tarfile.TarError, OSError.
     """
     for number, member in enumerate(tar, 1):
-        if number > most_files:
+        if number > most.files:
             raise tarfile.TarError(
-                f"it holds more than {most_files} files (limit files); ssd_collect_limits may allow more"
+                f"it holds more than {most.files} files (limit files); ssd_collect_limits may allow more"
+            )
+        if member.name == JOURNAL and member.size > most.journal_bytes:
+            raise tarfile.TarError(
+                f"{JOURNAL} has {member.size} bytes, and {most.journal_bytes} are read (limit journal_bytes); "
+                "ssd_collect_limits may allow more"
             )
         if (
             member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN
+from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN, Limits
 from ...module_utils.measure.spoilt import sentence
+from ..common.values import number
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -40,6 +41,31 @@ def problem(record: Mapping, rule: Mapping | None, strict: bool = False) -> str:
 def warnings(record: Mapping) -> list[str]:
     """What was found in a test's rounds, in words."""
     return [sentence(item) for item in record.get("validity") or []]
+
+
+def loosened(limits: Mapping) -> list[str]:
+    """What a drive's cells were held to that is looser than usual (ssd_validity_limits), as a sentence."""
+    usual = Limits()._asdict()
+    found = []
+    for name, value in limits.items():
+        limit = number(value)
+        if name not in usual or limit is None:
+            continue
+        # Of what has to be reached less is looser, of all others more.
+        if (limit < usual[name]) if name.endswith("_min") else (limit > usual[name]):
+            found.append(f"{name} {limit:g} (usual {usual[name]:g})")
+    return [f"cells were held to looser limits than usual: {', '.join(found)}"] if found else []
+
+
+def unsteady_cell(record: Mapping, cell: str | None) -> list[str]:
+    """That a cell that a criterion names was not steady itself over the window, as a sentence."""
+    found = [entry.get("steady") or {} for entry in record.get("cells") or [] if cell and entry.get("cell") == cell]
+    return [
+        f"{cell}: its own {item.get('metric')} was not steady over the window "
+        f"(range {(number(item.get('range_ratio')) or 0):.0%} of the average)"
+        for item in found
+        if item.get("steady") is False
+    ]
 
 
 def _span(windows: t.Sequence[t.Sequence[int]], rule: Mapping) -> tuple[int, int]:

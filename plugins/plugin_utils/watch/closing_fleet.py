@@ -33,6 +33,7 @@ def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
         + _few(fleet)
         + _most(_outliers(fleet))
         + _most(_low_hosts(fleet))
+        + _most([f"serial {item['serial']}: {item['told']}" for item in fleet.get("claimed_twice") or []])
         + _chance(fleet)
         + _most(_since(fleet))
         + _most(_longer(fleet))

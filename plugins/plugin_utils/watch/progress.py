@@ -23,6 +23,8 @@ ENDED_STATES = ("finished", "stopped", "failed", "dead", "absent")
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
 _PHASES = {"measure": "measuring"}
+# Ten years: what a host says beyond is no time.
+LONGEST_S = 3e8
 # A name in /dev/disk/by-id is shorter.
 WIDEST = 120
 _HOST_STATES = {
@@ -55,11 +57,11 @@ class HostView(t.NamedTuple):
         return drives
 
 
-def lines(hosts: t.Sequence[HostView], clock: str) -> list[str]:
-    """The text of one look at the fleet. clock: the time to show, such as 14:02:11."""
+def lines(hosts: t.Sequence[HostView], now: datetime.datetime) -> list[str]:
+    """The text of one look at the fleet. now: the time to show, and to count from, of whoever reads it."""
     if len(hosts) > MOST_HOSTS_IN_FULL:
-        return _headline(hosts, clock, slowest=True) + _cut(columns(_attention(hosts)))
-    return _headline(hosts, clock) + columns(
+        return _headline(hosts, now, slowest=True) + _cut(columns(_attention(hosts)))
+    return _headline(hosts, now) + columns(
         [row for host in hosts for row in _few(host, _rows(host), MOST_ROWS_OF_HOST)]
     )
 
@@ -125,8 +127,10 @@ def metric(name: str, value: float) -> str:
     return units.show(name, value)
 
 
-def _headline(hosts: t.Sequence[HostView], clock: str, slowest: bool = False) -> list[str]:
-    """`14:02:11  312 drives on 20 hosts: 40 queued, 12 purge, 250 measuring, 10 done; slowest ≤ 3 h 10 min`."""
+def _headline(hosts: t.Sequence[HostView], now: datetime.datetime, slowest: bool = False) -> list[str]:
+    """`14:02:11  312 drives on 20 hosts: 40 queued, 12 purge, 250 measuring, 10 done; all by 17:12 (≤ 3 h 10 min)`;
+    where that has no bound, that of the slowest test.
+    """
     kinds = [_kind(host, drive) for host in hosts for drive in host.drives]
     counts = [f"{kinds.count(kind)} {kind}" for kind in _COUNTED if kind in kinds]
     silent = sum(host.silent_s is not None for host in hosts)
@@ -136,10 +140,14 @@ def _headline(hosts: t.Sequence[HostView], clock: str, slowest: bool = False) ->
         for number, what in ((silent, "without an answer"), (unasked, "not asked yet"))
         if number
     ]
-    text = f"{clock}  {_number(len(kinds), 'drive')} on {_number(len(hosts), 'host')}"
+    text = f"{now:%H:%M:%S}  {_number(len(kinds), 'drive')} on {_number(len(hosts), 'host')}"
     text += f": {', '.join(counts)}" if counts else ""
-    left = [_host_left_s(host) for host in hosts if host.state in LIVE_STATES]
-    if slowest and any(left):
+    live = [host for host in hosts if host.state in LIVE_STATES]
+    bounds, left = [_all_left_s(host) for host in live], [_host_left_s(host) for host in live]
+    known = [bound for bound in bounds if bound is not None]
+    if known and len(known) == len(bounds):
+        text += f"; all by {_end(now, max(known))} ({time_left(max(known))})"
+    elif slowest and any(left):
         text += f"; slowest {time_left(max(seconds or 0 for seconds in left))}"
     return [text]
 
@@ -155,6 +163,30 @@ def _number(count: int, word: str) -> str:
 def _host_left_s(host: HostView) -> float | None:
     """Of the drive under way that takes longest; what is still queued has no bound of its own yet."""
     return max((drive.get("time_left_s") or 0 for drive in host.drives if drive["outcome"] is None), default=None)
+
+
+def _all_left_s(host: HostView) -> float | None:
+    """An upper bound of all that is left on a host, whatever drive comes next; None where a drive has none."""
+    left = [_drive_left_s(drive) for drive in host.drives if drive["outcome"] is None]
+    known = [one for one in left if one is not None]
+    if not known or len(known) < len(left):
+        return None
+    parallel = host.status.get("parallel_drives") or 1
+    return sum(known) / parallel + max(known) * (1 - 1 / parallel)
+
+
+def _drive_left_s(drive: t.Mapping[str, t.Any]) -> float | None:
+    """An upper bound of its test and those after it."""
+    parts = [drive.get("later_s"), 0 if drive["phase"] == "queued" else drive.get("time_left_s")]
+    known = [float(part) for part in parts if isinstance(part, (int, float)) and 0 <= part <= LONGEST_S]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _end(now: datetime.datetime, seconds: float) -> str:
+    """The clock time, rounded up to a minute: 17:12, Tue 17:12, Tue 24 Nov 17:12."""
+    at = now + datetime.timedelta(seconds=seconds + 59)
+    days = (at.date() - now.date()).days
+    return f"{at:%H:%M}" if not days else f"{at:%a %H:%M}" if days < 7 else f"{at:%a %d %b %H:%M}"
 
 
 def _kind(host: HostView, drive: t.Mapping[str, t.Any]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 
 SCHEMAS = Path(__file__).parents[3] / "plugins" / "plugin_utils" / "common" / "schemas"
@@ -254,7 +255,7 @@ def test_no_field_of_a_status_may_be_missing(field):
 
 
 # A live host job of an older release lacks them.
-SINCE_LATER = {"updated", "news_within_s"}
+SINCE_LATER = {"updated", "news_within_s", "later_s"}
 
 
 @pytest.mark.parametrize("field", list(STATUS["drives"][0]))
@@ -280,3 +281,10 @@ def test_a_drive_has_every_field_that_the_first_version_wrote(field):
 )
 def test_a_wrong_status_is_refused(document):
     assert not valid("status", document)
+
+
+@pytest.mark.parametrize("name", ["journal", "results"])
+def test_every_cause_that_a_cell_may_have_is_in_the_schemas(name):
+    """The gate refuses a record with another one as the work of somebody else."""
+    allowed = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))["$defs"]["cause"]["enum"]
+    assert sorted(allowed) == sorted(causes.TITLES)

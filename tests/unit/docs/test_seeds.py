@@ -17,7 +17,7 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning
 
@@ -50,6 +50,7 @@ SECTIONS = {
     "TN-FD-15": (
         "SSD vs. HDD",
         "Consistency",
+        "Reliability",
         "FOB State",
         "Transition State",
         "Steady State",
@@ -171,7 +172,7 @@ KNOWN = {
     *MODULES,
     *FIO_OPTIONS,
     *checks.CODES,
-    *rules.REFUSALS,
+    *texts.REFUSALS,
     *methods.METHODS,
     *entry.OPTION_KEYS,
     *entry.SELECTOR_KEYS,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.action import preflight
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, findings
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -134,6 +134,7 @@ def test_preflight_notes_every_variable_that_counts():
     noted = load("preflight", "vars/main.yml")["__preflight_variables"]
     controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url"}
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
-    wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, "ssd_step"} - controller_only
+    prepared = {*asking.PREPARED, asking.BOOT}
+    wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, *prepared, "ssd_step"} - controller_only
     assert sorted(noted) == noted and set(noted) == wanted
-    assert load("preflight", "vars/main.yml")["__preflight_unset"] == preflight.UNSET
+    assert load("preflight", "vars/main.yml")["__preflight_unset"] == findings.UNSET

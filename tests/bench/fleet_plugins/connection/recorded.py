@@ -65,7 +65,7 @@ TASK_FILE = re.compile(r"[^\"]*ansible-tmp-[0-9.-]+[^\"]*")
 # What two hosts may not have in common.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 HANGS_S = 3600
-PREFLIGHT = ("run_info", "host_info", "drive_facts", "host_checks")
+PREFLIGHT = ("examine",)
 
 
 def call(payload: bytes) -> tuple[str, dict[str, t.Any]]:
@@ -149,7 +149,7 @@ class Connection(ConnectionBase):
         if not payload:
             return ("watched" if "ssdlab-fleet-watch" in cmd else ""), False
         name, arguments = call(payload)
-        return key_of(name, arguments), name in PREFLIGHT and not arguments.get("archive")
+        return key_of(name, arguments), name in PREFLIGHT
 
     def _file(self, name: str) -> Path:
         return Path(self.get_option("recording"), name)

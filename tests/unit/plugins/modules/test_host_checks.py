@@ -10,6 +10,7 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.modules import host_checks
 
@@ -52,7 +53,7 @@ def test_the_inventory_chooses_levels(call):
 
 
 def test_the_documentation_names_the_defaults_that_count():
-    assert host_checks.LIMITS == {
+    assert checks.LIMITS == {
         "temperature_headroom_c": 10,
         "min_free_memory_mib": 1024,
         "min_cpus": 2,

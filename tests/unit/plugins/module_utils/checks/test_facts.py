@@ -93,6 +93,14 @@ def test_drives_that_may_be_read_are_read_with_readonly_and_others_not(server):
     assert gather(server, 0, ["S1"]).drives[0].aer_rose is None
 
 
+def test_a_device_of_software_is_not_read(fake):
+    """It has no link whose errors could rise, and no temperature."""
+    fake.disk("loop7", "7:7", None, loop__backing_file="/images/a.img")
+    fake.which = lambda name: None
+    (drive,) = gather(fake, 2, ["/images/a.img"], [{"backing_file": "/images/a.img"}]).drives
+    assert drive.is_virtual and not [command for command in fake.commands if command[0] == "fio"]
+
+
 def test_errors_that_rise_under_traffic_are_seen(server):
     answer = server.run
 

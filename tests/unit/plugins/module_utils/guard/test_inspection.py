@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, rules, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, probe, rules, texts, users
 
 SELECTOR = {"serial": "SN1"}
 CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_bytes": 1 << 30, "path": "/dev/sda"}}
@@ -401,7 +401,7 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
 
 # docs/internals.md, "The guard's codes".
 def test_only_these_codes_can_be_overridden():
-    allowed = {code for code, text in rules.REFUSALS.items() if text.overridable == "allow"}
+    allowed = {code for code, text in texts.REFUSALS.items() if text.overridable == "allow"}
     assert allowed == {
         "partition_table",
         "signature",
@@ -412,10 +412,10 @@ def test_only_these_codes_can_be_overridden():
         "unseen_users",
         "mentioned",
     }
-    assert [code for code, text in rules.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == [
+    assert [code for code, text in texts.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == [
         "unsigned_data"
     ]
-    assert {text.overridable for text in rules.REFUSALS.values()} == {
+    assert {text.overridable for text in texts.REFUSALS.values()} == {
         "",
         "allow",
         "ssd_overwrite_data",
@@ -543,9 +543,9 @@ def test_no_finding_is_ever_lost(keys):
 
 
 def test_every_code_has_its_text_and_every_text_a_remedy():
-    assert {code for code, _rule in rules.RULES} <= set(rules.REFUSALS)
-    assert set(rules.CONTENT_CODES) <= set(rules.REFUSALS)
-    for text in rules.REFUSALS.values():
+    assert {code for code, _rule in rules.RULES} <= set(texts.REFUSALS)
+    assert set(rules.CONTENT_CODES) <= set(texts.REFUSALS)
+    for text in texts.REFUSALS.values():
         assert "{detail}" in text.problem and text.remedy.endswith(".")
 
 

@@ -101,6 +101,7 @@ def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
     assert made.end_test({"precondition": None, "cells": []}, Quiet()) == [] and made.fields() == {
         "conditions": [],
         "vendor_settings": None,
+        "wear": None,
     }
 
 

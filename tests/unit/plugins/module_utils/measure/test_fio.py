@@ -19,13 +19,14 @@ VALUES = {"device": "/dev/nvme0n1", "numa_node": None, "seed": 7}
 
 
 def side(ios=1000, runtime_ms=60000, bytes_each=4096):
+    bins = {"80384": ios - 1, "897024": 1} if ios else {}
     return {
         "total_ios": ios,
         "io_bytes": ios * bytes_each,
         "runtime": runtime_ms if ios else 0,
         "iops": ios / 60.0,
         "bw_bytes": ios * bytes_each // 60,
-        "lat_ns": {"mean": 50000.0, "max": 900000, "bins": {"80384": ios - 1, "897024": 1} if ios else {}},
+        "lat_ns": {"min": 80000, "max": 900000, "mean": 50000.0, "stddev": 9000.0, "bins": bins},
         "clat_ns": {},
     }
 

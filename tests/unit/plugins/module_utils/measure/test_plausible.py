@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 
 import pytest
@@ -36,10 +37,13 @@ def side(ios, body_ns=50_176, max_ns=31_844_636):
     tail = -(-ios // 100) if ios else 0
     counts = {3000: 1, body_ns: ios - 1 - tail, max_ns: tail} if ios > 2 else {max_ns: ios}
     bins = histogram.merged({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
+    mean = sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0
+    squares = sum((ns - mean) ** 2 * count for ns, count in counts.items())
     latency = {
         "min": min(counts),
         "max": max_ns,
-        "mean": sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0,
+        "mean": mean,
+        "stddev": math.sqrt(squares / (ios - 1)) if ios > 1 else 0.0,
         "N": ios,
     }
     if ios:
@@ -120,6 +124,9 @@ def test_a_true_result_is_believed():
         (falsified(*CELL, "read", "lat_ns", "min", 40_000), "min latency 40000 ns is not in"),
         (falsified(*CELL, "read", "lat_ns", "max", 40_000_000), "max latency 40000000 ns is not in"),
         (falsified(*CELL, "read", "lat_ns", "mean", 60_000.0), "can't be that of the histogram"),
+        (falsified(*CELL, "read", "lat_ns", "stddev", 1_000_000.0), "standard deviation 999904 ns can't be"),
+        (falsified(*CELL, "read", "lat_ns", "stddev", 0.0), "standard deviation 0 ns can't be that of the histogram"),
+        (falsified(*CELL, "read", "lat_ns", "N", 5185), "is of 5185 I/Os, the histogram counts 5186"),
         (
             falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 50_432, "99.9": 50_432}),
             "percentile 99.9 is told as 50432 ns, which the histogram",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import pytest
 
@@ -52,6 +53,8 @@ def latency(*counts):
         "min": min(bins),
         "max": max(bins),
         "mean": mean,
+        "stddev": math.sqrt(sum((value - mean) ** 2 * count for value, count in bins.items()) / max(1, total - 1)),
+        "N": total,
         "bins": {str(value): count for value, count in bins.items()},
     }
 

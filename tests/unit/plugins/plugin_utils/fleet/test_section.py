@@ -94,11 +94,79 @@ def test_a_host_with_few_drives_cannot_be_told_from_its_drive():
     assert {item["cause"] for item in found["outliers"]} == {"can't tell"}
 
 
+def night(name, began, host, label="S4-0", until="", serial="S4-0", low=True):
+    """An earlier run's summary: one drive of one host."""
+    drive = {"host": host, "drive": label, "serial": serial, "verdict": "pass", "tests": []}
+    outliers = [{"serial": serial, "host": host, "drive": label, "until": until}] if low else []
+    return {"run": {"id": name, "started": began}, "drives": [drive], "fleet": {"outliers": outliers}}
+
+
+BEFORE = night("r1", "2026-11-20T01:00:00Z", "h9", until="2026-11-20T03:00:00Z")
+
+
 def test_a_drive_that_was_low_on_two_hosts_is_the_drive():
     run, records = fleet(hosts=12, drives=1, slow={(4, 0): 0.7})
-    before = {"run": {"id": "r1"}, "drives": [], "fleet": {"outliers": [{"serial": "S4-0", "host": "h9"}]}}
-    found = made(run, records, [before])
+    found = made(run, records, [BEFORE])
     assert {(item["cause"], item["why"]) for item in found["outliers"]} == {("drive", "it was low on h9 and on h4")}
+    assert found["claimed_twice"] == []
+
+
+@pytest.mark.parametrize(
+    ("earlier", "told"),
+    [
+        # The operator calls the drive of h9 otherwise: only h9 says that it is this one.
+        ([night("r1", "2026-11-20T01:00:00Z", "h9", "wwn-1", "2026-11-20T03:00:00Z")], ""),
+        # When h9 had it nobody knows.
+        ([night("r1", "2026-11-20T01:00:00Z", "h9")], ""),
+        ([night("r1", "", "h9", until="2026-11-20T03:00:00Z")], ""),
+        # Still measured on h9 as this run began.
+        (
+            [night("r1", "2026-11-20T01:00:00Z", "h9", until="2026-11-22T01:30:00Z")],
+            "h9 measured it until 2026-11-22T01:30:00Z, and h4 claims it since 2026-11-22T01:00:00Z",
+        ),
+        # There and back, also where it was not low every time.
+        (
+            [BEFORE, night("r0", "2026-11-19T01:00:00Z", "h4", low=False)],
+            "it is claimed by h4, then h9, then h4",
+        ),
+        # Of both in a run before, by a drive that was no outlier.
+        (
+            [
+                {**BEFORE, "drives": [*BEFORE["drives"], *night("r1", "", "h4", low=False)["drives"]]},
+                night("r0", "2026-11-19T01:00:00Z", "h8", until="2026-11-19T03:00:00Z"),
+            ],
+            "h9 and h4 both claim it in run r1",
+        ),
+    ],
+)
+def test_a_serial_that_a_host_may_have_made_up_blames_no_drive(earlier, told):
+    run, records = fleet(hosts=12, drives=1, slow={(4, 0): 0.7})
+    found = made(run, records, earlier)
+    assert {item["cause"] for item in found["outliers"]} == {"can't tell"}
+    assert [item["told"] for item in found["claimed_twice"]] == ([told] if told else [])
+    assert all(told in item["why"] and "low on" not in item["why"] for item in found["outliers"])
+
+
+def test_an_outlier_of_tonight_tells_later_runs_until_when_its_drive_was_there():
+    run, records = fleet(hosts=12, drives=1, slow={(4, 0): 0.7})
+    for record in records:
+        if record["kind"] == "test":
+            record["finished"] = "2026-11-22T02:00:00.5Z"
+    before = {**summary(run, records), "run": {"id": "r2", "name": "qualify", "started": run["started"]}}
+    later, more = fleet(hosts=12, drives=1, slow={(7, 0): 0.7}, run_id="r3")
+    later["started"] = "2026-11-23T01:00:00Z"
+    # The operator moved S4-0 from h4 to h7.
+    for each in [*later["asked"], *more]:
+        if each.get("drive") in ("S4-0", "S7-0"):
+            each["drive"] = {"S4-0": "S7-0", "S7-0": "S4-0"}[each["drive"]]
+        if each.get("kind") == "drive":
+            each["identity"]["serial"] = each["drive"]
+    found = made(later, more, [before])["outliers"]
+    assert {item["why"] for item in found} == {"it was low on h4 and on h7"}
+    for record in records:
+        record.pop("finished", None)
+    found = made(later, more, [{**summary(run, records), "run": before["run"]}])["outliers"]
+    assert {item["cause"] for item in found} == {"can't tell"}
 
 
 @pytest.mark.parametrize(("drives", "few"), [(7, [(7, 8)]), (8, [])])

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal, shape
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
 
@@ -84,3 +87,29 @@ def test_what_stands_in_the_place_of_a_file_costs_that_host_its_figures_alone(tm
         and journal.plan(str(tmp_path / "plan.json"), problems) == {}
     )
     assert problems.count == 2 and "journal.jsonl" in problems.text() and "plan.json" in problems.text()
+
+
+def test_a_journal_of_nothing_but_refused_events_is_not_explained_line_by_line(tmp_path, monkeypatch):
+    """To find out why takes hundreds of times as long as to see that it is wrong: 1 GiB of them would take days."""
+    explained, path = [], tmp_path / "journal.jsonl"
+    real = schemas.explained
+    monkeypatch.setattr(schemas, "explained", lambda *given: explained.append(1) or real(*given))
+    of_test = {"drive": "S1", "test": "iops", "attempt": 1}
+    bad = json.dumps({**ENVELOPE, "event": "sample", **of_test, "temperature_c": "hot"})
+    good = json.dumps(
+        {**ENVELOPE, "event": "round", **of_test, "round": 1, "tracked": [], "bytes_written": 1, "elapsed_s": 1}
+    )
+    path.write_text(f"{bad}\n" * 500 + f"{good}\n")
+    problems = journal.Problems()
+    assert [event["round"] for event in journal.events(str(path), problems)] == [1]
+    assert problems.count == 500 and len(explained) == journal.MOST_TOLD
+    assert "line 1 (sample)" in problems.text() and "497 more" in problems.text()
+
+
+@pytest.mark.parametrize(("torn", "told"), [(100, ""), (3 * journal.MOST_TORN, "from line 10002 on: too many")])
+def test_a_journal_of_torn_lines_is_given_up(tmp_path, torn, told):
+    path = tmp_path / "journal.jsonl"
+    path.write_text("{\n" * torn)
+    problems = journal.Problems()
+    assert list(journal.events(str(path), problems)) == [] and problems.torn <= journal.MOST_TORN + 1
+    assert told in problems.text() and bool(told) == bool(problems.text())

@@ -30,8 +30,8 @@ def one(*jobs, **keys):
     }
 
 
-def rendered(*tests, block=512):
-    identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": block}
+def rendered(*tests, block=512, **more):
+    identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": block, **more}
     done = render(
         load_plan(list(tests)),
         run={"id": "r1", "name": "qualify"},
@@ -44,9 +44,9 @@ def rendered(*tests, block=512):
     return done["drives"][0]
 
 
-def wrong(*tests, block=512):
+def wrong(*tests, **more):
     with pytest.raises(PlanError) as error:
-        rendered(*tests, block=block)
+        rendered(*tests, **more)
     return str(error.value)
 
 
@@ -132,6 +132,14 @@ def test_a_stream_below_the_logical_block_or_without_room_is_refused():
     assert "below the drive's logical block size" in wrong(one(small, LOG), block=4096)
     large = {**TRIMS, "block_size": "256MiB"}
     assert "no room in its part" in wrong(one(LOG, large))
+
+
+def test_trims_of_a_drive_without_discards_are_refused_before_hours_of_filling():
+    no_room = "stream trims trims, and the drive takes no discards (queue/discard_max_bytes is 0)"
+    assert f"{no_room}; take it out of the test" in wrong(one(READS, LOG, TRIMS), max_discard_bytes=0)
+    assert "none of the test's cells can run on this drive: stream" in wrong("hyperscale-l2r6", max_discard_bytes=0)
+    for told in ({}, {"max_discard_bytes": None}, {"max_discard_bytes": 1 << 31}):
+        assert rendered(one(READS, LOG, TRIMS), **told)["tests"][0]["cells"]
 
 
 def test_what_was_trimmed_has_to_be_filled_before_it_is_read():

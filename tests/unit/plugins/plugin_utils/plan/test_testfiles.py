@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 
@@ -127,6 +128,17 @@ def test_the_site_owns_the_cells_that_it_chooses(layer, own):
 def test_cells_stay_the_sites_own_below_another_layer(tmp_path):
     write(tmp_path, {"mine.yml": {"base": "iops", "cells": [CELL], "steady_state": False}})
     assert load_plan([{"base": "mine", "rounds": {"max": 3}}], [tmp_path])[0]["own_cells"]
+
+
+def test_a_loaded_plan_is_the_callers_own_and_follows_its_files(tmp_path):
+    folder = write(tmp_path, {"tests/mine.yml": SMALL})
+    (first,) = load_plan(["mine"], [folder])
+    first["cells"].clear()
+    assert len(load_plan(["mine"], [folder])[0]["cells"]) == 1
+    write(tmp_path, {"tests/mine.yml": {**SMALL, "cells": [CELL, {**CELL, "read_pct": 100}]}})
+    assert len(load_plan(["mine"], [folder])[0]["cells"]) == 2
+    (tmp_path / "tests/mine.yml").unlink()
+    assert "no test named 'mine'" in problems_of(["mine"], [folder])[0]
 
 
 def test_a_site_file_comes_first_and_may_build_on_its_namesake(tmp_path):
@@ -288,3 +300,9 @@ def test_ansibles_own_containers_and_texts_are_taken_as_data():
         (Mapping({Text("base"): Text("wsat"), "name": Text("ours"), Text("rounds"): Mapping(max=300)}),)
     )
     assert test["rounds"]["max"] == 300 and yaml.safe_dump(test["name"]) == "ours\n...\n"
+
+
+def test_a_file_that_is_no_test_is_none_that_may_be_asked_for():
+    assert "platforms" not in testfiles.Library().names("tests")
+    with pytest.raises(PlanError, match="no test named 'platforms'"):
+        load_plan(["platforms"])

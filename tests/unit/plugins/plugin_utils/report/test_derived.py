@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, derived
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, derived, loadplots
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 # Micron's blog, part 2: outstanding I/Os, IOPS, average latency in µs, at device queue depths of 31 and 255.
@@ -199,6 +199,9 @@ def test_sweeps_at_several_thread_counts_are_one_curve_over_the_ios_in_flight():
         {"cell": "most", "sweep": "dirth-sweep", "of": "t1d4", "threads": 1, "queue_depth": 4}
     ]
     (shown,) = derived.lines(found["dirth-sweep"])["sweeps"]
+    points = found["dirth-sweep"]["demand"]["points"]
+    curves = len({point["threads"] for point in points})
+    assert shown["plot"].count("<polyline") == curves and shown["plot"].count("<circle") == len(points) + curves
     assert (
         shown["spot"] == "1 thread x depth 4: 40,000 IOPS at 100 µs, 100.0 % of the most IOPS"
         and len(shown["rows"]) == 9
@@ -232,3 +235,14 @@ def test_a_repeat_without_a_rule_is_compared_by_what_the_first_one_tracked():
         "value": 500,
         "change_pct": 25.0,
     }
+
+
+def test_what_repeats_a_stimulus_is_a_bar_of_its_change():
+    repeats = {
+        f"hir{name}": {"repeated": {"first_test": first, "metric": "write_iops", "first": 100.0, "change_pct": change}}
+        for name, first, change in (("-wait-5s", "hir", 40.0), ("-<b>", "hir", -5.0), ("-other", "xsr", 7.0))
+    }
+    drawn = loadplots.changes("hir", repeats)
+    assert drawn.count("<rect") == 2 and ">wait-5s<" in drawn and "&lt;b&gt;" in drawn and "other" not in drawn
+    assert ">+40.0<" in drawn and ">\u22125.0<" in drawn
+    assert loadplots.changes("hir", dict(list(repeats.items())[:1])) == ""

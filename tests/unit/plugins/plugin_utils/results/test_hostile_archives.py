@@ -131,6 +131,17 @@ def test_the_limits_can_be_set(place):
         place(data, files=1)
 
 
+def test_a_journal_that_would_hold_up_the_report_is_not_unpacked(place):
+    """Random hexadecimal, which shrinks to half only: no other limit stops it."""
+    data = header("journal.jsonl", 2 * MIB) + os.urandom(MIB).hex().encode() + END
+    with pytest.raises(unpack.UnpackError, match=r"journal.jsonl has 2097152 bytes.*journal_bytes.*ssd_collect_limits"):
+        place(data, journal_bytes=2 * MIB - 1)
+    assert (place.folder / "h1" / "old").read_text() == "as it was"
+    place(data, journal_bytes=2 * MIB)
+    place(header("raw/journal.jsonl", 2 * MIB) + data[512:], journal_bytes=1)
+    assert unpack.Limits().journal_bytes == 256 * MIB
+
+
 @pytest.mark.parametrize(
     "given", [{"files": 0}, {"files": "many"}, {"file": 1}, {"ratio": -1}, {"ratio": "5\n"}, {"ratio": True}]
 )

@@ -63,6 +63,26 @@ def one(records, **run):
     return judge.judge(run_json(**run), records)["drives"][0]
 
 
+@pytest.mark.parametrize(("seen", "verdict"), [(MODEL, "pass"), ("OTHER", "invalid"), (None, "pass")])
+def test_a_drive_stays_the_model_that_preflight_saw(seen, verdict):
+    """Else a drive that tells another one escapes the criteria of its own."""
+    run = run_json(criteria=[{"model": "OTHER*", "metric": "write_iops", "min": 9e6}])
+    run["asked"][0].update({"model": seen} if seen else {})
+    (judged,) = judge.judge(run, [drive_record(), test_record()])["drives"]
+    said = f"its model is {MODEL} by its record, and preflight saw OTHER; check which drive was measured"
+    assert judged["verdict"] == verdict and (judged["reasons"] == [said]) == (verdict == "invalid")
+
+
+def test_a_drive_whose_time_did_not_suffice_for_a_criterions_test_does_not_pass():
+    run = run_json(tests=("wsat", "iops"))
+    run["asked"][0].update(tests=["iops"], left_out_tests=["wsat"])
+    (judged,) = judge.judge(run, [drive_record(), test_record(test="iops")])["drives"]
+    text = "criterion wsat write_iops min 500 was not looked at: ssd_time_budget left out wsat"
+    assert (judged["verdict"], judged["reasons"]) == ("not_tested", [text])
+    run["criteria"] = []
+    assert judge.judge(run, [drive_record(), test_record(test="iops")])["drives"][0]["verdict"] == "pass"
+
+
 @pytest.mark.parametrize(
     ("criterion", "reference", "verdict", "reason"),
     [
@@ -284,7 +304,7 @@ def test_verdict_and_its_reason(records, verdict, reason):
             "criterion write_p99_latency_ms max 2 has no figure to compare with: wsat gave no write_p99_latency_ms",
         ),
         ({"metric": "write_iops", "min": 800}, "pass", None),
-        ({"metric": "write_iops", "max": 800}, "pass", None),
+        ({"metric": "write_iops", "min": 1, "max": 800}, "pass", None),
         ({"metric": "write_iops", "min": 800.0000001}, "fail", None),
         (
             {"metric": "write_iops", "min": 900, "max": 700},

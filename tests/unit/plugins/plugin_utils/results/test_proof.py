@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram, steady_state
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds, fitted_end
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof, tail_laws
 
-SIZE = 100 * 4096
-CELL = {"id": "c", "threads": 1, "queue_depth": 4, "runtime_s": 60, "read_pct": 0}
+IOS = 350
+SIZE = 2 * IOS * 4096
+CELL = {"id": "c", "threads": 1, "queue_depth": 4, "runtime_s": 10, "read_pct": 0, "block_size_bytes": 4096}
 RULE = {
     "tracked": [{"cell": "c", "metric": "write_iops"}],
     "window": 5,
@@ -26,14 +28,13 @@ RULE = {
     "confirm_windows": 1,
     "settle_s": 0,
 }
-TEST = {"cells": [CELL], "rounds": {"max": 40}, "steady_state": RULE, "latency_targets_us": [1000]}
+TEST = {"cells": [CELL], "rounds": {"max": 40}, "steady_state": RULE, "latency_targets_us": [150_000]}
 SEEN = {
-    "fio_bytes": {"read": 0, "write": 50 * 4096},
+    "fio_bytes": {"read": 0, "write": IOS * 4096},
     "process_bytes": None,
-    "kernel_bytes": {"read": 0, "write": 50 * 4096, "discard": 0},
+    "kernel_bytes": {"read": 0, "write": IOS * 4096, "discard": 0},
     "merged_share": 0.0,
-    "run_s": 50 / 35,
-    "queued": 3.9,
+    "run_s": 10.0,
     "in_flight": 3.8,
     "fio_cpu": 0.1,
     "cpus": 2,
@@ -41,7 +42,7 @@ SEEN = {
     "limits": {"nr_requests": 64, "hw_queues": 1, "device_depth": None},
     "cpu_steal": 0.0,
     "throttled_s": 0.0,
-    "elapsed_s": 60.5,
+    "elapsed_s": 10.5,
     "idle_s": 0.1,
     "suspended_s": 0.0,
     "clock_jump_s": 0.0,
@@ -50,19 +51,38 @@ COMMON = {"drive": "d", "test": "t", "attempt": 1}
 
 
 def side(number):
-    """A round's writes: 50 I/Os, the tenth of them slow."""
-    bins = {
-        histogram.value_of(histogram.bin_of(ns)): count
-        for ns, count in ((900_000 + 1000 * number, 45), (4_000_000 + 1000 * number, 5))
-    }
+    """A round's writes: the tenth of them slow. (Their bins, their figures as the host tells them.)"""
+    bins, write = of_latencies({100_000_000 + 1000 * number: IOS * 9 // 10, 240_000_000 + 1000 * number: IOS // 10})
+    return bins, {**write, "iops": write["iops"] + number % 3 / 10}
+
+
+def of_latencies(counts):
+    """(Bins, figures) of so many I/Os of each latency, as fio tells them."""
+    ios = sum(counts.values())
+    mean = sum(ns * count for ns, count in counts.items()) / ios
+    bins = histogram.merged({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items())
+    squares = sum((ns - mean) ** 2 * count for ns, count in counts.items())
     return bins, {
-        "iops": 35.0 + number % 3 / 10,
-        "bandwidth_bytes_per_s": 4096 * 35,
-        "ios": 50,
-        "bytes": 50 * 4096,
-        "mean_latency_us": 1000.0 + number,
-        "max_latency_us": 4000.0 + number,
-        "percentiles_us": {},
+        "iops": ios / 10,
+        "bandwidth_bytes_per_s": 4096 * ios // 10,
+        "ios": ios,
+        "bytes": ios * 4096,
+        "mean_latency_us": mean / 1000,
+        "max_latency_us": max(counts) / 1000,
+        "min_latency_us": min(counts) / 1000,
+        "stddev_latency_us": math.sqrt(squares / (ios - 1)) / 1000,
+        "percentiles_us": histogram.percentiles_us(bins),
+    }
+
+
+def seen_of(write):
+    """What the witness saw of a cell that wrote so."""
+    mean_s = write["mean_latency_us"] / 1e6
+    return {
+        **SEEN,
+        "mean_latency_s": mean_s,
+        "longest_s": round(write["max_latency_us"] / 1e6, 6),
+        "queued": round(mean_s * write["ios"] / SEEN["run_s"], 4),
     }
 
 
@@ -84,7 +104,7 @@ def journal(test=None, spoilt=()):
                 accepted=True,
                 read=None,
                 write=write,
-                seen={**SEEN, "mean_latency_s": write["mean_latency_us"] / 1e6},
+                seen=seen_of(write),
                 causes=found,
             )
         )
@@ -188,6 +208,32 @@ def cells_times(factor, key):
     return change
 
 
+def forged(kept, *counts):
+    """Give a histogram record other bins, with the percentiles and shares that follow from them."""
+
+    def change(events):
+        item = last(events, "histogram")
+        bins, _figures = of_latencies(dict(counts))
+        item.update(bins={str(value): count for value, count in bins.items()})
+        item.update(kept)
+        for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
+            metrics.update(histogram.metrics({"write": bins}, TEST["latency_targets_us"]))
+
+    return change
+
+
+def of_cells(key, value, shown=None):
+    """A figure of every cell; shown: of what was seen of it."""
+
+    def change(events):
+        for event in events:
+            if event["event"] == "cell":
+                event["write"][key] = value
+                event["seen"].update(shown or {})
+
+    return change
+
+
 def told(place, key, value):
     def change(events):
         end = events[-1]
@@ -226,7 +272,7 @@ def spoilt_and_not_told(events):
     [
         (told_everywhere("write_p90_latency_us", 500.0), "write_p90_latency_us is reported as 500.0"),
         (told_everywhere("write_p50_latency_us", 1.0), "write_p50_latency_us"),
-        (told_everywhere("write_within_1ms_pct", 99.9), "write_within_1ms_pct"),
+        (told_everywhere("write_within_150ms_pct", 99.9), "write_within_150ms_pct"),
         (told_everywhere("write_ios", 10**9), "write_ios"),
         (told_everywhere("write_mean_latency_us", 3.0), "write_mean_latency_us"),
         (told_everywhere("write_max_latency_us", 3.0), "write_max_latency_us"),
@@ -247,9 +293,9 @@ def spoilt_and_not_told(events):
         (seen({"queued": 1.0}), "in flight of 4 asked"),
         (cells_times(2, "iops"), "write iops 7"),
         (cells_times(0.5, "mean_latency_us"), "µs were seen"),
-        (cells_times(2, "bytes"), "and fio told of 204800 (write)"),
+        (cells_times(2, "bytes"), "and fio told of 1433600 (write)"),
         (told_everywhere("read_iops", 9000.0), "read_iops is reported as 9000.0"),
-        (told("metrics", "write_within_2ms_pct", 100.0), "write_within_2ms_pct is reported as 100.0"),
+        (told("metrics", "write_within_200ms_pct", 100.0), "write_within_200ms_pct is reported as 100.0"),
         (lambda events: events.insert(3, events[1]), "twice or out of order"),
         (lambda events: events.insert(0, events.pop(5)), "twice or out of order"),
         (lambda events: events.insert(2, events[0]), "twice"),
@@ -260,6 +306,64 @@ def test_what_the_journal_contradicts_does_not_count(change, says):
     change(events)
     said = proof.problem(record_of(events))
     assert says in said
+
+
+MS = 1_000_000
+BODY, TAIL, ALL = 5 * IOS * 9 // 10, 5 * IOS // 10, {"ios": 5 * IOS}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            forged(ALL, (100 * MS, BODY + TAIL - 1), (240 * MS, 1)),
+            "the mean latency of its rounds, 114012 µs",
+        ),
+        (forged({}, (100 * MS, BODY - 5), (240 * MS, TAIL)), "its bins count 1745 I/Os, it tells 1750"),
+        (forged({"ios": 1745}, (100 * MS, BODY - 5), (240 * MS, TAIL)), "counts 1745 I/Os, its rounds 1750"),
+        (
+            forged(ALL, (80 * MS, 1), (100 * MS, BODY - 1), (240 * MS, TAIL)),
+            "the shortest latency of its rounds is",
+        ),
+        (
+            forged(ALL, (100 * MS, BODY), (240 * MS, TAIL - 1), (260 * MS, 1)),
+            "the longest latency of its rounds is",
+        ),
+        (forged(ALL, (100 * MS, 1), (114 * MS, 1747), (240 * MS, 1), (115 * MS, 1)), "the standard deviation of its"),
+        (
+            forged(ALL, (100 * MS, BODY - 300), (140 * MS, 300), (200 * MS, 100), (240 * MS, TAIL - 100)),
+            "the percentile 90 of its histogram",
+        ),
+        (forged({**ALL, "bins": {"100": 5 * IOS + 1, "101": -1}}, (100 * MS, 5)), "histogram: -1 I/Os in the bin"),
+        (forged({**ALL, "bins": {"1001": 5 * IOS}}, (100 * MS, 5)), "1001 ns is the middle of no bin"),
+        (of_cells("percentiles_us", {}), "the percentile 50 takes 20 I/Os, but its rounds tell it otherwise"),
+        (of_cells("min_latency_us", 5.0), "the shortest latency of its rounds is 5.0"),
+        (of_cells("max_latency_us", 9e5, {"longest_s": 0.9}), "the longest latency of its rounds is 900000.0"),
+        (of_cells("max_latency_us", 9e5), "a longest latency of 0.9 s, and 0.240001 s were seen"),
+        (of_cells("stddev_latency_us", 5.0), "the standard deviation of its rounds"),
+        (seen({"queued": 3.95}), "IOPS x latency are 3.99049 I/Os in flight, and 3.95 were seen"),
+        (seen({"run_s": 9.7}), "it ran for 9.7 s of 10 s"),
+        (of_cells("bytes", 4096, {"fio_bytes": {"write": 4096}}), "4096 bytes are not 350 I/Os of 4096 (write)"),
+        (lambda events: events[0].update(trim=events[0]["write"]), "trims in a cell that has none"),
+    ],
+)
+def test_a_histogram_and_its_percentiles_cannot_be_changed_together(change, says):
+    """What each round tells by itself has to be changed alike, and what was seen of it too."""
+    events = journal()
+    change(events)
+    wrong = "; ".join(proved(events).wrong)
+    assert says in wrong and proof.problem(record_of(events))
+
+
+def test_rounds_of_an_older_engine_are_held_to_what_they_tell():
+    events = journal()
+    for event in events:
+        if event["event"] == "cell":
+            del event["write"]["min_latency_us"], event["write"]["stddev_latency_us"]
+    made = proved(events)
+    assert made.wrong == [] and made.unproved == [tail_laws.NOT_TOLD.format("min_latency_us, stddev_latency_us")]
+    forged(ALL, (100 * MS, BODY + TAIL - 1), (240 * MS, 1))(events)
+    assert "the mean latency of its rounds" in "; ".join(proved(events).wrong)
 
 
 @pytest.mark.parametrize("key", ["metrics", "steady_state", "validity", "outcome"])
@@ -314,8 +418,13 @@ def test_a_host_cannot_have_the_controller_count_up_to_any_number():
 
 def test_without_the_limits_of_the_run_causes_are_not_looked_for_again():
     events = journal()
-    seen({"queued": 1.0})(events)
-    assert proved(events, limits=None).wrong == []
+    seen({"in_flight": 0.1})(events)
+    assert proved(events).wrong and proved(events, limits=None).wrong == []
+
+
+def test_a_host_that_measured_cells_of_another_length_is_found_out():
+    for seconds, wrong in (([10], []), ([60], ["the host's plan has another length of cells: c 10 s"])):
+        assert proved(journal(), test={**TEST, "runtimes_s": seconds}).wrong == wrong
 
 
 def test_the_judge_asks():
@@ -345,7 +454,7 @@ STREAMED = {
     "cells": [{**STREAMS, "jobs": JOBS}],
     "rounds": {"max": 3},
     "steady_state": None,
-    "latency_targets_us": [1000],
+    "latency_targets_us": [150_000],
 }
 
 
@@ -392,8 +501,8 @@ def test_streams_of_an_honest_host_stand_each_with_its_tails():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda cell, end: cell["streams"][1]["trim"].update(ios=49), "its streams tell 49 I/Os of trim, the cell 50"),
-        (lambda cell, end: cell["streams"].pop(), "its streams tell 0 I/Os of trim, the cell 50"),
+        (lambda cell, end: cell["streams"][1]["trim"].update(ios=49), "its streams tell 49 I/Os of trim, the cell 350"),
+        (lambda cell, end: cell["streams"].pop(), "its streams tell 0 I/Os of trim, the cell 350"),
         (lambda cell, end: cell["streams"][0].update(name="c.log"), "c.log is no stream of it"),
         (lambda cell, end: end["cells"][2]["metrics"].update(trim_iops=1e6), "trim_iops is reported as 1000000.0"),
         (

@@ -39,6 +39,10 @@ def record(values=FLAT, outcome="steady", **changes):
         ),
         (record(FLAT[:4]), RULE, "its window has 4 values, the rule requires 5"),
         (record(window_values=[350.0, None, 349.0, 351.0, 348.0]), RULE, "a value is missing from its window"),
+        (record(window_rounds=[1, 3, 4, 5, 6]), RULE, "the rounds [1, 3, 4, 5, 6], which do not follow each other"),
+        (record(window_rounds=[2, 3, 4, 5, 6]), RULE, ""),
+        (record(window_rounds=[2, 3, 4, 5, 6]), dict(RULE, sample_every=2), "which do not follow each other"),
+        (record(window_rounds=[2, 4, 6, 8, 10]), dict(RULE, sample_every=2), ""),
         (record(average=480.0), RULE, "its average is reported as 480.0, but its window values give 350.0"),
         (record(range_ratio=0.0), RULE, "its range_ratio is reported as 0.0"),
         (record(slope_ratio=None), RULE, "its slope_ratio is reported as None"),
@@ -85,3 +89,20 @@ def test_a_tracked_cell_of_the_preferred_size_is_that_of_the_drives_size():
     # A host that wrote another size, and a run that does not say which.
     for size in (4_096, None):
         assert "no steady-state window for rand-" in recheck.problem(made, rule, size)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, ""),
+        ({"rounds": 0}, "the host reports no round of it"),
+        ({"metrics": {}}, "the host reports no figure of it"),
+    ],
+)
+def test_a_test_that_measures_has_rounds_and_figures(changes, says):
+    made = {"outcome": "complete", "rounds": 3, "metrics": {"write_iops": 350.0}, **changes}
+    assert recheck.unmeasured(made, {"cells": ["c"]}) == says and recheck.unmeasured(made, {"cells": []}) == ""
+    run = {"tests": {"t": {"cells": ["c"]}}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    judged = judge.judge(run, [drive, {"kind": "test", "host": "h", "drive": "d", "test": "t", **made}])["drives"][0]
+    assert judged["verdict"] == ("invalid" if says else "pass")

@@ -85,3 +85,34 @@ def test_the_judge_refuses_and_warns(unknown_causes, verdict):
         verdict,
         ["other I/O in round 6 (1 in all): round 3, c: somebody wrote"],
     )
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({}, []),
+        ({"other_io_share": 0.001, "queued_min": 0.95}, []),
+        ({"other_io_share": 1}, ["cells were held to looser limits than usual: other_io_share 1 (usual 0.01)"]),
+        ({"queued_min": 0}, ["cells were held to looser limits than usual: queued_min 0 (usual 0.9)"]),
+    ],
+)
+def test_looser_limits_are_told_beside_the_verdict(limits, says):
+    assert validity.loosened(limits) == says
+    run = {"tests": {"t": {}}, "criteria": [], "asked": [{"host": "h", "drive": "d", "validity_limits": limits}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
+    assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == says
+
+
+@pytest.mark.parametrize(("steady", "told"), [(False, 1), (True, 0), (None, 0)])
+def test_a_cell_that_a_criterion_names_and_that_was_not_steady_itself_is_told(steady, told):
+    cells = [
+        {"cell": "c", "metrics": {"iops": 900.0}, "steady": {"metric": "iops", "steady": steady, "range_ratio": 1.4}}
+    ]
+    criteria = [{"cell": "c", "metric": "iops", "min": 500}]
+    run = {"tests": {"t": {}}, "criteria": criteria, "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"model": "M"}}
+    made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "cells": cells}
+    (test,) = judge.judge(run, [drive, made])["drives"][0]["tests"]
+    said = "c: its own iops was not steady over the window (range 140% of the average)"
+    assert (test["verdict"], test["remarks"]) == ("pass", [said] * told)

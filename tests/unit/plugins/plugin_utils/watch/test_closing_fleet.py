@@ -126,3 +126,11 @@ def test_what_was_measured_otherwise_is_named_once_for_a_test():
     assert told[1:] == ["since r1: M iops was not compared (n=9): conditions changed: LBA format 512 → 4096"]
     longer = {"nights": {"runs": ["r1", "r2"], "changes": changes}, "baseline": {"run": "r0", "changes": changes}}
     assert len([line for line in closing_fleet._longer(longer) if "conditions changed: LBA" in line]) == 2
+
+
+def test_a_serial_that_two_hosts_claim_is_named():
+    nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0}
+    twice = [{"serial": "S1", "told": "h1 and h2 both claim it in run r1"}]
+    assert closing_fleet.lines({**nothing, "claimed_twice": twice}, {}) == [
+        "serial S1: h1 and h2 both claim it in run r1"
+    ]

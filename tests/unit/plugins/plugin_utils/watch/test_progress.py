@@ -35,6 +35,9 @@ DONE = {"phase": "done", "outcome": "complete"}
 REFUSED = {"phase": "done", "outcome": "refused", "message": "mounted on /"}
 
 
+NOW = datetime.datetime(2026, 11, 23, 14, 2, 11)
+
+
 def host(name, state="running", drives=(), message="", **more):
     entries = [dict(queued(f"{name.upper()}{n}"), **entry) for n, entry in enumerate(drives, 1)]
     return HostView(name, state, {"drives": entries, "message": message}, **more)
@@ -96,7 +99,7 @@ def test_a_small_fleet_is_shown_drive_by_drive():
         HostView("d"),
         HostView("e", "absent"),
     ]
-    text = lines(hosts, "14:02:11")
+    text = lines(hosts, NOW)
     assert text[0] == (
         "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without "
         "an answer, 1 host not asked yet"
@@ -122,7 +125,7 @@ def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
     well = [host(f"h{n}", drives=[dict(MEASURING, time_left_s=60 * n), {}]) for n in range(20)]
     wrong = [host("bad", drives=[REFUSED, DONE]), host("gone", "dead", [MEASURING]), host("late", "starting", [{}])]
     wrong += [host("mute", silent_s=30, drives=[MEASURING])]
-    text = lines([*well, *wrong, HostView("new"), HostView("newer")], "14:02:11")
+    text = lines([*well, *wrong, HostView("new"), HostView("newer")], NOW)
     assert text[0] == (
         "14:02:11  45 drives on 26 hosts: 21 queued, 21 measuring, 1 done, 1 refused, 1 lost, 1 host without an "
         "answer, "
@@ -133,11 +136,11 @@ def test_a_large_fleet_is_shown_by_its_sum_and_what_needs_attention():
 
 @pytest.mark.parametrize("count, shown", [(20, 21), (21, 1)])
 def test_twenty_hosts_still_show_every_drive(count, shown):
-    assert len(lines([host(f"h{n}", drives=[DONE]) for n in range(count)], "")) == shown
+    assert len(lines([host(f"h{n}", drives=[DONE]) for n in range(count)], NOW)) == shown
 
 
 def test_a_fleet_full_of_trouble_is_cut():
-    text = lines([host(f"h{n}", drives=[REFUSED]) for n in range(300)], "")
+    text = lines([host(f"h{n}", drives=[REFUSED]) for n in range(300)], NOW)
     assert len(text) == 52 and text[-1] == "  … and 250 more lines like these"
 
 
@@ -150,7 +153,7 @@ def test_a_fleet_full_of_trouble_is_cut():
     ],
 )
 def test_the_end_of_a_host_job_is_told_with_its_message(state, message, words):
-    text = lines([host("a", state, [DONE], message)], "")
+    text = lines([host("a", state, [DONE], message)], NOW)
     assert (text[1].split(maxsplit=1)[1] == words) if words else len(text) == 2
 
 
@@ -175,10 +178,10 @@ def test_a_drive_that_says_nothing_for_too_long_is_told_by_the_hosts_own_clock(s
     drive = {**queued("A1"), **MEASURING, "updated": f"{said.isoformat()}.000Z"}
     drive["news_within_s"] = within_s
     heard = (said + datetime.timedelta(seconds=seconds)).isoformat() + ".000Z"
-    text = "\n".join(lines([HostView("a", "running", {"drives": [drive], "updated": heard})], "14:02:11"))
+    text = "\n".join(lines([HostView("a", "running", {"drives": [drive], "updated": heard})], NOW))
     assert ("no news for 5 min 0 s" in text) is shown
     broken = HostView("a", "running", {"drives": [dict(drive, updated="yesterday")], "updated": heard})
-    assert "no news" not in "\n".join(lines([broken], "14:02:11"))
+    assert "no news" not in "\n".join(lines([broken], NOW))
 
 
 @pytest.mark.parametrize("more", [1, 30])
@@ -192,6 +195,29 @@ def test_one_host_with_a_thousand_drives_pushes_nobody_away(more):
         host(f"honest{number}", drives=[dict(queued("A1"), phase="done", outcome="error", message="worn")])
         for number in range(more)
     ]
-    text = lines([flood, *honest], "12:00:00")
+    text = lines([flood, *honest], NOW)
     assert all(any(line.split()[0] == one.host for line in text) for one in honest) and len(text) < 140
     assert sum("flood" in line for line in text) <= 129 and any("more like these" in line for line in text)
+
+
+@pytest.mark.parametrize(
+    ("drives", "parallel", "text"),
+    [
+        # One after the other: 1 h 20 min and the 2 h of the one that waits.
+        ([dict(MEASURING, time_left_s=4300, later_s=500), {"later_s": 7200}], 1, "; all by 17:23 (≤ 3 h 20 min)"),
+        # Side by side at most the half of both, and what is left of the longest.
+        ([dict(MEASURING, time_left_s=4000, later_s=0), {"later_s": 8000}], 2, "; all by 16:49 (≤ 2 h 47 min)"),
+        ([dict(MEASURING, time_left_s=100, later_s=86400)], 1, "; all by Tue 14:04 (≤ 24 h 2 min)"),
+        ([dict(MEASURING, time_left_s=0, later_s=864000)], 1, "; all by Thu 03 Dec 14:03 (≤ 240 h 0 min)"),
+        ([DONE, dict(MEASURING, time_left_s=60, later_s=0)], 1, "; all by 14:04 (≤ 60 s)"),
+        ([dict(MEASURING, later_s=None)], 1, ""),
+        ([dict(MEASURING, time_left_s=None, later_s=60)], 1, ""),
+        ([dict(MEASURING, later_s=1e300)], 1, ""),
+        ([DONE], 1, ""),
+    ],
+)
+def test_the_end_of_the_whole_run_is_told_as_a_clock_time(drives, parallel, text):
+    one = host("a", drives=drives)
+    one.status["parallel_drives"] = parallel
+    said = lines([one], NOW)[0]
+    assert said.endswith(text) and ("all by" in said) == bool(text)

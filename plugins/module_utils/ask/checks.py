@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module host_checks: what would invalidate the results of a host or a drive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..checks import facts as check_facts
+from ..checks import table
+from ..core.host import Host
+from ..machine import snapshot
+
+RULES = ("firmware", "drivers", "versions", "link")
+LIMITS = {
+    "temperature_headroom_c": 10,
+    "min_free_memory_mib": 1024,
+    "min_cpus": 2,
+    "max_used_pct": 90,
+    "parallel_drives": 1,
+}
+OPTIONS: dict[str, Any] = {
+    "drives": {"type": "list", "elements": "raw", "default": []},
+    "levels": {"type": "dict", "default": {}},
+    "write_cache_chosen": {"type": "bool", "default": False},
+    "traffic_s": {"type": "float", "default": 0},
+    "readable": {"type": "list", "elements": "str", "default": []},
+    **{name: {"type": "dict", "default": {}} for name in RULES},
+    **{name: {"type": "int", "default": value} for name, value in LIMITS.items()},
+}
+
+
+def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+    """Its result."""
+    seen = snapshot.gather(host)
+    wanted = {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")}
+    facts = check_facts.gather(host, given["drives"], seen, wanted, given["traffic_s"], given["readable"])
+    found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
+    # The journal has the list of PCI Express functions, which is long.
+    shown = dict(seen, pcie={"drives": seen["pcie"]["drives"]})
+    return {"findings": found, "passed": table.passed(found), "snapshot": shown}

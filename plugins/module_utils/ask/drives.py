@@ -1,0 +1,31 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module drive_facts: which drives there are, and whether they may be erased."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.host import Host
+from ..guard.inspection import discover, inspect
+from ..guard.look import Terms
+from ..purge.methods import facts
+
+OPTIONS: dict[str, Any] = {
+    "drives": {"type": "list", "elements": "raw", "default": []},
+    "discover": {"type": "bool", "default": False},
+    "state_dir": {"type": "path"},
+    "look": {"type": "str", "choices": ["sample", "full"], "default": "sample"},
+    "look_s": {"type": "float", "default": 10.0},
+}
+
+
+def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+    """Its result."""
+    terms = Terms(None if given["look"] == "full" else given["look_s"])
+    drives = inspect(host, given["drives"], state_dir=given["state_dir"], terms=terms)
+    if given["discover"]:
+        named = {entry["path"] for entry in drives}
+        drives += [entry for entry in discover(host, given["state_dir"], terms) if entry["path"] not in named]
+    return {"drives": [dict(entry, **facts(host, entry)) for entry in drives]}

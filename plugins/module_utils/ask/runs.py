@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module run_info: the runs on a host, and all about one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.host import Host
+from ..run import archive, summary
+from ..run.folder import RunDir
+
+OPTIONS: dict[str, Any] = {
+    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "run_id": {"type": "str"},
+    "run_name": {"type": "str"},
+    "definitions_of": {"type": "str"},
+    "archive": {"type": "bool", "default": False},
+}
+
+
+def answer(host: Host, given: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+    """Its result. Raises ValueError that says which folder cannot be read."""
+    try:
+        result: dict[str, Any] = {
+            "runs": summary.runs(host, given["state_dir"], given["run_name"], given["definitions_of"])
+        }
+        if given["run_id"]:
+            result.update(
+                _of_run(host, RunDir(given["state_dir"], given["run_id"]), given["archive"] and not check_mode)
+            )
+        return result
+    except (ValueError, OSError) as error:
+        raise ValueError(f"cannot read the runs in {given['state_dir']}: {error}") from error
+
+
+def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, Any]:
+    run = summary.read(host, run_dir)
+    # Packed after the state was read: a run told as ended is packed whole.
+    packed = {"packed": archive.pack(run_dir)} if packs and run.state != summary.ABSENT else {}
+    return {
+        **packed,
+        "state": run.state,
+        "status": run.status,
+        "unfinished": summary.unfinished(run),
+        "records": summary.records(run),
+        "snapshot": summary.host_snapshot(run),
+        "damage": run.damage,
+    }

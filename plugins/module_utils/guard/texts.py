@@ -1,0 +1,206 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the guard says for each of its codes, and what lifts it. Words alone: rules.py judges."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Text(NamedTuple):
+    """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that
+    lifts it ("": none does).
+    """
+
+    problem: str
+    remedy: str
+    overridable: str = ""
+
+
+_KEEP_OUT = "or take the drive out of ssd_drives."
+ALLOW, OVERWRITE, RELEASE = "allow", "ssd_overwrite_data", "release_evidence"
+REFUSALS: dict[str, Text] = {
+    "bad_selector": Text(
+        "this entry of ssd_drives is invalid: {detail}",
+        'Write it as discover.yml prints it, such as - serial: "22123A4F5B6C".',
+    ),
+    "not_found": Text(
+        "this host has no such drive{detail}",
+        (
+            "Compare it with the output of discover.yml (the whole value must match, letter case included), and look "
+            "for a drive that dropped off the bus."
+        ),
+    ),
+    "ambiguous": Text(
+        "several block devices match: {detail}", "Name the drive by wwn or by_id instead; discover.yml proposes one."
+    ),
+    "duplicate": Text("other entries of ssd_drives name the same drive: {detail}", "Keep only one of them."),
+    "no_identity": Text(
+        "it has no serial, wwn, by_id or backing_file of its own{detail}",
+        "It cannot be named safely, so it cannot be qualified.",
+    ),
+    "not_whole_drive": Text("it is not a whole drive: {detail}", "Name the whole drive; discover.yml lists them."),
+    "no_capacity": Text(
+        "its capacity is {detail}", "Check the drive's health and the kernel log; the drive may be in recovery mode."
+    ),
+    "read_only": Text(
+        "it is read-only: {detail}",
+        "Find the cause (worn out, write-protected); if only the kernel's flag is set, clear it with blockdev --setrw.",
+    ),
+    "root_disk": Text(
+        "the running system is on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."
+    ),
+    "mounted": Text(
+        "it is mounted: {detail}",
+        "Unmount it everywhere, containers included, if nothing on it is needed, " + _KEEP_OUT,
+    ),
+    "swap": Text("it is used as swap: {detail}", "Run swapoff on it if the host can do without, " + _KEEP_OUT),
+    "hibernation": Text(
+        "the host resumes from it: {detail}",
+        "Remove resume= from the kernel command line and the initramfs, " + _KEEP_OUT,
+    ),
+    "held": Text(
+        "another device is built on it: {detail}",
+        "Take that device apart first (vgchange -an, mdadm --stop, cryptsetup close, losetup -d), " + _KEEP_OUT,
+    ),
+    "busy": Text(
+        "another process holds it exclusively{detail}",
+        "Find that process (lsof, fuser -v) and stop it, " + _KEEP_OUT,
+    ),
+    "opened": Text("it is open in {detail}", "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
+    "unseen_users": Text(
+        "its users cannot be seen: {detail}",
+        "Run the play on the machine itself, as root; if nothing outside can use the drive, set allow: [unseen_users], "
+        + _KEEP_OUT,
+        ALLOW,
+    ),
+    "exported": Text("it is exported by {detail}", "Remove the export (nvmetcli, targetcli), " + _KEEP_OUT),
+    "configured": Text(
+        "the host is configured to use it: {detail}",
+        "If nothing on the drive is needed, remove that entry, " + _KEEP_OUT,
+    ),
+    "mentioned": Text(
+        "a file on the host names it: {detail}",
+        (
+            "Check what the file is for; remove the line or, if nothing will use the drive through it, set "
+            "allow: [mentioned], "
+        )
+        + _KEEP_OUT,
+        ALLOW,
+    ),
+    "partition_table": Text(
+        "it has a partition table: {detail}",
+        "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [partition_table], " + _KEEP_OUT,
+        ALLOW,
+    ),
+    "efi_system_partition": Text(
+        "it has an EFI system partition: {detail}",
+        "A system may boot from it; if none does, set allow: [efi_system_partition], " + _KEEP_OUT,
+        ALLOW,
+    ),
+    "signature": Text(
+        "it holds data: {detail}",
+        (
+            "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [signature], and "
+            "ssd_overwrite_data: true for the data behind it, "
+        )
+        + _KEEP_OUT,
+        ALLOW,
+    ),
+    "shared_filesystem": Text(
+        "it has a file system that several hosts may share: {detail}",
+        "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
+    ),
+    "unsigned_data": Text(
+        "it holds data without a signature that no run of ours left: {detail}",
+        (
+            "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
+            "drive's entry, "
+        )
+        + _KEEP_OUT,
+        OVERWRITE,
+    ),
+    "evidence": Text(
+        "it is kept as evidence: {detail}",
+        "Once you have examined it, add release_evidence with that run's id to this drive's entry, " + _KEEP_OUT,
+        RELEASE,
+    ),
+    "shared_namespace": Text(
+        "more than one controller or host may reach it: {detail}",
+        "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT,
+    ),
+    "reserved": Text(
+        "a host has reserved it: {detail}",
+        "Find out who holds the reservation and have that host release it, " + _KEEP_OUT,
+    ),
+    "fabric": Text(
+        "it is not local to this host: {detail}",
+        "Only local drives are qualified; take the drive out of ssd_drives.",
+    ),
+    "transport": Text(
+        "it is not an NVMe, SATA or SAS drive; its transport is {detail}",
+        "If it is a drive to test, set allow: [transport], " + _KEEP_OUT,
+        ALLOW,
+    ),
+    "removable": Text(
+        "it is removable or virtual media: {detail}",
+        "If it is a drive to test, set allow: [removable], " + _KEEP_OUT,
+        ALLOW,
+    ),
+    "raid_volume": Text(
+        "it is a volume of a RAID controller: {detail}",
+        "Set the controller to HBA or JBOD mode, so that it shows the drives themselves, " + _KEEP_OUT,
+    ),
+    "sanitize_running": Text(
+        "a sanitize is running that this run did not start: {detail}",
+        "Wait until it ends (nvme sanitize-log), then start again.",
+    ),
+    "sanitize_failed": Text(
+        "its last sanitize failed: {detail}",
+        (
+            "Sanitize it by hand until one succeeds; if the drive takes writes all the same, set "
+            "allow: [sanitize_failed]."
+        ),
+        ALLOW,
+    ),
+    "ata_security": Text(
+        "ATA security is on: {detail}",
+        "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT,
+    ),
+    "opal_locked": Text(
+        "Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT
+    ),
+    "identity_changed": Text(
+        "it is not the same drive as before: {detail}", "Start over with preflight; never force this one."
+    ),
+    "locked": Text(
+        "another run or check is using this drive: {detail}", "Wait for it (watch.yml), or end the run (stop.yml)."
+    ),
+    "not_held": Text(
+        "this job does not hold it{detail}", "Nothing was written. Report this, and attach the run's journal."
+    ),
+    "purge_unsupported": Text("this purge cannot be used: {detail}", "Choose another purge_method, or auto."),
+    "purge_hits_others": Text(
+        "the purge would erase more than this drive: {detail}", "Choose another purge_method, or auto."
+    ),
+    "untrusted_state": Text(
+        "this collection's state folders cannot be trusted: {detail}",
+        "Others could put records or programs there, or remove what keeps a drive as evidence. Find out who did. "
+        "Check in the reports of its runs that the drive need not be kept. Then make root the only writer "
+        "(chown root, chmod go-w), or move a damaged file away.",
+    ),
+    "probe_failed": Text(
+        "it could not be checked: {detail}",
+        "Fix that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers.",
+    ),
+}
+
+# The same code, where the ledger says more: a run of ours that died, or gave up a drive that hung.
+UNFINISHED = Text(
+    "run {run_id} was writing to it and never released it{reason}: {detail}",
+    "Resume that run (qualify.yml), or end it (stop.yml; if it has already ended, collect.yml and then cleanup.yml), "
+    "each with -e ssd_run_id={run_id}; then what it left may count as ours. Check the kernel log for a drive that "
+    "hung. Or set "
+    "ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
+)

@@ -1,0 +1,143 @@
+#!/usr/bin/python
+
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: examine
+short_description: Ask a host everything that preflight needs, in one go
+version_added: 0.1.0
+author:
+  - The ssdlab.fleet authors (@ssdlab)
+description:
+  - Does what M(ssdlab.fleet.run_info), M(ssdlab.fleet.host_info), M(ssdlab.fleet.drive_facts) and
+    M(ssdlab.fleet.host_checks) do. Each module that a host is asked with costs the controller a process, and the host
+    the start of its Python.
+  - A part that fails is in RV(failures), and the others count. The checks are left out on a host where a run is under
+    way, because reading its drives would show in what it measures.
+extends_documentation_fragment:
+  - ssdlab.fleet.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  run_info:
+    description: The options of M(ssdlab.fleet.run_info). Each of the four is left out if it is not given.
+    type: dict
+  host_info:
+    description: The options of M(ssdlab.fleet.host_info).
+    type: dict
+  drive_facts:
+    description: The options of M(ssdlab.fleet.drive_facts).
+    type: dict
+  host_checks:
+    description:
+      - The options of M(ssdlab.fleet.host_checks).
+      - C(readable) is always the drives that O(drive_facts) found eligible.
+    type: dict
+  asked:
+    description:
+      - The variables of the host by their names, as the role C(ssdlab.fleet.preflight) collects them. The four options
+        above are made from them.
+      - They come back as RV(asked), whether or not the host answers, so that they are evaluated once.
+    type: dict
+  names:
+    description: Names of the host's variables. Come back as RV(names).
+    type: list
+    elements: str
+seealso:
+  - module: ssdlab.fleet.preflight
+"""
+
+EXAMPLES = r"""
+- name: Ask the host for its runs and drives
+  ssdlab.fleet.examine:
+    run_info: {}
+    drive_facts:
+      drives: "{{ ssd_drives }}"
+  become: true
+  register: seen
+"""
+
+RETURN = r"""
+asked:
+  description: What O(asked) said, even if the host is unreachable.
+  returned: when O(asked) is given
+  type: dict
+  sample: {ssd_mode: plan}
+names:
+  description: What O(names) said, even if the host is unreachable.
+  returned: when O(names) is given
+  type: list
+  elements: str
+  sample: [ssd_mode]
+failures:
+  description: The parts that failed, with the reason.
+  returned: success
+  type: dict
+  sample: {}
+runs:
+  description: See RV(ssdlab.fleet.run_info#module:runs); the other keys of that module's answer are left out.
+  returned: when O(run_info) was answered
+  type: list
+  elements: dict
+  sample: []
+host_info:
+  description: See RV(ssdlab.fleet.host_info#module:host_info).
+  returned: when O(host_info) was answered
+  type: dict
+  sample: {boot_id: 0d9e3c5e-6d3b-4b6c-9d0f-0f5a3d1c9f11}
+drives:
+  description: See RV(ssdlab.fleet.drive_facts#module:drives).
+  returned: when O(drive_facts) was answered
+  type: list
+  elements: dict
+  sample: []
+findings:
+  description: See RV(ssdlab.fleet.host_checks#module:findings).
+  returned: when O(host_checks) was answered
+  type: list
+  elements: dict
+  sample: []
+snapshot:
+  description: See RV(ssdlab.fleet.host_checks#module:snapshot).
+  returned: when O(host_checks) was answered
+  type: dict
+  sample: {command_line: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=/dev/sda1 ro}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ..module_utils.ask import everything
+from ..module_utils.core.host import Host
+
+
+def validated(options, given):
+    result = ArgumentSpecValidator(options).validate(given)
+    if result.error_messages:
+        raise ValueError("; ".join(result.error_messages))
+    return result.validated_parameters
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            **{part: {"type": "dict"} for part in everything.PARTS},
+            "asked": {"type": "dict"},
+            "names": {"type": "list", "elements": "str"},
+        },
+        supports_check_mode=True,
+    )
+    module.exit_json(changed=False, **everything.answer(Host(), module.params, module.check_mode, validated))
+
+
+if __name__ == "__main__":
+    main()

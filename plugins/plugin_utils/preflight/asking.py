@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What preflight asks a host, made from the host's variables. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+Values = t.Dict[str, t.Any]
+# Options of host_checks that have a variable of their own.
+CHECKED = (
+    "levels",
+    "firmware",
+    "drivers",
+    "versions",
+    "link",
+    "temperature_headroom_c",
+    "min_free_memory_mib",
+    "min_cpus",
+    "max_used_pct",
+)
+
+
+# What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
+BOOT = "tune_boot_enabled"
+PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
+
+
+def prepares(asked: t.Mapping[str, t.Any]) -> bool:
+    """Whether a host is prepared before its job starts (roles/workload/tasks/prepare.yml). asked: what is set."""
+    return (
+        bool(asked.get("vendor_rssdm") or asked.get("vendor_iomemory"))
+        or asked.get("vendor_iomemory_dma_delay", "") != ""
+        or any(boolean(asked.get(name, False), strict=False) for name in ("vendor_iomemory_pci_check", BOOT))
+    )
+
+
+def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
+    """The options of the module examine. asked: the host's variables; unset: stands for one that nobody has set.
+
+    A host whose drives are no list is asked only for its runs and tools: named_drives says what is wrong.
+    """
+    state_dir, drives = asked["ssd_state_dir"], asked["ssd_drives"]
+    always = {
+        "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
+        "host_info": {"tools": asked["preflight_tools"]},
+    }
+    if not isinstance(drives, (list, tuple)):
+        return always
+    cache, cache_enabled = asked.get("tune_write_cache", unset), asked.get("tune_write_cache_enabled", unset)
+    look = {"look": asked["ssd_look"], "look_s": asked["ssd_look_s"]}
+    return {
+        **always,
+        "drive_facts": {"drives": drives, "state_dir": state_dir, **look},
+        "host_checks": {
+            "drives": drives,
+            **{name: asked[f"preflight_{name}"] for name in CHECKED},
+            "parallel_drives": _number(asked["ssd_parallel_drives"], int, 1),
+            "write_cache_chosen": cache not in (unset, "leave")
+            and (cache_enabled == unset or boolean(cache_enabled, strict=False)),
+            "traffic_s": max(_number(asked[f"preflight_{name}_s"], float, 0.0) for name in ("traffic", "warm_up")),
+        },
+    }
+
+
+def _number(value: t.Any, kind: t.Callable[[t.Any], t.Any], otherwise: t.Any) -> t.Any:
+    """As the filters int and float have it: what is no number is told with the other wrong values."""
+    try:
+        return kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return otherwise

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a test's drive was purged and filled as run.json asked, by its record: a drive that was not is faster.
+Pure.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure import fillcurve
+
+# A later test's format may have given the drive another size than the one that was filled: 80 % to 100 % of a card.
+LEAST_SHARE = 0.75
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def problem(record: Mapping, about: Mapping, size_bytes: int | None) -> str:
+    """Why a steady or complete record can't count; "" when it may. about: the test in run.json; what an older one does
+    not tell is not asked. size_bytes: the drive's, by its record.
+    """
+    return _purge(record.get("purge") or {}, about) or _fill(record.get("precondition") or {}, about, size_bytes)
+
+
+def _purge(done: Mapping, about: Mapping) -> str:
+    asked = (about.get("purge") or {}).get("method", "none")
+    if asked == "none":
+        return ""
+    method = done.get("method", "none")
+    if method == "none" or asked not in ("auto", method):
+        return (
+            f"the run asks for the purge {asked} before it, and its record has {'none' if method == 'none' else method}"
+        )
+    return "" if done.get("verified") else f"its purge {method} was not verified"
+
+
+def _fill(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
+    asked = about.get("precondition") or {}
+    if not asked:
+        return ""
+    passes, written = asked.get("passes") or 1, done.get("bytes_written") or 0
+    if (done.get("passes") or 0) < passes:
+        return (
+            f"the run asks for a fill of {passes} passes before it, and its record has {done.get('passes') or 'none'}"
+        )
+    least = LEAST_SHARE * passes * (size_bytes or 0) * (about.get("active_range_pct") or 100) / 100
+    if written < least:
+        return f"its fill of {passes} passes wrote {written} bytes, on a drive of {size_bytes}"
+    try:
+        fillcurve.check(done.get("kernel_bytes_written"), written)
+    except fillcurve.Short as error:
+        return str(error)
+    return ""

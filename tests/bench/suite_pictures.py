@@ -1,0 +1,146 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pictures of the suites in the docs: scaled runs of HIR, DIRTH and the blog's sweep by the playbook and the real
+fio on a simulated drive, then Chromium. Needs root; takes about ten minutes.
+
+    python tests/bench/suite_pictures.py [--folder docs/images] [--results FOLDER, of a run that is there]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts" / "simulator"), str(ROOT / "playbooks" / "collections")]
+
+# pylint: disable=wrong-import-position
+import simulated_ssd as simulator
+from pictures import chromium
+
+# So few I/Os a second that a machine without a free CPU keeps up. 200 ms a request hide two in flight, not four. A wait
+# gives back room for 30 writes a second from its fourth second on, so that the pauses between rounds give back nothing.
+FIGURES = {
+    "size_bytes": 16 << 20,
+    "fresh_iops": 60,
+    "steady_iops": 15,
+    "read_iops": 3000,
+    "noise_pct": 2,
+    "idle_gc_bandwidth": 30 * 4096,
+    "collect_after_s": 3,
+    "spare_pct": 50,
+    "latency_s": 0.2,
+}
+LOAD = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 16, "runtime_s": 5}
+# Two fills in place of hours of small writes: the drive is as worn.
+UNTIL_STEADY = {
+    "cells": [LOAD],
+    "precondition": {"passes": 2},
+    "steady_state": {"sample_every": 1, "tracked": [{"metric": "write_iops"}]},
+    "rounds": {"max": 25, "capacity_multiple": None, "time_limit_s": None},
+}
+WAITS_S = (4, 5, 7)
+
+
+def hir() -> dict:
+    """Host idle recovery with waits and bursts of seconds."""
+    phases = []
+    for wait in WAITS_S:
+        bursts = {**LOAD, "burst_s": 2, "idle_s": wait, "runtime_s": 2 * (2 + wait)}
+        phases.append({"name": f"wait-{wait}s", "repeats": True, "cells": [bursts], "rounds": {"max": 1}})
+        phases.append(
+            {"name": f"back-{wait}s", "repeats": True, "cells": [LOAD], "rounds": {"max": 4}, "last_rounds": 3}
+        )
+    return {"name": "hir", "base": "hir", **UNTIL_STEADY, "phases": phases}
+
+
+def dirth() -> dict:
+    """Demand intensity over three thread counts and four depths, and two of its points."""
+    sweep = {"block_size": "4KiB", "read_pct": 0, "threads": [4, 2, 1], "queue_depth": [8, 4, 2, 1], "runtime_s": 5}
+    phases = [{"name": "sweep", "lead": LOAD, "matrix": sweep, "rounds": {"max": 1}}]
+    for take in ("most", "fewest"):
+        point = {**LOAD, "runtime_s": 10, "point": {"of": "sweep", "take": take}}
+        phases.append({"name": f"{take}-iops", "lead": LOAD, "cells": [point], "rounds": {"max": 1}})
+    return {"name": "dirth", "base": "dirth", **UNTIL_STEADY, "phases": phases}
+
+
+def blog() -> list[dict]:
+    """The sweep of Micron's blog over the depth, behind its own settling."""
+    sweep = {"read_pct": 0, "block_size": "4KiB", "queue_depth": [1, 2, 4, 8, 16, 32], "runtime_s": 5}
+    return [
+        {"name": "blog-settle-4k", "purge": {"method": "auto"}, **UNTIL_STEADY},
+        {
+            "name": "blog-sweep-4k",
+            "title": "4 KiB random writes over the queue depth",
+            "purge": False,
+            "precondition": False,
+            "matrix": sweep,
+            "rounds": {"max": 1},
+        },
+    ]
+
+
+# (file, test, what of its section)
+SHOTS = (
+    ("suite-hir.png", "hir", "Repeated stimuli"),
+    ("suite-dirth.png", "dirth-sweep", "Demand intensity"),
+    ("suite-sweep.png", "blog-sweep-4k", "over the queue depth"),
+)
+
+
+def measure(place: pathlib.Path) -> pathlib.Path:
+    """The run's folder."""
+    with simulator.simulated_ssd(place / "drives", "ssd", simulator.model_plugin(**FIGURES)) as drive:
+        hosts = {"server": {"ssd_drives": [{"backing_file": drive["backing_file"]}]}}
+        variables = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": sys.executable,
+            "ssd_become": False,
+            "ssd_mode": "destructive",
+            "ssd_state_dir": str(place / "state"),
+            "ssd_results_dir": str(place / "results"),
+            "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60},
+            "ssd_criteria": [],
+            "ssd_plan": [hir(), dirth(), *blog()],
+        }
+        inventory = place / "inventory.json"
+        inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"vars": variables, "hosts": hosts}}}}))
+        playbook = str(pathlib.Path(sys.executable).parent / "ansible-playbook")
+        command = [playbook, str(ROOT / "playbooks" / "qualify.yml"), "-i", str(inventory)]
+        environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+        subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=True)
+    return place / "results"
+
+
+def shoot(results: pathlib.Path, folder: pathlib.Path) -> None:
+    """A picture of a figure of each test, of the newest run's page."""
+    index = max(results.glob("*/report/index.html"), key=lambda path: path.stat().st_mtime)
+    with chromium() as browser:
+        size = {"width": 1000, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get(index.as_uri())
+        browser.execute_async_script("setTimeout(arguments[0], 3000)")
+        for file, test, caption in SHOTS:
+            where = f"//section[h3/code='{test}']//figure[contains(figcaption, '{caption}')]"
+            browser.find_element("xpath", where).screenshot(str(folder / file))
+            print(folder / file, (folder / file).stat().st_size, "bytes", flush=True)
+
+
+def main() -> None:
+    """Measure, unless it was measured before, and take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--results", type=pathlib.Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ssdlab-pictures-") as place:
+        shoot(given.results or measure(pathlib.Path(place)), given.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run ansible-playbook by forking a process that has already imported Ansible and this collection.
+
+A play of one host needs 4 to 10 CPU-seconds, a fifth of them for imports and for packing the same modules again. The
+server does both once. Each play is still a process of its own, with its own arguments, folder, variables and output,
+and runs the same code as the command.
+
+    server = PlayServer()
+    server.run(["playbooks/qualify.yml", ...], cwd=..., environment=..., timeout_s=300)     # a CompletedProcess
+
+The server is this file, run as a program: it listens on a socket and forks for each request.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from pathlib import Path
+from typing import NoReturn
+
+REPO = Path(__file__).resolve().parents[2]
+COLLECTIONS = str(REPO / "playbooks/collections")
+PLUGINS = "ansible_collections.ssdlab.fleet.plugins"
+# What Ansible's configuration is read from when it is imported, once for all plays of the server.
+SETTINGS = {
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_CONFIG": str(REPO / "ansible.cfg"),
+    "ANSIBLE_COLLECTIONS_PATH": COLLECTIONS,
+}
+# Loaded by a play, beside what the collection imports: the callbacks that Ansible tries include one that writes JUnit.
+LIBRARIES = (
+    "ansible.cli.playbook",
+    "ansible_collections.ansible.builtin",
+    "pandas",
+    "plotly",
+    "scipy.stats",
+    "sqlalchemy",
+    "xml.dom.minidom",
+)
+STOP_TIMEOUT_S = 60
+MAX_REQUEST_BYTES = 1 << 20
+
+
+class PlayServer:
+    """The server of this process, started by the first play and ended with the process."""
+
+    def __init__(self) -> None:
+        self._server: subprocess.Popen | None = None
+        self._starting = threading.Lock()
+        self._folder = ""
+
+    @staticmethod
+    def serves(environment: dict[str, str]) -> bool:
+        """Whether a play with these variables finds the settings with which the server imported Ansible."""
+        asked = {name: value for name, value in environment.items() if name.startswith(("ANSIBLE_", "PYTHON"))}
+        python = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+        return {**SETTINGS, **asked} == {**SETTINGS, **python}
+
+    def run(
+        self, arguments: list[str], cwd: os.PathLike, environment: dict[str, str], timeout_s: float
+    ) -> subprocess.CompletedProcess:
+        """Run ansible-playbook with these arguments; TimeoutExpired, and the play is killed, after `timeout_s`."""
+        request = {"arguments": arguments, "cwd": str(cwd), "environment": {**environment, **SETTINGS}}
+        readers, writers = zip(os.pipe(), os.pipe())
+        texts: list[bytes] = [b"", b""]
+        reading = [threading.Thread(target=_read_all, args=(texts, i, readers[i]), daemon=True) for i in range(2)]
+        with contextlib.closing(self._connect()) as connection:
+            socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], list(writers))
+            for writer in writers:
+                os.close(writer)
+            for thread in reading:
+                thread.start()
+            answers = connection.makefile("r", encoding="utf-8")
+            pid = int(answers.readline() or self._fail())
+            connection.settimeout(timeout_s)
+            try:
+                code = int(answers.readline())
+            except TimeoutError:
+                os.killpg(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(arguments, timeout_s) from None
+        for thread in reading:
+            thread.join(timeout_s)
+        stdout, stderr = (text.decode(errors="replace") for text in texts)
+        return subprocess.CompletedProcess(arguments, code, stdout, stderr)
+
+    def _connect(self) -> socket.socket:
+        with self._starting:
+            if self._server is None:
+                self._start()
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._folder + "/socket")
+        return connection
+
+    def _start(self) -> None:
+        self._folder = tempfile.mkdtemp(prefix="ssdlab-plays-")
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(self._folder + "/socket")
+        listening.listen(16)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+        # The server ends when its stdin does: with this process, however that ends.
+        with open(self._folder + "/log", "w", encoding="utf-8") as log:
+            self._server = subprocess.Popen(
+                [sys.executable, __file__, str(listening.fileno())],
+                cwd=REPO,
+                env={**inherited, **SETTINGS},
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=[listening.fileno()],
+                start_new_session=True,
+            )
+        listening.close()
+        atexit.register(self.stop)
+
+    def _fail(self) -> NoReturn:
+        raise RuntimeError("the play server ended: " + Path(self._folder, "log").read_text(encoding="utf-8"))
+
+    def stop(self) -> None:
+        """End the server; plays that still run go on."""
+        if self._server is not None:
+            self._server.stdin.close()
+            self._server.wait(STOP_TIMEOUT_S)
+            shutil.rmtree(self._folder)
+            self._server = None
+
+
+def _read_all(texts: list[bytes], index: int, descriptor: int) -> None:
+    with open(descriptor, "rb") as file:
+        texts[index] = file.read()
+
+
+def _import_all() -> None:
+    """Import Ansible's command, this collection's controller side, and the libraries that its report loads."""
+    from ansible.plugins.loader import init_plugin_loader
+    from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+    warnings.filterwarnings("ignore", message="AnsibleCollectionFinder has already been configured")
+    init_plugin_loader([COLLECTIONS])
+    AnsibleCollectionConfig.playbook_paths = [str(REPO / "playbooks")]
+    for name in ("action", "callback", "plugin_utils"):
+        package = importlib.import_module(f"{PLUGINS}.{name}")
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            importlib.import_module(module.name)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+
+
+def _play(request: dict, descriptors: list[int]) -> None:
+    """Be ansible-playbook. Does not return."""
+    # The handlers of the server remove its temporary folder, which all plays share.
+    atexit._clear()
+    for target, descriptor in enumerate(descriptors, 1):
+        os.dup2(descriptor, target)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    sys.argv = ["ansible-playbook", *request["arguments"]]
+    from ansible.cli.playbook import main
+
+    main()
+
+
+def _supervise(connection: socket.socket, request: dict, descriptors: list[int]) -> None:
+    """Run one play in a session of its own, and tell its pid, then its exit code."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid == 0:
+        connection.close()
+        os.setsid()
+        _play(request, descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    connection.sendall(f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _serve(listening: socket.socket) -> None:
+    _import_all()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    null = os.open(os.devnull, os.O_RDONLY)
+    owner = os.dup(0)
+    os.set_inheritable(owner, False)
+    os.dup2(null, 0)
+    os.close(null)
+    threading.Thread(target=_end_with_owner, args=(owner,), daemon=True).start()
+    while True:
+        connection, _ = listening.accept()
+        line, descriptors, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)
+        while not line.endswith(b"\n"):
+            line += connection.recv(MAX_REQUEST_BYTES)
+        if os.fork() == 0:
+            listening.close()
+            os.close(owner)
+            _supervise(connection, json.loads(line), descriptors)
+            os._exit(0)
+        for descriptor in (*descriptors, connection.detach()):
+            os.close(descriptor)
+
+
+def _end_with_owner(descriptor: int) -> None:
+    os.read(descriptor, 1)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that preflight asks, in one go: one part that fails does not take the others with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks, drives, everything, host, runs
+from ansible_collections.ssdlab.fleet.plugins.modules import examine
+
+ALL = {part: {} for part in everything.PARTS}
+DRIVES = [{"drive": "A1", "eligible": True}, {"drive": "B2", "eligible": False}]
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    """Parts that answer what the test says, and note what they were given: (answers, given)."""
+    answers = {
+        "run_info": {"runs": [], "other": 1},
+        "host_info": {"host_info": {}},
+        "drive_facts": {"drives": DRIVES},
+        "host_checks": {"findings": [], "snapshot": {}, "passed": []},
+    }
+    given = {}
+
+    def says(part):
+        def answer(_machine, values, *_more):
+            given[part] = values
+            if isinstance(answers[part], Exception):
+                raise answers[part]
+            return answers[part]
+
+        return answer
+
+    for part, module in zip(everything.PARTS, (runs, host, drives, checks)):
+        monkeypatch.setattr(module, "answer", says(part))
+    return answers, given
+
+
+def ask(wanted):
+    return everything.answer(None, wanted, False, examine.validated)
+
+
+def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_back(parts):
+    _answers, given = parts
+    seen = {"runs": [], "host_info": {}, "drives": DRIVES, "findings": [], "snapshot": {}}
+    assert ask(ALL) == {"failures": {}, **seen}
+    assert given["run_info"]["state_dir"] == "/var/lib/ssdlab-fleet" and given["drive_facts"]["look"] == "sample"
+
+
+def test_only_drives_that_may_be_erased_are_read_under_traffic(parts):
+    _answers, given = parts
+    ask({**ALL, "host_checks": {"readable": ["X"]}})
+    assert given["host_checks"]["readable"] == ["A1"]
+
+
+@pytest.mark.parametrize(("state", "checked"), [("running", False), ("starting", False), ("dead", True)])
+def test_a_host_where_a_run_works_is_not_checked(parts, state, checked):
+    answers, given = parts
+    answers["run_info"] = {"runs": [{"state": state}]}
+    assert ("findings" in ask(ALL)) is checked and ("host_checks" in given) is checked
+
+
+def test_a_part_that_fails_says_so_and_the_others_stand(parts):
+    answers, _given = parts
+    answers["drive_facts"], answers["run_info"] = OSError("no /sys"), ValueError("cannot read the runs")
+    told = ask(ALL)
+    assert told["failures"] == {"run_info": "cannot read the runs", "drive_facts": "OSError: no /sys"}
+    assert "drives" not in told and {"host_info", "findings", "snapshot"} <= set(told)
+
+
+def test_a_wrong_option_fails_its_part_alone(parts):
+    told = ask({**ALL, "host_checks": {"min_cpus": "many"}})
+    assert set(told["failures"]) == {"host_checks"} and "min_cpus" in told["failures"]["host_checks"]
+
+
+def test_a_part_that_is_not_asked_for_is_left_out(parts):
+    assert ask({"host_info": {}, "run_info": None}) == {"failures": {}, "host_info": {}}

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drive that was not purged or filled as asked is a faster one, and its figures do not count."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, prepared
+
+SIZE = 1_000_000
+ASKED = {"purge": {"method": "auto"}, "precondition": {"passes": 2}, "active_range_pct": 100}
+PURGED = {"method": "deallocate", "verified": True}
+FILLED = {"passes": 2, "bytes_written": 2 * SIZE, "kernel_bytes_written": 2 * SIZE}
+DONE = {"purge": PURGED, "precondition": FILLED}
+
+
+@pytest.mark.parametrize(
+    ("record", "about", "says"),
+    [
+        ({**DONE, "purge": None}, ASKED, "asks for the purge auto before it, and its record has none"),
+        ({**DONE, "purge": {"method": "none", "verified": True}}, ASKED, "asks for the purge auto before it"),
+        (
+            DONE,
+            {**ASKED, "purge": {"method": "format"}},
+            "asks for the purge format before it, and its record has dealloc",
+        ),
+        ({**DONE, "purge": {**PURGED, "verified": False}}, ASKED, "its purge deallocate was not verified"),
+        ({**DONE, "precondition": None}, ASKED, "asks for a fill of 2 passes before it, and its record has none"),
+        (
+            {**DONE, "precondition": {**FILLED, "passes": 1}},
+            ASKED,
+            "a fill of 2 passes before it, and its record has 1",
+        ),
+        (
+            {**DONE, "precondition": {**FILLED, "bytes_written": SIZE}},
+            ASKED,
+            "its fill of 2 passes wrote 1000000 bytes",
+        ),
+        (
+            {**DONE, "precondition": {**FILLED, "kernel_bytes_written": SIZE}},
+            ASKED,
+            "wrote 1000000 of 2000000 bytes by",
+        ),
+    ],
+)
+def test_a_drive_that_was_not_prepared_as_asked(record, about, says):
+    assert says in prepared.problem(record, about, SIZE)
+    run = {"tests": {"t": about}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"size_bytes": SIZE}}
+    test = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "rounds": 1, **record}
+    assert judge.judge(run, [drive, test])["drives"][0]["verdict"] == "invalid"
+    assert judge.judge(run, [drive, {**test, **DONE}])["drives"][0]["verdict"] == (
+        "invalid" if about["purge"]["method"] == "format" else "pass"
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "about", "size"),
+    [
+        (DONE, ASKED, SIZE),
+        ({**DONE, "precondition": {**FILLED, "kernel_bytes_written": None}}, ASKED, SIZE),
+        (DONE, ASKED, None),
+        # A card that a later test formatted to its full size.
+        ({**DONE, "precondition": {**FILLED, "bytes_written": 1_600_000, "kernel_bytes_written": None}}, ASKED, SIZE),
+        (DONE, {**ASKED, "purge": {"method": "deallocate"}}, SIZE),
+        ({"purge": None, "precondition": None}, {"purge": {"method": "none"}, "precondition": None}, SIZE),
+        ({"purge": None, "precondition": None}, {}, SIZE),
+        ({**DONE, "precondition": {**FILLED, "passes": 4}}, {**ASKED, "active_range_pct": 50}, SIZE),
+    ],
+)
+def test_a_drive_that_was(record, about, size):
+    assert prepared.problem(record, about, size) == ""
