@@ -161,6 +161,6 @@ class CallbackModule(CallbackBase):
 def _read_json(path: str) -> dict[str, t.Any] | None:
     try:
         with open(path, encoding="utf-8") as source:
-            return json.load(source)
+            return text.writable(json.load(source))
     except (FileNotFoundError, ValueError):
         return None

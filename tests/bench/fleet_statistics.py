@@ -41,6 +41,9 @@ NOISES = {
     "normal 3 %": ("normal", 0.03),
     "normal 10 %": ("normal", 0.10),
     "Student's t, 5 d.f., 3 %": ("t", 0.03),
+    "Student's t, 5 d.f., 10 %": ("t", 0.10),
+    "lognormal 10 %": ("lognormal", 0.10),
+    "lognormal 30 %": ("lognormal", 0.30),
 }
 
 
@@ -58,7 +61,9 @@ class Rates(t.NamedTuple):
 def good(random: np.random.Generator, drives: int, kind: str, noise: float) -> np.ndarray:
     """The figures of one fleet of good drives: a row a metric, a column a drive."""
     shape = (len(METRICS), drives)
-    spread = random.standard_normal(shape) if kind == "normal" else random.standard_t(5, shape) / np.sqrt(5 / 3)
+    spread = random.standard_t(5, shape) / np.sqrt(5 / 3) if kind == "t" else random.standard_normal(shape)
+    if kind == "lognormal":
+        return 1000 * np.exp(noise * spread)
     # Tails spread evenly on a log scale, and wider.
     return np.concatenate([1000 * (1 + noise * spread[:4]), 1000 * np.exp(2 * noise * spread[4:])])
 

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing as t
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
@@ -73,6 +74,7 @@ def folder(results: Path, drives: int) -> Path:
             "model": f"MODEL {number % 3}",
             "firmware": f"FW{number % 2}",
             "size_bytes": 960_197_124_096,
+            "logical_block_size_bytes": 512,
         }
         told = {"path": "/dev/nvme0n1", "identity": identity, "outcome": "complete", "message": "", "refusals": []}
         lines.append({**envelope, "kind": "drive", "drive": drive, **told})
@@ -98,14 +100,14 @@ def folder(results: Path, drives: int) -> Path:
         cells = [{"cell": cell, "metrics": values(number + 1_000_003 * at)} for at, cell in enumerate(CELLS, 1)]
         with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
             out.write(json.dumps({**envelope, "event": "test_finished", "drive": drive, **test, "cells": cells}) + "\n")
-        asked.append({"host": host, "drive": drive, "tests": ["iops"]})
+        asked.append({"host": host, "drive": drive, "tests": ["iops"], "engine": "io_uring"})
     run = {
         "schema_version": 1,
         "run": {"id": RUN_ID, "name": "bench"},
         "started": TIME,
         "asked": asked,
         "criteria": [],
-        "tests": {"iops": {"title": "IOPS"}},
+        "tests": {"iops": {"title": "IOPS", "cells": list(CELLS), "rounds": {"max": 25}}},
     }
     (run_dir / "run.json").write_text(json.dumps(run))
     (run_dir / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -123,35 +125,39 @@ def multiply(path: str, runs: int) -> None:
     ((parts, campaigns),) = connection.execute(
         "SELECT (SELECT max(id) FROM ssd_part), (SELECT max(id) FROM ssd_campaign)"
     )
+    kept = ", ".join(_columns(connection, "ssd_measurement", but=("id", "campaign_id", "figures")))
     for number in range(1, runs):
         started = f"2026-10-{number:02}T13:00:00Z"
         connection.execute(
             "INSERT INTO ssd_run SELECT ?, run_id || ?, name, ?, content FROM ssd_run WHERE id = 1",
             (number + 1, f"-{number}", started),
         )
-        copied = (
-            "INSERT INTO ssd_part SELECT id + ?, ?, host_id, state, message, source, digest FROM ssd_part WHERE "
-            "run_id = 1"
-        )
-        connection.execute(copied, (number * parts, number + 1))
-        moved = "label, drive_id, firmware, capacity_bytes, link, outcome, verdict FROM ssd_campaign WHERE id <= ?"
-        connection.execute(
-            f"INSERT INTO ssd_campaign SELECT id + ?, part_id + ?, {moved}",
-            (number * campaigns, number * parts, campaigns),
-        )
-        kept = "test_id, attempt, outcome, verdict, started, finished, rounds, layout_id, counts, figures"
+        _copied(connection, "ssd_part", {"id": number * parts, "run_id": number}, "run_id = 1")
+        _copied(connection, "ssd_campaign", {"id": number * campaigns, "part_id": number * parts}, f"id <= {campaigns}")
         rows = connection.execute(
-            f"SELECT campaign_id + ?, {kept} FROM ssd_measurement WHERE campaign_id <= ?",
+            f"SELECT campaign_id + ?, {kept}, figures FROM ssd_measurement WHERE campaign_id <= ?",
             (number * campaigns, campaigns),
         ).fetchall()
         figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), PER_DRIVE)
         figures = figures * (1 + 0.005 * noise.standard_normal(figures.shape))
         connection.executemany(
-            f"INSERT INTO ssd_measurement (campaign_id, {kept}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO ssd_measurement (campaign_id, {kept}, figures) VALUES ({', '.join('?' * len(rows[0]))})",
             [(*row[:-1], vector.tobytes()) for row, vector in zip(rows, figures)],
         )
     connection.commit()
     connection.close()
+
+
+def _columns(connection: sqlite3.Connection, table: str, but: t.Collection[str] = ()) -> list[str]:
+    """As the store has them now."""
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] not in but]
+
+
+def _copied(connection: sqlite3.Connection, table: str, moved: dict[str, int], of: str) -> None:
+    """Copy rows, with the keys `moved` by so much."""
+    names = _columns(connection, table)
+    values = ", ".join(f"{name} + {moved[name]}" if name in moved else name for name in names)
+    connection.execute(f"INSERT INTO {table} ({', '.join(names)}) SELECT {values} FROM {table} WHERE {of}")
 
 
 def measured(step: str, place: str) -> dict:

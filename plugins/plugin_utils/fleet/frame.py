@@ -4,9 +4,9 @@
 """The long table that a fleet is judged from: one row for each figure of each drive. Pure; pandas.
 
 Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, link, engine,
-  test, round, cell, metric,
-unit, value. A figure of the whole window has no round, or round 0 as in the store. The store's long table (without
-drive, lba_bytes, engine; no cell for a test's own figures) passes too: see `complete`.
+  test, conditions (results/conditions.py), round, cell, metric, unit, value. A figure of the whole window has no round,
+or round 0 as in the store. The store's long table (without drive; no cell for a test's own
+figures) passes too: see `complete`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import typing as t
 
 from ...module_utils.run.criteria import number
 from ..common import drives, units
-from ..results import summaries
+from ..results import conditions, summaries
 from . import metrics
 from .libraries import pandas
 
 ABOUT = ("run", "host", "drive", "serial", "model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine")
-COLUMNS = (*ABOUT, "test", "round", "cell", "metric", "unit", "value")
+COLUMNS = (*ABOUT, "test", "conditions", "round", "cell", "metric", "unit", "value")
 # Drives that are alike in all of these are peers, for one figure.
 PEERS = ("model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine", "test")
 FIGURE = (*PEERS, "cell", "metric")
@@ -41,7 +41,8 @@ def of_run(
     """
     given = list(records)
     run_id = str((run.get("run") or {}).get("id") or "")
-    engines = {(entry["host"], entry["drive"]): entry.get("engine") or "" for entry in run.get("asked") or []}
+    asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
+    defined = conditions.definitions(run)
     identities = {
         (record["host"], record["drive"]): record.get("identity") or {} for record in given if record["kind"] == "drive"
     }
@@ -50,20 +51,23 @@ def of_run(
         if record["kind"] != "test" or (record["host"], record["drive"], record["test"]) not in valid:
             continue
         key = (record["host"], record["drive"])
-        about = (run_id, *key, *_about(identities.get(key, {}), key[1]), engines.get(key, ""))
+        entry, identity = asked.get(key, {}), identities.get(key, {})
+        about = (run_id, *key, *_about(identity, key[1]), entry.get("engine") or "")
+        alike = conditions.text(conditions.of_drive(entry, identity), defined.get(record["test"]))
         tracked = next((window.get("cell") or "" for window in record.get("steady_state") or []), "")
         figures = [(tracked, record.get("metrics") or {})]
         if cells:
             figures = [(cell["cell"], cell.get("metrics") or {}) for cell in record.get("cells") or []]
-        rows += _rows(about, record["test"], figures)
+        rows += _rows((*about, record["test"], alike), figures)
     return _frame(rows)
 
 
 def of_summary(summary: Mapping) -> pandas.DataFrame:
-    """The figures of a report/summary.json: of an earlier run, to compare with by serial. It does not tell capacity,
-    link and engine.
+    """The figures of a report/summary.json: of an earlier run, to compare with by serial. What it was measured
+    under is in `conditions` alone.
     """
-    run_id = summary["run"]["id"]
+    run_id, defined = summary["run"]["id"], summary.get("definitions")
+    defined = defined if isinstance(defined, dict) else {}
     rows: list[Row] = []
     for drive in summary.get("drives") or []:
         about = (
@@ -80,7 +84,8 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
         )
         for test in drive["tests"]:
             if summaries.counts(test):
-                rows += _rows(about, test["test"], [("", test["metrics"])])
+                alike = conditions.text(drive.get("conditions"), defined.get(test["test"]))
+                rows += _rows((*about, test["test"], alike), [("", test["metrics"])])
     return _frame(rows)
 
 
@@ -120,20 +125,19 @@ def counts(frame: pandas.DataFrame) -> t.Any:
 
 
 def _about(identity: Mapping, drive: str) -> Row:
-    link = " ".join(str(identity[key]) for key in ("transport", "link_speed_gts", "link_width") if identity.get(key))
     # What has no serial number is told apart by what the inventory calls it.
     serial = identity.get("serial") or drive
     sizes = (identity.get("size_bytes") or 0, identity.get("logical_block_size_bytes") or 0)
-    return (serial, _text(identity, "model"), _text(identity, "firmware"), *sizes, link)
+    return (serial, _text(identity, "model"), _text(identity, "firmware"), *sizes, conditions.link(identity))
 
 
 def _text(source: Mapping, key: str) -> str:
     return str(source.get(key) or "").strip()
 
 
-def _rows(about: Row, test: str, figures: t.Iterable[tuple[str, Mapping]]) -> list[Row]:
+def _rows(about: Row, figures: t.Iterable[tuple[str, Mapping]]) -> list[Row]:
     return [
-        (*about, test, None, cell, metric, units.base(metric), value)
+        (*about, None, cell, metric, units.base(metric), value)
         for cell, found in figures
         for metric, given in found.items()
         if (value := number(given)) is not None and not metrics.is_count(metric)

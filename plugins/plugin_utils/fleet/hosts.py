@@ -82,17 +82,19 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
     result = np.zeros(len(judged), dtype=bool)
     on_low = judged[judged["host"].isin(list(low))]
     by_host = on_low.groupby([*FIGURE, "host"], sort=False).groups if on_low["outlier"].any() else {}
+    by_group = judged.groupby(list(FIGURE), sort=False).groups if by_host else {}
     for place in on_low.index[on_low["outlier"]]:
         own = judged.loc[place]
         mates = by_host[tuple(own[name] for name in (*FIGURE, "host"))].drop([place])
         if len(mates) + 1 < FEWEST_DRIVES:
             continue
-        scaled = robust.on_scale(own["metric"], np.array([own["value"]]))
-        middle = np.median(robust.on_scale(own["metric"], judged.loc[mates, "value"].to_numpy()))
-        by = robust.worse_by(own["metric"], scaled, middle)[0]
-        result[place] = (
-            by <= robust.PRACTICAL or robust.modified_z(own["metric"], scaled, middle, own["mad"])[0] <= robust.Z_LIMIT
-        )
+        group = by_group[tuple(own[name] for name in FIGURE)]
+        logarithms = robust.is_even_in_logarithms(own["metric"], judged.loc[group, "value"])
+        values = np.append(judged.loc[mates, "value"], own["value"])
+        scaled = np.log(values) if logarithms else values
+        z = robust.modified_z(own["metric"], scaled[-1:], np.median(scaled[:-1]), own["mad"], logarithms)[0]
+        by = robust.worse_by(own["metric"], values[-1:], np.median(values[:-1]))[0]
+        result[place] = by <= robust.PRACTICAL or z <= robust.Z_LIMIT
     return result
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import drives
+from ..results import conditions
 from ..results.held_to import Reference, References
 from . import robust
 from .frame import FIGURE, complete, of_run, of_summary
@@ -15,6 +16,8 @@ from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
 Found = t.Dict[t.Tuple[str, ...], Reference]
+# Of each figure also what it was measured under.
+Baseline = t.Dict[t.Tuple[str, ...], t.Tuple[Reference, str]]
 TOO_FEW = "too few peers"
 
 
@@ -28,7 +31,7 @@ def references(
     there is none.
     """
     medians: dict[bool, Found] = {}
-    of_baseline: dict[str, Found | None] = {}
+    of_baseline: dict[str, Baseline | None] = {}
 
     def reference(criterion: Mapping, limit: str, host: str, drive: str, test: str) -> Reference:
         cell, metric = criterion.get("cell"), criterion["metric"]
@@ -40,6 +43,8 @@ def references(
                 (host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count")
             )
         name = str(criterion["baseline"])
+        if name == str((run.get("run") or {}).get("id")):
+            return Reference(None, f"the baseline {name} is this run itself: name another")
         if cell:
             return Reference(None, f"a baseline has no figures of single cells, and {cell} is asked for")
         if name not in of_baseline:
@@ -48,17 +53,21 @@ def references(
         known = of_baseline[name]
         if known is None:
             return Reference(None, f"there is no report of the baseline {name}: run report.yml with ssd_run_id={name}")
-        return known.get(
-            (serials.get((host, drive)) or drives.name(None, host, drive), test, metric),
-            Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"),
+        identity = identities.get((host, drive), {})
+        told, before = known.get(
+            (drives.name(identity.get("serial"), host, drive), test, metric),
+            (Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"), ""),
         )
+        now = conditions.text(conditions.of_drive(asked.get((host, drive), {}), identity), defined.get(test))
+        changed = conditions.changed(now, before)
+        return Reference(None, f"the baseline {name} was measured otherwise: {changed}") if changed else told
 
-    named = (record for record in records if record["kind"] == "drive")
-    serials = {
-        (record["host"], record["drive"]): drives.name(
-            (record.get("identity") or {}).get("serial"), record["host"], record["drive"]
-        )
-        for record in named
+    asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
+    defined = conditions.definitions(run)
+    identities = {
+        (record["host"], record["drive"]): record.get("identity") or {}
+        for record in records
+        if record["kind"] == "drive"
     }
     return reference
 
@@ -82,14 +91,14 @@ def _medians(frame: pandas.DataFrame) -> Found:
     return found
 
 
-def _baseline(summary: Mapping, name: str) -> Found:
+def _baseline(summary: Mapping, name: str) -> Baseline:
     """By serial, test and metric: what each drive had. A serial that several drives have names none, but the drive that
     the inventory calls so: a host may claim any.
     """
-    found: Found = {}
+    found: Baseline = {}
     named: set[tuple[str, ...]] = set()
-    columns = ["host", "drive", "serial", "test", "metric", "value"]
-    for host, drive, told_serial, test, metric, value in of_summary(summary)[columns].itertuples(
+    columns = ["host", "drive", "serial", "test", "conditions", "metric", "value"]
+    for host, drive, told_serial, test, alike, metric, value in of_summary(summary)[columns].itertuples(
         index=False, name=None
     ):
         serial = drives.name(None, host, drive) if drives.is_place(told_serial) else told_serial
@@ -99,5 +108,5 @@ def _baseline(summary: Mapping, name: str) -> Found:
         elif key in named:
             continue
         named |= {key} if drive == serial else set()
-        found[key] = told
+        found[key] = told, alike
     return found

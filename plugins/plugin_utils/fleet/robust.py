@@ -22,10 +22,13 @@ Z_LIMIT = 3.5
 SPREAD_FLOOR = 0.005
 # How much worse than the median a drive has to be for anybody to mind.
 PRACTICAL = 0.05
-# How many times as far off as the second of its peers on the good side. Noise whose tails are as heavy as those of
-# Student's t with 5 degrees of freedom goes so far on one side alone in 1 of 20 groups: for such tails the chance is
-# about 2 / 2.1^5.
-BEYOND_GOOD = 2.1
+# A drive has to be so many times as far off as its group goes on the good side (good_limit): BEYOND_GOOD and, of few
+# drives, whose good side tells less, BEYOND_GOOD_OF_FEW / n more. By simulation (tests/bench/fleet_statistics.py): with
+# noise whose tails are those of Student's t with 5 degrees of freedom, 1 of 20 fleets of good drives has a flag.
+BEYOND_GOOD = 1.95
+BEYOND_GOOD_OF_FEW = 7.0
+# One drive alone that is far better than all others hides no bad one: it counts for so many times the second.
+MOST_OF_SECOND = 1.3
 # Of the findings, how many may be false; in a fleet of good drives the chance of any.
 FALSE_DISCOVERY_RATE = 0.05
 # The median absolute deviation of a normal distribution, in standard deviations.
@@ -81,13 +84,13 @@ def chance(z: Array, others: int) -> Array:
     return stats.t.sf(np.asarray(z) / (1 + 1 / others + 5 / others**2), freedom)
 
 
-def good_reach(z: Array, groups: Array, drives: Array) -> Array:
-    """How far the second drive of each group goes on the good side, in any of its figures: for each value that of its
-    group, 0 where there is none.
+def good_limit(z: Array, groups: Array, drives: Array) -> Array:
+    """How far off a drive has to be to stand out of what its group does on the good side: for each value that of its
+    group, 0 where there are no two drives.
 
-    What is noise goes as far on the one side as on the other, and no bad drive is on the good one. The second, so that
-    one odd drive hides no other. z, groups and drives (numbers from 0) have one entry a figure; a drive is in one
-    group.
+    What is noise goes as far on the one side as on the other, and no bad drive is on the good one. A group goes as far
+    as its best drive in any of its figures, which is taken for no more than MOST_OF_SECOND times the second. z, groups
+    and drives (numbers from 0) have one entry a figure; a drive is in one group.
     """
     best = np.zeros(int(drives.max()) + 1 if len(drives) else 0)
     np.maximum.at(best, drives, -z)
@@ -95,35 +98,39 @@ def good_reach(z: Array, groups: Array, drives: Array) -> Array:
     group_of[drives] = groups
     order = np.lexsort((-best, group_of))
     starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
-    second = np.zeros(int(groups.max()) + 1 if len(groups) else 0)
+    limits = np.zeros(int(groups.max()) + 1 if len(groups) else 0)
     for start, end in zip(starts, [*starts[1:], len(order)]):
-        second[group_of[order[start]]] = best[order[start + 1]] if end - start > 1 else 0
-    return second[groups]
+        if end - start > 1:
+            first, second = best[order[start : start + 2]]
+            times = BEYOND_GOOD + BEYOND_GOOD_OF_FEW / (end - start)
+            limits[group_of[order[start]]] = times * min(first, MOST_OF_SECOND * second)
+    return limits[groups]
 
 
 def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
     """Which figures stand out of chance, of all of a fleet: at the false discovery rate, and beyond what noise does on
-    the good side (good_reach).
+    the good side (good_limit).
     """
-    return discoveries(p) & (z > Z_LIMIT) & (z > BEYOND_GOOD * good_reach(z, groups, drives))
+    return discoveries(p) & (z > Z_LIMIT) & (z > good_limit(z, groups, drives))
 
 
-def on_scale(metric: str, values: Array) -> Array:
-    """Values where their spread is even: logarithms of tails, else as they are."""
-    return np.log(values) if metrics.is_tail(metric) else values
+def is_even_in_logarithms(metric: str, values: Array) -> bool:
+    """Whether figures are held on a log scale: of tails always, else where none is 0 or less. Noise of a drive's speed
+    is a share of it, and a rate is one through a latency: so both are judged alike, and lopsided (lognormal) noise is
+    none.
+    """
+    return metrics.is_tail(metric) or bool(np.all(np.asarray(values) > 0))
 
 
-def worse_by(metric: str, scaled: Array, median: Array) -> Array:
-    """How much worse than the median, as a share of it; both on the metric's scale."""
-    if metrics.is_tail(metric):
-        return np.expm1(scaled - median)
-    share = (scaled - median) / np.where(median == 0, np.nan, np.abs(median))
+def worse_by(metric: str, values: Array, median: Array) -> Array:
+    """How much worse than the median, as a share of it."""
+    share = (values - median) / np.where(median == 0, np.nan, np.abs(median))
     return np.nan_to_num(share if metrics.is_latency(metric) else -share)
 
 
-def modified_z(metric: str, scaled: Array, median: Array, mad: Array) -> Array:
-    """Above 0 is worse; the spread has its floor."""
-    floor = SPREAD_FLOOR if metrics.is_tail(metric) else SPREAD_FLOOR * np.abs(median)
+def modified_z(metric: str, scaled: Array, median: Array, mad: Array, logarithms: bool) -> Array:
+    """Above 0 is worse; the spread has its floor. All but `metric` on the scale."""
+    floor = SPREAD_FLOOR if logarithms else SPREAD_FLOOR * np.abs(median)
     worse = (scaled - median) * (1 if metrics.is_latency(metric) else -1)
     spread = np.maximum(mad, floor)
     return _MAD_OF_NORMAL * worse / np.where(spread == 0, np.inf, spread)
@@ -131,27 +138,26 @@ def modified_z(metric: str, scaled: Array, median: Array, mad: Array) -> Array:
 
 def hold(metric: str, values: Array) -> Held:
     """Each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a tail."""
-    scaled = on_scale(metric, np.asarray(values, dtype=float))
+    given = np.asarray(values, dtype=float)
+    logarithms = is_even_in_logarithms(metric, given)
+    scaled = np.log(given) if logarithms else given
     medians = without_each(scaled)
     mad = spread_without_each(scaled, medians)
-    z = modified_z(metric, scaled, medians, mad)
-    shown = np.exp(medians) if metrics.is_tail(metric) else medians
-    return Held(shown, mad, worse_by(metric, scaled, medians), z, chance(z, len(scaled) - 1))
+    z = modified_z(metric, scaled, medians, mad, logarithms)
+    shown = np.exp(medians) if metrics.is_tail(metric) else without_each(given)
+    return Held(shown, mad, worse_by(metric, given, shown), z, chance(z, len(given) - 1))
 
 
 def against(metric: str, values: Array, others: Array) -> Held:
     """Values against a group that they are no part of."""
-    scaled, rest = (on_scale(metric, np.asarray(given, dtype=float)) for given in (values, others))
-    median = np.median(rest)
-    mad = np.median(np.abs(rest - median))
-    z = modified_z(metric, scaled, median, mad)
-    return Held(
-        np.exp(median) if metrics.is_tail(metric) else median,
-        mad,
-        worse_by(metric, scaled, median),
-        z,
-        chance(z, len(rest)),
-    )
+    given, rest = (np.asarray(each, dtype=float) for each in (values, others))
+    logarithms = is_even_in_logarithms(metric, np.concatenate([given, rest]))
+    scaled, on_scale = (np.log(each) if logarithms else each for each in (given, rest))
+    median = np.median(on_scale)
+    mad = np.median(np.abs(on_scale - median))
+    z = modified_z(metric, scaled, median, mad, logarithms)
+    shown = np.exp(median) if metrics.is_tail(metric) else np.median(rest)
+    return Held(shown, mad, worse_by(metric, given, shown), z, chance(z, len(rest)))
 
 
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:

@@ -61,7 +61,7 @@ def make(
         "firmwares": _plain(trends.firmwares(judged)),
         "since": _since(same, judgement, earlier),
         "nights": _nights(same, earlier, nights),
-        "baseline": _baseline(same, *baseline),
+        "baseline": _baseline(same, run["run"]["id"], *baseline),
         "repeatability": _plain(trends.repeatability(pandas.concat([same, *nights]))) if nights else [],
     }
 
@@ -179,18 +179,26 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
     if not earlier:
         return None
     before = {(drive["host"], drive["drive"]): drive["verdict"] for drive in earlier[0]["drives"]}
-    verdicts = [
-        {
-            "host": drive["host"],
-            "drive": drive["drive"],
-            "before": before.get((drive["host"], drive["drive"])),
-            "now": drive["verdict"],
-        }
-        for drive in judgement["drives"]
-        if before.get((drive["host"], drive["drive"])) != drive["verdict"]
-    ]
+    # Moved, or on a host that has another name now: known where its serial number is one drive's alone, then and now.
+    then, now = _by_serial(earlier[0]["drives"]), _by_serial(judgement["drives"])
+    verdicts = []
+    for drive in judgement["drives"]:
+        key, serial = (drive["host"], drive["drive"]), (drive.get("model"), drive.get("serial"))
+        moved = len(now.get(serial, ())) == 1 == len(then.get(serial, ()))
+        was = before.get(key) or (then[serial][0] if moved else None)
+        if was != drive["verdict"]:
+            verdicts.append({"host": key[0], "drive": key[1], "before": was, "now": drive["verdict"]})
     changes = trends.regressions(judged, [_before(earlier[0])])
     return {"run": earlier[0]["run"]["id"], "verdicts": verdicts, "changes": _plain(changes)}
+
+
+def _by_serial(given: t.Iterable[Mapping]) -> dict[tuple[t.Any, ...], list[str]]:
+    """The verdicts of the drives of each model and serial number."""
+    found: dict[tuple[t.Any, ...], list[str]] = {}
+    for drive in given:
+        if drive.get("serial"):
+            found.setdefault((drive.get("model"), drive["serial"]), []).append(drive["verdict"])
+    return found
 
 
 def _nights(
@@ -207,9 +215,11 @@ def _nights(
     }
 
 
-def _baseline(judged: pandas.DataFrame, run_id: str, summary: Mapping | None) -> dict[str, t.Any] | None:
+def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mapping | None) -> dict[str, t.Any] | None:
     if not run_id:
         return None
+    if run_id == own_id:
+        return {"run": run_id, "problem": f"the baseline {run_id} is this run itself: name another", "changes": []}
     if summary is None:
         return {
             "run": run_id,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..results import conditions
 from . import metrics, robust
 from .frame import PEERS, complete, counts
 from .libraries import numpy as np
@@ -23,6 +24,8 @@ P_LIMIT = 0.05
 # Beyond so many values the effect is the median's, as the mean of each pair is no longer taken.
 MOST_FOR_PAIRS = 1000
 WORSE, BETTER, SAME, UNKNOWN = "worse", "better", "same", "can't tell yet"
+# What was measured under other conditions is no better and no worse.
+OTHERWISE = "conditions changed"
 SERIES = ("model", "test", "metric")
 _FIGURE = ("test", "cell", "metric")
 # What else makes peers: another capacity is no firmware's doing.
@@ -30,7 +33,7 @@ _ALIKE = tuple(name for name in PEERS if name not in (*SERIES, "firmware"))
 
 
 class Change(t.NamedTuple):
-    """verdict: one of the four. by: how much worse, as a share (negative: better). p: of a difference. n, before:
+    """verdict: one of the five. by: how much worse, as a share (negative: better). p: of a difference. n, before:
     values on each side. by_test: its name.
     """
 
@@ -79,36 +82,62 @@ def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cel
 
     A drive's own median of the nights is its before; drives go by their serial. Nights of each firmware are compared
     apart: `against` another one than
-    `firmware` is what the firmware did to the same drives. cells: the figures of every cell too, else those of a test
+    `firmware` is what the firmware did to the same drives. Only what was measured alike is judged
+    (results/conditions.py): `changed` says what was not. cells: the figures of every cell too, else those of a test
     alone, whatever cell it tracks.
-    Returns SERIES, cell, firmware, against, the fields of Change and nights, worst first; p is held to the false
-    discovery rate over all of them.
+    Returns SERIES, cell, firmware, against, changed, the fields of Change and nights, worst first; p is held to the
+    false discovery rate over all of them.
     """
-    columns = [*SERIES, "cell", "firmware", "against", *Change._fields, "nights"]
+    columns = [*SERIES, "cell", "firmware", "against", "changed", *Change._fields, "nights"]
     given = [frame for frame in before if len(frame)]
     if not given or now.empty:
         return pandas.DataFrame(columns=columns)
     nights = _by_drive(
         given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells, about=("model",)
     ).rename(columns={"firmware": "against"})
-    mine = _by_drive(now, cells, about=("model",))[["serial", "model", "firmware", *_FIGURE, "median"]]
+    mine = _by_drive(now, cells, about=("model",))[["serial", "model", "firmware", "conditions", *_FIGURE, "median"]]
     both = mine.merge(
-        nights[["serial", "model", "against", *_FIGURE, "median", "nights"]],
+        nights[["serial", "model", "against", "conditions", *_FIGURE, "median", "nights"]],
         on=["serial", "model", *_FIGURE],
         suffixes=("", "_before"),
     )
+    both = _one_before(both.assign(changed=_changed(both["conditions"], both["conditions_before"])))
     rows = []
-    for (model, firmware, against, test, cell, metric), group in both.groupby(
-        ["model", "firmware", "against", *_FIGURE], sort=False
+    for (model, firmware, against, changed, test, cell, metric), group in both.groupby(
+        ["model", "firmware", "against", "changed", *_FIGURE], sort=False
     ):
         change = paired(metric, group["median"], group["median_before"])
-        rows.append((model, test, metric, cell, firmware, against, *change, int(group["nights"].max())))
+        if changed:
+            change = change._replace(verdict=OTHERWISE, p=1.0, by_test="none")
+        rows.append((model, test, metric, cell, firmware, against, changed, *change, int(group["nights"].max())))
     return _corrected(pandas.DataFrame(rows, columns=columns))
 
 
+def _changed(now: pandas.Series, before: pandas.Series) -> t.Any:
+    """conditions.changed of each row; there are few different ones."""
+    (mine, of_now), (theirs, of_before) = pandas.factorize(now), pandas.factorize(before)
+    pairs, place = np.unique(mine * max(1, len(of_before)) + theirs, return_inverse=True)
+    told = [conditions.changed(of_now[pair // len(of_before)], of_before[pair % len(of_before)]) for pair in pairs]
+    return np.array(told, dtype=object)[place]
+
+
+def _one_before(both: pandas.DataFrame) -> pandas.DataFrame:
+    """One row for each figure of each drive and what changed: nights of which one tells less of its conditions are
+    nights alike, and count by how many they are.
+    """
+    key = ["serial", "model", "firmware", "against", "changed", *_FIGURE]
+    twice = both.duplicated(key, keep=False)
+    if not twice.any():
+        return both
+    weighed = both[twice].assign(median_before=lambda rows: rows["median_before"] * rows["nights"])
+    told = weighed.groupby(key, sort=False).agg({"median": "first", "median_before": "sum", "nights": "sum"})
+    told["median_before"] /= told["nights"]
+    return pandas.concat([both[~twice], told.reset_index()], ignore_index=True)
+
+
 def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ()) -> pandas.DataFrame:
-    """One row for each figure of each drive under each firmware: serial, firmware, _FIGURE, `about`, median, mean, var,
-    nights. Values above 0.
+    """One row for each figure of each drive under each firmware and conditions: serial, firmware, conditions, _FIGURE,
+    `about`, median, mean, var, nights. Values above 0.
 
     Texts may be categories, as in the store's long table: of 18 million rows they are grouped by their codes and become
     texts in the result alone.
@@ -119,7 +148,7 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
     if "cell" in frame and not cells and frame["cell"].dtype == "category":
         whole &= frame["cell"].isna().to_numpy()
     chosen = frame if whole.all() else frame[whole]
-    wanted = (*about, "serial", "firmware", *_FIGURE)
+    wanted = (*about, "serial", "firmware", "conditions", *_FIGURE)
     # A figure of the tracked cell is the test's own, whatever the cell's name is in one of the tables.
     by = {name: chosen[name].astype("category").cat for name in wanted if name in chosen and (cells or name != "cell")}
     # One number a row says all of it: grouped by each column, pandas would hold eight bytes a row for every one of
@@ -163,9 +192,9 @@ def repeatability(frame: pandas.DataFrame, cells: bool = False) -> pandas.DataFr
     """How well figures repeat from run to run of one drive: SERIES, cell, drives, runs (most of one drive), cv,
     cv_at_most.
 
-    cv: the standard deviation within a drive of one firmware as a share of its mean, pooled over drives. cv_at_most:
-      the upper end of its one-sided
-    95 % interval, which says how little a few runs prove. cells: as of `regressions`.
+    cv: the standard deviation within a drive of one firmware, measured alike, as a share of its mean, pooled over
+    drives. cv_at_most: the upper end of its one-sided 95 % interval, which says how little a few runs prove.
+    cells: as of `regressions`.
     """
     each = _by_drive(frame, cells, about=("model",))
     each = each[each["nights"] > 1]
@@ -207,7 +236,8 @@ def _verdict(by: float, chance: t.Callable[[float, str], float]) -> str:
 def _corrected(table: pandas.DataFrame) -> pandas.DataFrame:
     if table.empty:
         return table
-    stands = robust.discoveries(table["p"].to_numpy())
-    changed = table["verdict"].isin([WORSE, BETTER])
-    table.loc[changed & ~stands, "verdict"] = UNKNOWN
+    judged = table["verdict"] != OTHERWISE
+    stands = np.zeros(len(table), dtype=bool)
+    stands[judged] = robust.discoveries(table.loc[judged, "p"].to_numpy())
+    table.loc[table["verdict"].isin([WORSE, BETTER]) & ~stands, "verdict"] = UNKNOWN
     return table.sort_values("by", ascending=False, kind="stable").reset_index(drop=True)

@@ -8,8 +8,11 @@ there that nobody sees. Pure.
 from __future__ import annotations
 
 import re
+import typing as t
 
 MOST = 4096
+# Half of a pair: no character, and in no file that is written as UTF-8. YAML and JSON can hold it all the same.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Letters and marks that Unicode shows as nothing (Default_Ignorable_Code_Point) or as a blank, and that Python calls
 # printable; and piles of marks over one letter, which cover the lines around it.
 _UNSEEN = re.compile(
@@ -41,6 +44,17 @@ def line(value: object, most: int = MOST) -> str:
 
 def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
+
+
+def writable(value: t.Any) -> t.Any:
+    """A value out of JSON as every file can hold it: what no encoding has is shown as an escape such as \\udc80, in
+    keys too. The same text stays the same wherever it is met.
+    """
+    if isinstance(value, str):
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value) if not value.isascii() else value
+    if isinstance(value, dict):
+        return {writable(key): writable(item) for key, item in value.items()}
+    return [writable(item) for item in value] if isinstance(value, list) else value
 
 
 def lines(value: object, most: int = MOST, most_lines: int = 200) -> str:

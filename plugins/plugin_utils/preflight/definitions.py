@@ -9,23 +9,9 @@ import json
 import typing as t
 
 from ...module_utils.run import summary
+from ..results.conditions import COMPARED
 from .findings import Finding, Run, View
 
-# What makes two tests of one name different ones; title, source and origin do not.
-COMPARED = (
-    "purge",
-    "precondition",
-    "active_range_pct",
-    "rounds",
-    "steady_state",
-    "tracked",
-    "after_steady_rounds",
-    "latency_targets_us",
-    "last_rounds",
-    "write_cache",
-    "cells",
-    "runtimes_s",
-)
 About = t.Mapping[str, t.Any]
 # {host: {name of a test: what run.json tells about it}}
 Tests = t.Mapping[str, t.Mapping[str, About]]

@@ -12,6 +12,7 @@ import typing as t
 from ...module_utils.core.files import read_json, write_atomic
 from ...module_utils.run import folder as rundir
 from ..fleet import judging
+from ..gate import text as texts
 from ..results import again, judge, run_record, runs, store
 from . import assets, gather, message, names, page, pages, render, supplier
 from . import files as report_files
@@ -97,7 +98,7 @@ def _before(results_dir: str, run: Mapping) -> Mapping | None:
     if newest is None:
         return None
     try:
-        found = read_json(os.path.join(newest.folder, "report", "summary.json"))
+        found = texts.writable(read_json(os.path.join(newest.folder, "report", "summary.json")))
         if found is None:
             records = store.load(os.path.join(newest.folder, "results.jsonl"))
             found = judge.judge(run_record.read_run(newest.folder) or {}, records)
@@ -114,7 +115,7 @@ def load_run(results_dir: str, run_id: str) -> Mapping:
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
     path = os.path.join(results_dir, run_id, "run.json")
     try:
-        run = read_json(path)
+        run: Mapping | None = texts.writable(read_json(path))
     except ValueError as error:
         raise ReportError(
             f"{path} is not readable ({error}); run the playbook preflight with ssd_run_id={run_id} to write it again"
@@ -153,7 +154,10 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
     yield "pages.css", render.css()
     yield "pages.js", render.script("tables", "charts")
     yield "results.csv", report_files.csv_text(sources.run, sources.judgement, sources.tests)
-    yield "summary.json", report_files.summary(sources.run, sources.judgement, sources.fleet, sources.derived)
+    yield (
+        "summary.json",
+        report_files.summary(sources.run, sources.judgement, sources.fleet, sources.derived, sources.drives),
+    )
     yield "junit.xml", report_files.junit(sources.run, sources.judgement)
     if asked.supplier_model:
         try:

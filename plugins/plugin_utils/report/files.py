@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from ..common import schema as schemas
 from ..common import units
 from ..gate import text as texts
+from ..results import conditions
 
 SCHEMA_VERSION = 1
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
@@ -41,21 +42,30 @@ Records = t.Mapping[t.Tuple[str, str], t.Mapping[str, Mapping]]
 
 
 def summary(
-    run: Mapping, judgement: Mapping, fleet: Mapping, derived: t.Mapping[tuple[str, str], Mapping] | None = None
+    run: Mapping,
+    judgement: Mapping,
+    fleet: Mapping,
+    derived: t.Mapping[tuple[str, str], Mapping] | None = None,
+    records: t.Mapping[tuple[str, str], Mapping] | None = None,
 ) -> str:
     """summary.json (plugin_utils/common/schemas/summary.schema.json).
 
-    fleet: of fleet/judging.py. derived: {(host, drive): {test: what derived.of_drive found}}.
+    fleet: of fleet/judging.py. derived: {(host, drive): {test: what derived.of_drive found}}. records: of the drives.
     """
-    drives = [
-        _with_derived(drive, (derived or {}).get((drive["host"], drive["drive"]), {})) for drive in judgement["drives"]
-    ]
+    asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
+    drives = []
+    for drive in judgement["drives"]:
+        key = (drive["host"], drive["drive"])
+        identity = (records or {}).get(key, {}).get("identity") or {}
+        under = {"conditions": conditions.of_drive(asked.get(key, {}), identity)} if identity else {}
+        drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **under})
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
     content = {
         "schema_version": SCHEMA_VERSION,
         "run": about,
         "verdicts": judgement["verdicts"],
         "fleet": fleet,
+        "definitions": conditions.definitions(run),
         "drives": drives,
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

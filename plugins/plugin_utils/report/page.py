@@ -90,14 +90,16 @@ def headline(rows: list[Mapping], fleet: Mapping) -> str:
             + "."
         )
     low = [entry["host"] for entry in fleet.get("low_hosts") or []]
-    apart = len({(found["host"], found["drive"]) for found in fleet.get("outliers") or []})
+    apart = {(found["host"], found["drive"]) for found in fleet.get("outliers") or []}
     more = []
     if low:
         more.append(f"host {low[0]} is slow as a whole" if len(low) == 1 else f"{len(low)} hosts are slow as a whole")
-    if apart:
-        more.append(
-            f"{apart} drive{' stands' if apart == 1 else 's stand'} out from {'its' if apart == 1 else 'their'} peers"
-        )
+    if len(apart) == 1:
+        # One is named, as one host is: whoever reads no further knows where to go.
+        name = next((f"{row['short']} on {row['host']}" for row in rows if (row["host"], row["drive"]) in apart), "")
+        more.append(f"drive {name} stands out from its peers")
+    elif apart:
+        more.append(f"{len(apart)} drives stand out from their peers")
     return said + (
         f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else ""
     )
@@ -112,8 +114,12 @@ def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
         return None
     shown = [change for change in since.get("changes") or [] if change["verdict"] in ("worse", "better")]
     rest: dict[str, int] = {}
+    otherwise: dict[tuple[str, ...], int] = {}
     for change in since.get("changes") or []:
-        if change not in shown:
+        if change["verdict"] == "conditions changed":
+            key = (change["model"], change["test"], change["changed"])
+            otherwise[key] = max(otherwise.get(key, 0), change["n"])
+        elif change not in shown:
             rest[change["verdict"]] = rest.get(change["verdict"], 0) + 1
     href = f"../../{since['run']}/report/index.html" if since["run"] in earlier else ""
     verdicts = sorted(since.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
@@ -121,6 +127,7 @@ def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
         "verdicts": verdicts[:MOST_CHANGES],
         "verdicts_more": max(0, len(verdicts) - MOST_CHANGES),
         "changes": shown[:MOST_CHANGES],
+        "otherwise": [(*key, drives) for key, drives in otherwise.items()][:MOST_CHANGES],
     }
     return {**since, **told, "href": href, "rest": rest}
 

@@ -10,6 +10,7 @@ import os
 import typing as t
 
 from ...module_utils.core.files import read_json, write_atomic
+from ..gate import text
 
 
 def read_run(folder: str) -> dict[str, t.Any] | None:
@@ -22,7 +23,9 @@ def read_run(folder: str) -> dict[str, t.Any] | None:
         isinstance(record, dict) and isinstance(record.get("asked"), list) and isinstance(record.get("tests"), dict)
     ):
         raise ValueError("it is not a run's record")
-    return record
+    # An inventory may call a host or a rack anything.
+    sound: dict[str, t.Any] | None = text.writable(record)
+    return sound
 
 
 def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
@@ -31,11 +34,11 @@ def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
     """
     path = os.path.join(folder, "run.json")
     merged = merge_run(read_json(path), record)
-    text = json.dumps(merged, indent=1, sort_keys=True) + "\n"
+    content = json.dumps(merged, indent=1, sort_keys=True) + "\n"
     os.makedirs(folder, exist_ok=True)
-    if _read(path) == text:
+    if _read(path) == content:
         return False
-    write_atomic(path, text)
+    write_atomic(path, content)
     return True
 
 

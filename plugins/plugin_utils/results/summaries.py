@@ -11,6 +11,7 @@ import typing as t
 
 from ...module_utils.core.files import SCHEMA_VERSION, read_json
 from ...module_utils.run.folder import RUN_ID_PATTERN
+from ..gate import text
 from . import runs
 
 Mapping = t.Mapping[str, t.Any]
@@ -21,7 +22,7 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
     if not RUN_ID_PATTERN.fullmatch(run_id):
         return None
     try:
-        found = read_json(os.path.join(results_dir, run_id, "report", "summary.json"))
+        found = text.writable(read_json(os.path.join(results_dir, run_id, "report", "summary.json")))
     except (OSError, ValueError):
         return None
     return found if _is_sound(found) else None

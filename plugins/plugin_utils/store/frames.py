@@ -11,6 +11,7 @@ import typing as t
 
 from ...module_utils.drive.entry import BY_ID
 from ..common import units
+from ..results import conditions
 from . import records
 from .engine import Store, opened
 from .packages import StoreError, missing, sa
@@ -37,12 +38,19 @@ LONG = (
     "unit",
     "value",
 )
+# What else there is, for those who compare: peers need all of it alike, other nights `conditions`
+# (results/conditions.py).
+MORE = ("lba_bytes", "engine", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
 # Verdicts of measurements whose figures count.
 COUNTING = ("pass", "fail")
 # What of a measurement comes with its row, and what with its layout.
-_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test")
+_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "conditions")
+# Texts and numbers of a row of the query, by their places in it.
+_PLACES = ("layout", "figures", *_TEXTS[:-1], "capacity_bytes", "lba_bytes", "preferred_write_bytes")
+_SIZES = ("capacity_bytes", "lba_bytes")
+_UNDER = [_PLACES.index(name) for name in ("run", "test", *conditions.NAMES)]
 # Rows that are held at a time beside the table that is made of them.
 _ROWS = 20_000
 
@@ -64,11 +72,10 @@ def long(
     rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged
       over the steady window.
     valid: only of measurements that count: of drives that were asked for, and not `invalid` but for want of peers or a
-      baseline. columns: those of LONG to read; of many runs each costs two to
-      eight bytes a row.
-    Texts are categories (missing where unknown), capacity_bytes is Int64, round int32, value float64 in the base unit
-    that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses in its place,
-    after its host where that is the path of a file.
+      baseline. columns: those of LONG and MORE to read; of many runs each costs two to eight bytes a row.
+    Texts are categories (missing where unknown), capacity_bytes and lba_bytes are Int64, round int32, value float64 in
+    the base unit that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses
+    in its place, after its host where that is the path of a file.
     Raises StoreError.
     """
     lacks = missing(url, tables=True)
@@ -76,7 +83,8 @@ def long(
         raise StoreError(lacks[0])
     with opened(url) as store:
         layouts = _layouts(store, metrics, rounds)
-        return _Long(layouts, columns).read(store, _measurements(runs, tests, serials, valid))
+        defined = _definitions(store, runs) if "conditions" in columns else {}
+        return _Long(layouts, columns, defined).read(store, _measurements(runs, tests, serials, valid))
 
 
 def started(url: str) -> dict[str, str]:
@@ -156,6 +164,19 @@ def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _La
     return _Layouts(by_key, list(cells), list(names))
 
 
+def _definitions(store: Store, runs: t.Sequence[str] | None) -> dict[tuple[str, str], dict[str, str]]:
+    """What made each test of a run what it was, by run and test."""
+    table = tables().run
+    query = sa.select(table.c.run_id, table.c.content)
+    query = query if runs is None else query.where(table.c.run_id.in_(list(runs)))
+    with store.reading() as connection:
+        return {
+            (run_id, test): definition
+            for run_id, content in connection.execute(query)
+            for test, definition in conditions.definitions(records.unpacked(content) or {}).items()
+        }
+
+
 def _measurements(
     runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool
 ) -> t.Any:
@@ -186,7 +207,10 @@ def _measurements(
         campaign.c.firmware,
         campaign.c.link,
         test.c.name,
+        campaign.c.engine,
         campaign.c.capacity_bytes,
+        campaign.c.lba_bytes,
+        campaign.c.preferred_write_bytes,
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
@@ -200,9 +224,16 @@ def _measurements(
 class _Long:
     """Makes the long table while it reads, so that the rows and the table are never there at once."""
 
-    def __init__(self, layouts: _Layouts, columns: t.Sequence[str]) -> None:
+    def __init__(
+        self,
+        layouts: _Layouts,
+        columns: t.Sequence[str],
+        defined: t.Mapping[tuple[str, str], t.Mapping[str, str]],
+    ) -> None:
         self._layouts = layouts
-        self._columns = [name for name in LONG if name in columns]
+        self._defined = defined
+        self._alike: dict[tuple[t.Any, ...], str] = {}
+        self._columns = [name for name in (*LONG, *MORE) if name in columns]
         self._codes: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
         # A unit is known by its metric.
         self._pieces: dict[str, list[numpy.ndarray]] = {
@@ -232,20 +263,34 @@ class _Long:
         for name, type_ in (("round", numpy.int32), ("cell", numpy.int16), ("metric", numpy.int16)):
             if name in self._pieces:
                 self._pieces[name].append(numpy.tile(getattr(layout, name).astype(type_), len(rows)))
-        for at, name in enumerate(_TEXTS, 2):
+        for name in _TEXTS:
             if name in self._pieces:
                 known = self._codes[name]
                 codes = numpy.fromiter(
-                    (-1 if row[at] is None else known.setdefault(row[at], len(known)) for row in rows),
+                    (-1 if text is None else known.setdefault(text, len(known)) for text in self._texts(name, rows)),
                     numpy.int32,
                     len(rows),
                 )
                 self._pieces[name].append(
                     numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at))
                 )
-        if "capacity_bytes" in self._pieces:
-            sizes = numpy.fromiter((-1 if row[-1] is None else row[-1] for row in rows), numpy.int64, len(rows))
-            self._pieces["capacity_bytes"].append(numpy.repeat(sizes, len(layout.at)))
+        for name in _SIZES:
+            if name in self._pieces:
+                at = _PLACES.index(name)
+                sizes = numpy.fromiter((-1 if row[at] is None else row[at] for row in rows), numpy.int64, len(rows))
+                self._pieces[name].append(numpy.repeat(sizes, len(layout.at)))
+
+    def _texts(self, name: str, rows: t.Sequence[t.Any]) -> t.Iterator[str | None]:
+        if name != "conditions":
+            at = _PLACES.index(name)
+            return (row[at] for row in rows)
+        return (self._conditions(tuple(row[at] for at in _UNDER)) for row in rows)
+
+    def _conditions(self, under: tuple[t.Any, ...]) -> str:
+        if under not in self._alike:
+            found = dict(zip((_PLACES[at] for at in _UNDER), under))
+            self._alike[under] = conditions.text(found, self._defined.get((found["run"], found["test"])))
+        return self._alike[under]
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
         """A column; its pieces are given up."""
@@ -266,7 +311,7 @@ class _Long:
         for name in list(self._pieces):
             if name in names:
                 columns[name] = pandas.Categorical.from_codes(self._joined(name, "int16"), list(names[name]))
-            elif name == "capacity_bytes":
+            elif name in _SIZES:
                 sizes = self._joined(name, "int64")
                 columns[name] = pandas.arrays.IntegerArray(sizes, sizes < 0)
             else:

@@ -18,7 +18,7 @@ if t.TYPE_CHECKING:
     import pandas
 
 # Of the long table, what a comparison with other nights takes.
-BEFORE = ("serial", "model", "firmware", "test", "cell", "metric", "value")
+BEFORE = ("serial", "model", "firmware", "conditions", "test", "cell", "metric", "value")
 
 
 class Told(t.NamedTuple):
@@ -43,8 +43,8 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
 
     url: as of frames.long. run_id: "" is the newest run. nights: with how many runs of its name before it the run is
       compared, at most; with a
-    baseline, which is the id of a run, with that alone. Only measurements that count are there. The store tells peers
-    by model, firmware, capacity, link and test, not by LBA format and I/O engine.
+    baseline, which is the id of a run, with that alone. Only measurements that count are there; of an older
+    store, LBA format and engine are unknown until its runs are imported again.
     """
     from ..fleet import packages
 
@@ -55,7 +55,7 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
     from ..fleet import hosts, outliers, trends
 
     run_id, against = _runs(url, run_id, nights, baseline)
-    now = frames.long(url, runs=[run_id], rounds=False, valid=True)
+    now = frames.long(url, runs=[run_id], rounds=False, valid=True, columns=(*frames.LONG, *frames.MORE))
     figures = outliers.held(now)
     before = frames.long(url, runs=against, rounds=False, valid=True, columns=BEFORE)
     return Told(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ..results import again, judge
+from ..results import again, conditions, judge
 from . import rawfiles, records, verdicts
 from .engine import Store, upsert
 from .packages import StoreError, ValuesRefused, sa
@@ -183,7 +183,7 @@ def _import_host(
         if state != row.digest:
             # What is held to other hosts' figures is judged once all are there: verdicts.across_hosts.
             judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
-            _Part(connection, known, row.id).write(all_records, judged)
+            _Part(connection, known, row.id).write(all_records, judged, asked)
         files = rawfiles.write(connection, row.id, folder.path, host) if raw else rawfiles.Written(False, [])
         told = next((record for record in all_records if record["kind"] == "host"), {})
         news = {"state": told.get("state"), "message": told.get("message"), "source": source, "digest": state}
@@ -230,7 +230,7 @@ class _Part:
     def __init__(self, connection: t.Any, known: _Known, part_key: int) -> None:
         self._connection, self._known, self._part = connection, known, part_key
 
-    def write(self, all_records: t.Sequence[Record], judged: t.Sequence[Record]) -> None:
+    def write(self, all_records: t.Sequence[Record], judged: t.Sequence[Record], asked: t.Sequence[Record]) -> None:
         """Bring records, campaigns, judgements and measurements up to date; nothing is taken away, as nothing that was
         asked ever is.
         """
@@ -250,8 +250,14 @@ class _Part:
         links = {
             record["drive"]: record["link"] for record in all_records if record["kind"] == "test" and record.get("link")
         }
+        entries = {entry["drive"]: entry for entry in asked}
         campaigns = [
-            self._campaign(drive, by_key.get(("drive", drive["drive"], "")), links.get(drive["drive"]))
+            self._campaign(
+                drive,
+                by_key.get(("drive", drive["drive"], "")),
+                links.get(drive["drive"]),
+                entries.get(drive["drive"], {}),
+            )
             for drive in judged
         ]
         upsert(self._connection, tables().campaign, campaigns, ["part_id", "label"])
@@ -267,8 +273,9 @@ class _Part:
         ]
         upsert(self._connection, tables().measurement, [row for row in measured if row], ["campaign_id", "test_id"])
 
-    def _campaign(self, judged: Record, record: Record | None, link: str | None) -> Record:
+    def _campaign(self, judged: Record, record: Record | None, link: str | None, asked: Record) -> Record:
         identity = (record or {}).get("identity") or {}
+        under = conditions.of_drive(asked, identity)
         drive = _drive(record) if record else None
         return {
             "part_id": self._part,
@@ -277,6 +284,7 @@ class _Part:
             "firmware": identity.get("firmware"),
             "capacity_bytes": identity.get("size_bytes"),
             "link": link or identity.get("transport"),
+            **{name: under.get(name) for name in ("lba_bytes", "engine", "preferred_write_bytes")},
             "outcome": (record or {}).get("outcome"),
             "verdict": judged["verdict"],
         }

@@ -15,7 +15,7 @@ import typing as t
 from .packages import StoreError, sa
 from .schema import tables
 
-NEWEST = 4
+NEWEST = 5
 
 
 def _raw_files(connection: t.Any) -> None:
@@ -30,9 +30,14 @@ def _counts(connection: t.Any) -> None:
     connection.execute(sa.text("ALTER TABLE ssd_measurement ADD COLUMN counts INTEGER"))
 
 
+def _conditions(connection: t.Any) -> None:
+    for column in ("lba_bytes INTEGER", "engine TEXT", "preferred_write_bytes BIGINT"):
+        connection.execute(sa.text(f"ALTER TABLE ssd_campaign ADD COLUMN {column}"))
+
+
 # {version: what makes it of the one before}. A step writes out what it adds, unless that is a whole table that no later
 # step changes.
-STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files, 3: _quarantine, 4: _counts}
+STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files, 3: _quarantine, 4: _counts, 5: _conditions}
 
 
 def version(connection: t.Any) -> int:

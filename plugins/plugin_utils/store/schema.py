@@ -85,6 +85,10 @@ def tables() -> Tables:
             text("firmware", null=True),
             sa.Column("capacity_bytes", sa.BigInteger),
             text("link", null=True),
+            # What else has to be alike before figures are compared; null: unknown, or written by an older version.
+            sa.Column("lba_bytes", sa.Integer),
+            text("engine", null=True),
+            sa.Column("preferred_write_bytes", sa.BigInteger),
             text("outcome", null=True),
             text("verdict"),
             sa.UniqueConstraint("part_id", "label", name="ssd_campaign_key"),

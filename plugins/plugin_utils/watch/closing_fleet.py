@@ -17,6 +17,7 @@ TITLES = ("MODEL", "FIRMWARE", "TEST", "METRIC", "N", "MEDIAN", "SPREAD", "WORST
 # Of each kind; the report has all.
 MOST_LINES = 20
 CHANGED = ("worse", "better")
+OTHERWISE = "conditions changed"
 
 
 def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
@@ -103,19 +104,22 @@ def _since(fleet: Record) -> list[str]:
         f"{head}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}"
         for item in since["verdicts"]
     ]
-    return told + _changes(head, since["changes"]) or [f"{head}: no verdict changed, and no figure was shown to"]
+    told += _changes(head, since["changes"])
+    return (told or [f"{head}: no verdict changed, and no figure was shown to"]) + _otherwise(head, since["changes"])
 
 
 def _longer(fleet: Record) -> list[str]:
     """Against the nights before and the baseline."""
     nights, baseline = fleet.get("nights") or {}, fleet.get("baseline") or {}
-    told = _changes(f"against the {len(nights.get('runs') or [])} runs before", nights.get("changes") or [])
+    head = f"against the {len(nights.get('runs') or [])} runs before"
+    told = _changes(head, nights.get("changes") or []) + _otherwise(head, nights.get("changes") or [])
     if baseline:
         head = f"against the baseline {baseline['run']}"
         told += (
             [baseline["problem"]]
             if baseline.get("problem")
-            else _changes(head, baseline["changes"]) or [f"{head}: no figure was shown to change"]
+            else (_changes(head, baseline["changes"]) or [f"{head}: no figure was shown to change"])
+            + _otherwise(head, baseline["changes"])
         )
     return told
 
@@ -127,6 +131,19 @@ def _changes(head: str, changes: t.Iterable[Record]) -> list[str]:
         f" (n={item['n']})"
         for item in changes
         if item["verdict"] in CHANGED
+    ]
+
+
+def _otherwise(head: str, changes: t.Iterable[Record]) -> list[str]:
+    """What was not compared, a line for each model, test and what changed."""
+    found: dict[tuple[str, ...], int] = {}
+    for item in changes:
+        if item["verdict"] == OTHERWISE:
+            key = (item["model"], item["test"], item["changed"])
+            found[key] = max(found.get(key, 0), item["n"])
+    return [
+        f"{head}: {' '.join(filter(None, (model, test)))} was not compared (n={drives}): conditions changed: {changed}"
+        for (model, test, changed), drives in found.items()
     ]
 
 

@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import frame, outliers
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import conditions, judge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.frames import LONG
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
 
@@ -24,6 +24,8 @@ def table(cells=False, **options):
 def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
     rows = table(cells, hosts=1, drives=2)
     assert tuple(rows.columns) == frame.COLUMNS and len(rows) == 8 and rows["round"].isna().all()
+    run, records = fleet(hosts=1)
+    identity = next(record["identity"] for record in records if record["kind"] == "drive")
     first = rows.iloc[0].drop(["value", "round"]).tolist()
     assert first == [
         "r2",
@@ -37,6 +39,7 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
         "nvme",
         "io_uring",
         "iops",
+        conditions.text(conditions.of_drive({"engine": "io_uring"}, identity), conditions.definitions(run)["iops"]),
         "c",
         "write_iops",
         "IOPS",

@@ -89,12 +89,27 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
 @pytest.mark.parametrize(
     ("z", "groups", "drives", "reach"),
     [
-        # The best figure of each of three drives is -5, -3 and -1: the second one is told, whatever figure it is of.
-        ([-5.0, -3.0, -1.0, 9.0, -2.0, 0.5], [0] * 6, [0, 1, 2, 0, 1, 2], [3.0] * 6),
-        ([-5.0, 9.0, -1.0, -2.0], [0, 0, 1, 1], [0, 1, 2, 3], [0.0, 0.0, 1.0, 1.0]),
+        # The best figure of each of three drives is -5, -4 and -1, whatever figure it is of: the best one counts.
+        ([-5.0, -4.0, -1.0, 9.0, -2.0, 0.5], [0] * 6, [0, 1, 2, 0, 1, 2], [5.0] * 6),
+        # One that is far better than all others counts for little more than the second.
+        ([-50.0, -3.0, -1.0], [0] * 3, [0, 1, 2], [3.9] * 3),
+        ([-5.0, 9.0, -1.0, -1.2], [0, 0, 1, 1], [0, 1, 2, 3], [0.0, 0.0, 1.2, 1.2]),
         ([-5.0], [0], [0], [0.0]),
         ([], [], [], []),
     ],
 )
 def test_how_far_a_group_goes_on_the_good_side(z, groups, drives, reach):
-    assert robust.good_reach(np.array(z), np.array(groups, dtype=int), np.array(drives, dtype=int)).tolist() == reach
+    found = robust.good_limit(np.array(z), np.array(groups, dtype=int), np.array(drives, dtype=int))
+    sizes = [len({drive for drive, its in zip(drives, groups) if its == group}) for group in groups]
+    assert found.tolist() == pytest.approx([(1.95 + 7 / n) * far for far, n in zip(reach, sizes)])
+
+
+def test_a_rate_and_its_latency_are_as_far_off():
+    rates = 1000 * np.exp(0.1 * np.random.default_rng(4).standard_normal(24))
+    one, other = robust.hold("write_iops", rates), robust.hold("write_mean_latency_us", 32e6 / rates)
+    assert one.z == pytest.approx(other.z)
+
+
+def test_a_drive_without_any_speed_stands_out_on_a_linear_scale():
+    held = robust.hold("iops", [0.0, *np.linspace(99, 101, 11)])
+    assert held.z[0] > 30 and held.by[0] == 1 and np.isfinite(held.z).all()

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, section
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import SNAPSHOT, fleet, measured
 
@@ -27,8 +28,10 @@ def made(run, records, earlier=(), baseline=("", None)):
 
 
 def summary(run, records, earlier=()):
+    """As the report writes it."""
     judgement = judge.judge(run, records)
-    return {"schema_version": 1, "run": run["run"], "drives": judgement["drives"], "fleet": made(run, records, earlier)}
+    drives = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
+    return json.loads(files.summary(run, judgement, made(run, records, earlier), None, drives))
 
 
 def flagged(found):
@@ -352,7 +355,7 @@ def test_a_record_of_a_test_without_its_drive_is_still_a_figure():
     assert made(run, [*records, measured("h0", "S9", 5.0)])["too_few"][0]["model"] == ""
 
 
-def files(run, records):
+def of_files(run, records):
     """The same fleet of loop devices: no serial numbers, and the same file on every host."""
     for each in [*records, *run["asked"]]:
         if "drive" in each:
@@ -363,8 +366,8 @@ def files(run, records):
 
 
 def test_the_same_file_on_another_host_is_another_drive():
-    now = files(*fleet(hosts=12, drives=1, slow={(4, 0): 0.7, (7, 0): 0.7}))
-    before = summary(*files(*fleet(hosts=12, drives=1, slow={(9, 0): 0.7}, run_id="r1", seed=5)))
+    now = of_files(*fleet(hosts=12, drives=1, slow={(4, 0): 0.7, (7, 0): 0.7}))
+    before = summary(*of_files(*fleet(hosts=12, drives=1, slow={(9, 0): 0.7}, run_id="r1", seed=5)))
     found = made(*now, earlier=[before])
     assert before["fleet"]["outliers"] and {item["cause"] for item in found["outliers"]} == {"can't tell"}
     assert {change["n"] for change in found["since"]["changes"]} == {12}
@@ -382,9 +385,9 @@ def test_two_drives_of_one_serial_were_not_swapped():
 def test_a_baseline_of_the_same_file_on_another_host_is_none(tmp_path):
     folder = tmp_path / "r1" / "report"
     folder.mkdir(parents=True)
-    before = files(*fleet(hosts=1, drives=1, run_id="r1"))
+    before = of_files(*fleet(hosts=1, drives=1, run_id="r1"))
     (folder / "summary.json").write_text(json.dumps(summary(*before)))
-    run, records = files(
+    run, records = of_files(
         *fleet(hosts=2, drives=1, criteria=[{"metric": "write_iops", "min_of_baseline": 0.9, "baseline": "r1"}])
     )
     told = judging.judge_run(str(tmp_path), run, records).judgement["drives"]

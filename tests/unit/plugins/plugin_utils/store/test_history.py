@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("sqlalchemy")
@@ -13,6 +15,7 @@ pytest.importorskip("scipy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.tests.bench import store as bench
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 NIGHTS = (
@@ -98,3 +101,47 @@ def test_only_the_columns_asked_for_are_read(url):
     )
     assert list(some) == ["capacity_bytes", "unit", "value"] and some.equals(whole[list(some)])
     assert list(frames.long(url, columns=("metric",))) == ["metric"]
+
+
+def test_a_store_tells_what_was_measured_otherwise(tmp_path):
+    """Ten drives twice; then their LBA format is another, and they are 30 % slower: nobody can blame the drives."""
+    url = engine.resolve("", str(tmp_path))
+    for number, run_id in enumerate(NIGHTS[:3]):
+        last = run_id == NIGHTS[2]
+        drives = [
+            generator.DEMO[0]._replace(host=f"s{at}", serial=f"SIM{at:04}", steady_iops=41_200 * (0.7 if last else 1))
+            for at in range(10)
+        ]
+        run_dir = generator.make(tmp_path / run_id, drives, rounds=8, seed=number, criteria=())
+        records = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
+        for record in records:
+            record["run_id"] = run_id
+            if record["kind"] == "drive":
+                record["identity"]["logical_block_size_bytes"] = 4096 if last else 512
+        (run_dir / "results.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        run = json.loads((run_dir / "run.json").read_text())
+        run.update(run={"id": run_id, "name": "nightly"}, started=f"2026-11-{18 + number}T13:00:00Z")
+        for entry in run["asked"][:4]:
+            entry["engine"] = "libaio"
+        (run_dir / "run.json").write_text(json.dumps(run))
+        with engine.opened(url, make=True) as store:
+            assert importer.import_run(store, str(run_dir)).problems == []
+    told = history.judged(url)
+    assert set(told.changes["verdict"]) == {"conditions changed"}
+    assert set(told.changes["changed"]) == {"LBA format 512 → 4096"}
+    assert set(history.judged(url, run_id=NIGHTS[1]).changes["changed"]) == {""}
+    # Six of one engine and four of another are no group of ten.
+    assert set(told.figures["n"]) == {4, 6} and set(told.too_few["lba_bytes"]) == {4096}
+
+
+def test_the_stores_bench_copies_every_column(tmp_path):
+    """It writes the tables by itself, and was left behind by each column that they got."""
+    run_dir = bench.folder(tmp_path, 8)
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    bench.multiply(str(tmp_path / engine.FILE), 3)
+    assert len(frames.long(url, rounds=False).groupby("run", observed=True).size().unique()) == 1
+    told = history.judged(url)
+    assert len(told.against) == 2 and set(told.changes["changed"]) == {""}
+    assert set(told.figures["engine"]) == {"io_uring"} and set(told.figures["lba_bytes"]) == {512}

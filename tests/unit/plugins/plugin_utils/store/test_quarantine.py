@@ -171,7 +171,10 @@ def test_without_a_store_or_in_one_of_an_older_version_no_drive_is_in_quarantine
 
 def _older(connection, version):
     """Make a store one of before version 4."""
-    connection.execute(sa.text("ALTER TABLE ssd_measurement DROP COLUMN counts"))
+    later = {"ssd_measurement": ["counts"], "ssd_campaign": ["lba_bytes", "engine", "preferred_write_bytes"]}
+    for table, columns in later.items():
+        for column in columns:
+            connection.execute(sa.text(f"ALTER TABLE {table} DROP COLUMN {column}"))
     connection.execute(sa.update(schema.tables().store).values(version=version))
 
 

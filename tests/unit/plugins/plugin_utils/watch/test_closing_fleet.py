@@ -115,6 +115,19 @@ def test_a_controller_without_pandas_says_so():
     assert closing_fleet.lines({"problem": "the fleet is not judged: …"}, {}) == ["the fleet is not judged: …"]
 
 
+def test_what_was_measured_otherwise_is_named_once_for_a_test():
+    changes = [
+        {"model": "M", "test": "iops", "metric": name, "by": 0.2, "verdict": "conditions changed", "n": 9}
+        for name in ("iops", "mean_latency_us")
+    ]
+    for change in changes:
+        change["changed"] = "LBA format 512 → 4096"
+    told = closing_fleet._since({"since": {"run": "r1", "verdicts": [], "changes": changes}})
+    assert told[1:] == ["since r1: M iops was not compared (n=9): conditions changed: LBA format 512 → 4096"]
+    longer = {"nights": {"runs": ["r1", "r2"], "changes": changes}, "baseline": {"run": "r0", "changes": changes}}
+    assert len([line for line in closing_fleet._longer(longer) if "conditions changed: LBA" in line]) == 2
+
+
 def test_a_serial_that_two_hosts_claim_is_named():
     nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0}
     twice = [{"serial": "S1", "told": "h1 and h2 both claim it in run r1"}]

@@ -1,0 +1,104 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to be alike before a figure of one run is compared with that of another: the drive's format and link, the
+engine, the test's definition. Pure.
+
+The firmware is none of it: what it changed is what a comparison is for.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import typing as t
+
+# What makes two tests of one name different ones; title, source and origin do not.
+COMPARED = (
+    "purge",
+    "precondition",
+    "active_range_pct",
+    "rounds",
+    "steady_state",
+    "tracked",
+    "after_steady_rounds",
+    "latency_targets_us",
+    "last_rounds",
+    "write_cache",
+    "cells",
+    "runtimes_s",
+)
+# Of a drive in a run, with what people call them.
+NAMES = {
+    "capacity_bytes": "capacity",
+    "lba_bytes": "LBA format",
+    "link": "link",
+    "engine": "engine",
+    "preferred_write_bytes": "preferred write size",
+}
+DEFINITION = "definition"
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def of_drive(asked: Mapping, identity: Mapping) -> dict[str, t.Any]:
+    """NAMES of a drive, but for what is unknown. asked: its entry in run.json."""
+    found = {
+        "capacity_bytes": identity.get("size_bytes"),
+        "lba_bytes": identity.get("logical_block_size_bytes"),
+        "link": link(identity),
+        "engine": asked.get("engine"),
+        "preferred_write_bytes": asked.get("preferred_write_bytes"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def link(identity: Mapping) -> str:
+    """How a drive is connected: "nvme 8 4"."""
+    return " ".join(str(identity[key]) for key in ("transport", "link_speed_gts", "link_width") if identity.get(key))
+
+
+def definitions(run: Mapping) -> dict[str, dict[str, str]]:
+    """{test: {key of COMPARED: digest}} of a run.json."""
+    return {
+        name: {key: _digest(about[key]) for key in COMPARED if key in about}
+        for name, about in (run.get("tests") or {}).items()
+    }
+
+
+def text(drive: t.Any, definition: t.Any) -> str:
+    """Both as one text, to group by. Of a report of an older version, or a damaged one, nothing is known."""
+    known = {name: drive[name] for name in NAMES if drive.get(name)} if isinstance(drive, dict) else {}
+    given = definition if isinstance(definition, dict) else {}
+    return json.dumps({**known, DEFINITION: {str(key): str(given[key]) for key in given}}, sort_keys=True)
+
+
+@functools.lru_cache(maxsize=4096)
+def changed(now: str, before: str) -> str:
+    """What is known to have been otherwise, of two of `text`: "LBA format 512 → 4096, definition of the test (cells)".
+    "": nothing; what only one of them tells is no difference.
+    """
+    if now == before or not now or not before:
+        return ""
+    mine, theirs = json.loads(now), json.loads(before)
+    told = [
+        f"{NAMES[name]} {theirs[name]} → {mine[name]}"
+        for name in NAMES
+        if name in mine and name in theirs and not _alike(name, mine[name], theirs[name])
+    ]
+    new, old = mine[DEFINITION], theirs[DEFINITION]
+    keys = [key for key in new if key in old and new[key] != old[key]]
+    return ", ".join(told + [f"definition of the test ({', '.join(keys)})"] * bool(keys))
+
+
+def _alike(name: str, one: t.Any, other: t.Any) -> bool:
+    if name != "link":
+        return bool(one == other)
+    # Only one of them tells a speed: then nothing says that it was another one.
+    return bool(re.search(r"\d", str(one))) != bool(re.search(r"\d", str(other))) or one == other
+
+
+def _digest(value: t.Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
