@@ -63,7 +63,7 @@ def by_id(awx, run_id, *templates):
 def test_a_controller_that_dies_in_any_phase_costs_no_more_than_that_night(awx):
     site = awx.site
     # plan: nothing has happened, and the next night is as any other.
-    awx.kill_in("plan", "Look at its drives")
+    awx.kill_in("plan", "Examine the host and its drives")
     assert site.run_folders() == []
 
     # start, before the host's job: the run is nobody's, and the next night begins one of its own.

@@ -445,10 +445,10 @@ def test_the_judge_asks():
     assert found["verdict"] == "invalid" and "the host's data give" in found["reasons"][0]
 
 
-STREAMS = {"id": "jobs-web-1a2b", "read_pct": 0, "threads": 2, "queue_depth": 1, "runtime_s": 60}
+STREAMS = {"id": "jobs-web-1a2b", "read_pct": 0, "threads": 2, "queue_depth": 1, "runtime_s": 10}
 JOBS = [
-    {"name": "log", "read_pct": 0, "threads": 1, "queue_depth": 1, "rate_iops": 50},
-    {"name": "trims", "trim": True},
+    {"name": "log", "read_pct": 0, "threads": 1, "queue_depth": 1, "rate_iops": 50, "fdatasync": 1},
+    {"name": "trims", "read_pct": 0, "trim": True},
 ]
 STREAMED = {
     "cells": [{**STREAMS, "jobs": JOBS}],
