@@ -76,11 +76,11 @@ molecule destroy --scenario-name default
 exit $result"""
 
 CHECKS = (
-    # Two: the guards of more meet each other at the loop devices of one kernel, and the clocks of tests run out.
+    # Three, as tests mostly wait; the guards of more meet each other at the loop devices of one kernel.
     Check(
         "integration",
         SERVERS,
-        f'{PYTEST} tests/integration -n 2 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
+        f'{PYTEST} tests/integration -n 3 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
     ),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),

@@ -24,7 +24,7 @@ from .facts import Facts, Machine, Text, add
 from .names import device_number
 
 TOP = "/etc"
-MOST_BYTES, MOST_FILES, MOST_S = 1 << 20, 20000, 10.0
+MOST_BYTES, MOST_FILES, MOST_S = 1 << 20, 20000, 60.0
 # What only watches or tunes drives, keeps a record of what was, or is an inventory: it names drives that nobody uses.
 _NO_USE = re.compile(
     r"/etc/(lvm/(archive|backup|cache|devices/backup)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
