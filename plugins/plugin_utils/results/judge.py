@@ -120,23 +120,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     findings += [Ground("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
     asked = facts.asked.get((host, drive)) or {}
     findings += [Ground("invalid", text) for text in held_to.of_another_model(asked, identity)]
-    short = {
-        held_to.describe(c)
-        for c in criteria
-        for r in measured.values()
-        if is_for(c, r["test"]) and tails.too_few(c, r, "")
-    }
-    findings += [
-        Ground("error", text)
-        for c in criteria
-        if held_to.describe(c) not in short
-        for text in held_to.without_figure(c, tests, facts.tests)
-    ]
-    findings += [
-        Ground("not_tested", text)
-        for c in criteria
-        for text in held_to.of_left_out(c, asked.get("left_out_tests") or ())
-    ]
+    findings += _not_held(facts, criteria, measured, tests, asked.get("left_out_tests") or ())
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -150,6 +134,30 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         "reasons": list(dict.fromkeys(finding.reason for finding in shown)),
         "tests": tests,
     }
+
+
+def _not_held(
+    facts: _Facts,
+    criteria: list[Mapping],
+    measured: t.Mapping[str, Mapping],
+    tests: list[Mapping],
+    left_out: t.Sequence[str],
+) -> list[Ground]:
+    """The criteria of a drive that nothing was held against."""
+    # What a test has too few I/Os for, its own verdict says.
+    short = {
+        held_to.describe(c)
+        for c in criteria
+        for r in measured.values()
+        if is_for(c, r["test"]) and tails.too_few(c, r, "")
+    }
+    lacking = [
+        Ground("error", text)
+        for c in criteria
+        if held_to.describe(c) not in short
+        for text in held_to.without_figure(c, tests, facts.tests)
+    ]
+    return lacking + [Ground("not_tested", text) for c in criteria for text in held_to.of_left_out(c, left_out)]
 
 
 def _pass_findings(tests: list[Mapping]) -> list[Ground]:
