@@ -195,41 +195,15 @@ def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: 
     the fields).
     """
     of_host = racks(sources.run)
-    hosts = list(dict.fromkeys(row["host"] for row in rows))
     lists = {name: sorted({row[name] or "" for row in rows}) for name in ("model", "firmware", "rack")}
+    lists["host"] = list(dict.fromkeys(row["host"] for row in rows))
     places = {name: {text: place for place, text in enumerate(texts)} for name, texts in lists.items()}
-    host_places = {name: place for place, name in enumerate(hosts)}
     texts: dict[str, int] = {}
     most = _most(rows)
-    found = []
-    for number, row in enumerate(rows):
-        figure = row["figure"]
-        why = _why(row)
-        found.append(
-            [
-                VERDICTS.index(row["verdict"]),
-                host_places[row["host"]],
-                row["short"],
-                _made(row["page"], made),
-                places["model"][row["model"] or ""],
-                places["firmware"][row["firmware"] or ""],
-                row["serial"] if row["serial"] != row["drive"] else "",
-                [
-                    units.show(figure["metric"], figure["value"]),
-                    figure["value"],
-                    figure["share_pct"],
-                    figure["limit_pct"],
-                    _met(figure),
-                    _off(figure),
-                ]
-                + [texts.setdefault(_said(figure), len(texts))]
-                if figure
-                else 0,
-                texts.setdefault(why, len(texts)),
-                _spark(row, most) if number < MOST_SPARKS else "",
-                1 if row["outliers"] else 2 if row["low"] else 0,
-            ]
-        )
+    found = [
+        _listed(row, places, texts, _made(row["page"], made), _spark(row, most) if number < MOST_SPARKS else "")
+        for number, row in enumerate(rows)
+    ]
     keys = [(row["host"], row["drive"]) for row in rows]
     tracked = [
         (g["test"], g["cell"], g["metric"]) for g in sources.fleet.get("groups") or [] if _is_tracked(g, sources.run)
@@ -240,7 +214,8 @@ def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: 
         "firmwares": lists["firmware"],
         "racks": lists["rack"],
         "hosts": [
-            [name, _made(names.host_page(name), made), places["rack"].get(of_host.get(name, ""), 0)] for name in hosts
+            [name, _made(names.host_page(name), made), places["rack"].get(of_host.get(name, ""), 0)]
+            for name in lists["host"]
         ],
         "texts": list(texts),
         "drives": found,
@@ -248,6 +223,37 @@ def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: 
         "heat_steps": distributions.HEAT_STEPS,
         "heat_step_pct": 100 * distributions.HEAT_STEP,
     }
+
+
+def _listed(
+    row: Mapping, places: t.Mapping[str, t.Mapping[str, int]], texts: dict[str, int], page: str, spark: str
+) -> list[t.Any]:
+    """A drive of the page's script. texts: those told so far, and their places; it adds its own."""
+    figure = row["figure"]
+    shown: list[t.Any] = []
+    if figure:
+        shown = [
+            units.show(figure["metric"], figure["value"]),
+            figure["value"],
+            figure["share_pct"],
+            figure["limit_pct"],
+            _met(figure),
+            _off(figure),
+            texts.setdefault(_said(figure), len(texts)),
+        ]
+    return [
+        VERDICTS.index(row["verdict"]),
+        places["host"][row["host"]],
+        row["short"],
+        page,
+        places["model"][row["model"] or ""],
+        places["firmware"][row["firmware"] or ""],
+        row["serial"] if row["serial"] != row["drive"] else "",
+        shown or 0,
+        texts.setdefault(_why(row), len(texts)),
+        spark,
+        1 if row["outliers"] else 2 if row["low"] else 0,
+    ]
 
 
 def _why(row: Mapping) -> str:
