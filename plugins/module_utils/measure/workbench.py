@@ -16,6 +16,7 @@ from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
 from . import causes, fillcurve, fio, load, plausible, witness
+from .cellwatch import CellWatch
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive
@@ -46,53 +47,6 @@ def seed(*parts: t.Any) -> int:
     """
     digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
-
-
-class _Watch:
-    """A witness's looks right before fio starts and right after it ended."""
-
-    def __init__(self, host: Host, eyes: witness.Witness) -> None:
-        self._host = host
-        self._eyes = eyes
-        self._before: witness.Moment | None = None
-        self.after: witness.Moment | None = None
-        self._process: dict[str, int] | None = None
-
-    def begin(self) -> None:
-        """To be called last before fio."""
-        self._before = self._eyes.look()
-
-    def end(self, pid: int) -> None:
-        """To be called once fio has ended and before it is reaped."""
-        self.after = self._eyes.look()
-        self._process = witness.process_bytes(self._host, pid)
-
-    def seen(
-        self,
-        cell: t.Mapping[str, t.Any],
-        result: t.Mapping[str, t.Any],
-        last: witness.Moment | None,
-        gap_s: float | None,
-        settled: t.Sequence[int] | None,
-    ) -> dict[str, t.Any]:
-        """What was seen of a cell.
-
-        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
-          after our last I/O.
-        """
-        before, after = t.cast(witness.Moment, self._before), t.cast(witness.Moment, self.after)
-        found = witness.evidence(cell, result, before, after, self._process, self._eyes)
-        # An I/O of seconds makes fio run longer; that is no idling.
-        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
-        since = last or before
-        boot_s = after.boot_s - since.boot_s
-        clocks = {
-            "clock_jump_s": after.wall_s - since.wall_s - boot_s,
-            "suspended_s": boot_s - (after.time_s - since.time_s),
-        }
-        told = {name: round(value, 3) for name, value in clocks.items()}
-        others = witness.between(settled, before.stat)
-        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
 
 
 class Workbench:
@@ -167,7 +121,7 @@ class Workbench:
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
-        watch = _Watch(self._host, self._witness())
+        watch = CellWatch(self._host, self._witness())
         result, raw = self._checked(
             name,
             cell["job"],
@@ -289,7 +243,7 @@ class Workbench:
         size_bytes: int | None = None,
         tick: t.Callable[[], None] | None = None,
         length_s: float | None = None,
-        watch: _Watch | None = None,
+        watch: CellWatch | None = None,
     ) -> tuple[dict[str, t.Any], str]:
         """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError.
 
