@@ -135,6 +135,8 @@ class Connection(ConnectionBase):
         self._connected = False
 
     def _answer(self, name: str, garbage: bool) -> tuple[int, bytes, bytes]:
+        if name.startswith("ping-"):
+            return 0, b'{"ping": "pong"}', b""
         try:
             rc, stdout, stderr = json.loads(self._file(name + ".json").read_text(encoding="utf-8"))
         except FileNotFoundError:
