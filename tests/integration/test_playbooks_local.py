@@ -119,6 +119,16 @@ def test_a_run_may_be_started_watched_and_collected_by_plays_of_their_own(lab):
     assert lab.summary()["verdicts"]["pass"] == 2
 
 
+@pytest.mark.parametrize(
+    ("playbook", "arguments", "succeeds"),
+    [("start", (), False), ("start", ("-e", "ssd_slice=true"), True), ("watch", (), True), ("report", (), False)],
+)
+def test_only_a_slice_may_be_without_servers(lab, playbook, arguments, succeeds):
+    """AWX slices the hosts of an inventory, whatever groups they are in; and a host may be disabled during a night."""
+    code, output = lab.play(playbook, *arguments, group="others")
+    assert (code == 0) is succeeds and ("No server to work on" in output) is not succeeds, output
+
+
 def test_a_sites_task_timeout_ends_no_watch(lab):
     """It is for tasks that ask one host; watching takes as long as the run."""
     limit_s = 5
