@@ -17,6 +17,7 @@ EVENTS = (
     "snapshot",
     "tuned",
     "restored",
+    "calibrated",
     "cell",
     "round",
     "sample",

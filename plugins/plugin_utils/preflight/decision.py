@@ -22,6 +22,7 @@ from . import (
     controller,
     criteria,
     definitions,
+    earlier,
     findings,
     fleet_checks,
     host_checks,
@@ -124,7 +125,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=_plan_text(views, run, plans, chosen),
+        plan_text=_plan_text(
+            views, run, plans, chosen, earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
+        ),
         run_folder=run_folder,
         results_dir=results_dir,
         record={**run_json.record(views, run, now, tests), "warnings": warned} if run and not found else {},
@@ -294,6 +297,7 @@ def _plan_text(
     run: Run | None,
     plans: t.Mapping[str, t.Mapping[str, t.Any]],
     chosen: t.Mapping[str, purges.Chosen],
+    known: t.Mapping[str, earlier.Known],
 ) -> list[str]:
     if run is None:
         return []
@@ -320,7 +324,8 @@ def _plan_text(
                 )
                 for drive in plans[view.name]["drives"]
             }
-            lines += describe.describe(plans[view.name], eligible, rate, held_to, chosen[view.name], looks, worn)
+            plan, took = plans[view.name], known.get(view.name)
+            lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
             lines += _left_out(view)
         lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
     return lines + again.plan_lines(shared_retest(views), held_to)
