@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.drive.entry import BY_ID
 from ..common import units
 from ..results import conditions
-from . import records
+from . import reads, records
 from .engine import Store, opened
 from .packages import StoreError, missing, sa
 from .schema import tables
@@ -43,8 +42,6 @@ LONG = (
 MORE = ("lba_bytes", "engine", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
-# Verdicts of measurements whose figures count.
-COUNTING = ("pass", "fail")
 # What of a measurement comes with its row, and what with its layout.
 _TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "conditions")
 # Texts and numbers of a row of the query, by their places in it.
@@ -82,9 +79,9 @@ def long(
     if lacks:
         raise StoreError(lacks[0])
     with opened(url) as store:
-        layouts = _layouts(store, metrics, rounds)
-        defined = _definitions(store, runs) if "conditions" in columns else {}
-        return _Long(layouts, columns, defined).read(store, _measurements(runs, tests, serials, valid))
+        layouts = reads.layouts(store, metrics, rounds)
+        defined = reads.definitions(store, runs) if "conditions" in columns else {}
+        return _Long(layouts, columns, defined).read(store, reads.measurements(runs, tests, serials, valid))
 
 
 def started(url: str) -> dict[str, str]:
@@ -123,110 +120,12 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
     return about.join(figures[sorted(figures.columns)]).reset_index(drop=True)
 
 
-class _Layout(t.NamedTuple):
-    """Which of a vector's values to take (`at`), and what they are: codes into the lists of names."""
-
-    size: int
-    at: numpy.ndarray
-    round: numpy.ndarray
-    cell: numpy.ndarray
-    metric: numpy.ndarray
-
-
-class _Layouts(t.NamedTuple):
-    by_key: dict[int, _Layout]
-    cells: list[str]
-    metrics: list[str]
-
-
-def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _Layouts:
-    import numpy
-
-    cells: dict[str, int] = {}
-    names: dict[str, int] = {}
-    by_key = {}
-    with store.reading() as connection:
-        found = connection.execute(sa.select(tables().layout.c.id, tables().layout.c.content)).all()
-    for layout_key, content in found:
-        figures = records.layout(content)
-        kept = [
-            (
-                at,
-                number,
-                cells.setdefault(cell, len(cells)) if cell != records.NO_CELL else -1,
-                names.setdefault(metric, len(names)),
-            )
-            for at, (number, cell, metric) in enumerate(figures)
-            if (metrics is None or metric in metrics) and (rounds or number == records.NO_ROUND)
-        ]
-        columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
-        by_key[layout_key] = _Layout(len(figures), *columns)
-    return _Layouts(by_key, list(cells), list(names))
-
-
-def _definitions(store: Store, runs: t.Sequence[str] | None) -> dict[tuple[str, str], dict[str, str]]:
-    """What made each test of a run what it was, by run and test."""
-    table = tables().run
-    query = sa.select(table.c.run_id, table.c.content)
-    query = query if runs is None else query.where(table.c.run_id.in_(list(runs)))
-    with store.reading() as connection:
-        return {
-            (run_id, test): definition
-            for run_id, content in connection.execute(query)
-            for test, definition in conditions.definitions(records.unpacked(content) or {}).items()
-        }
-
-
-def _measurements(
-    runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool
-) -> t.Any:
-    """The query: a row for each measurement."""
-    run, host, drive, test, part, campaign, measurement = (
-        getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
-    )
-    joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(
-        part, campaign.c.part_id == part.c.id
-    )
-    joined = (
-        joined.join(run, part.c.run_id == run.c.id)
-        .join(host, part.c.host_id == host.c.id)
-        .join(test, measurement.c.test_id == test.c.id)
-    )
-    joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
-    label = campaign.c.label
-    # As common/drives.py names one without a serial number.
-    is_place = sa.and_(label.startswith("/", autoescape=True), sa.not_(label.startswith(BY_ID, autoescape=True)))
-    serial = sa.func.coalesce(drive.c.serial, sa.case((is_place, host.c.name + " " + label), else_=label))
-    query = sa.select(
-        measurement.c.layout_id,
-        measurement.c.figures,
-        run.c.run_id,
-        host.c.name,
-        serial,
-        drive.c.model,
-        campaign.c.firmware,
-        campaign.c.link,
-        test.c.name,
-        campaign.c.engine,
-        campaign.c.capacity_bytes,
-        campaign.c.lba_bytes,
-        campaign.c.preferred_write_bytes,
-    ).select_from(joined)
-    query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
-    query = query if tests is None else query.where(test.c.name.in_(list(tests)))
-    # What an older version wrote does not tell it.
-    by_verdict = sa.case((measurement.c.verdict.in_(COUNTING), 1), else_=0)
-    query = query.where(sa.func.coalesce(measurement.c.counts, by_verdict) == 1) if valid else query
-    query = query if serials is None else query.where(serial.in_(list(serials)))
-    return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
-
-
 class _Long:
     """Makes the long table while it reads, so that the rows and the table are never there at once."""
 
     def __init__(
         self,
-        layouts: _Layouts,
+        layouts: reads.Layouts,
         columns: t.Sequence[str],
         defined: t.Mapping[tuple[str, str], t.Mapping[str, str]],
     ) -> None:
@@ -251,7 +150,7 @@ class _Long:
                     self._take(some, self._layouts.by_key[layout_key])
         return self._table()
 
-    def _take(self, rows: t.Sequence[t.Any], layout: _Layout) -> None:
+    def _take(self, rows: t.Sequence[t.Any], layout: reads.Layout) -> None:
         """Rows of one layout."""
         import numpy
 
