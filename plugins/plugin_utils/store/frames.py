@@ -120,6 +120,19 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
     return about.join(figures[sorted(figures.columns)]).reset_index(drop=True)
 
 
+class _Codes(t.Dict[t.Any, int]):
+    """The code of the text that each value is told by, in the order in which they come; -1 of None."""
+
+    def __init__(self, text: t.Callable[[t.Any], str]) -> None:
+        super().__init__({None: -1})
+        self._text = text
+        self.names: dict[str, int] = {}
+
+    def __missing__(self, value: t.Any) -> int:
+        self[value] = self.names.setdefault(self._text(value), len(self.names))
+        return self[value]
+
+
 class _Long:
     """Makes the long table while it reads, so that the rows and the table are never there at once."""
 
@@ -131,9 +144,8 @@ class _Long:
     ) -> None:
         self._layouts = layouts
         self._defined = defined
-        self._alike: dict[tuple[t.Any, ...], str] = {}
         self._columns = [name for name in (*LONG, *MORE) if name in columns]
-        self._codes: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
+        self._codes = {name: _Codes(self._conditions if name == "conditions" else str) for name in _TEXTS}
         # A unit is known by its metric.
         self._pieces: dict[str, list[numpy.ndarray]] = {
             "metric" if name == "unit" else name: [] for name in self._columns
@@ -162,34 +174,23 @@ class _Long:
         for name, type_ in (("round", numpy.int32), ("cell", numpy.int16), ("metric", numpy.int16)):
             if name in self._pieces:
                 self._pieces[name].append(numpy.tile(getattr(layout, name).astype(type_), len(rows)))
-        for name in _TEXTS:
+        columns = list(zip(*rows))
+        for name, codes in self._codes.items():
             if name in self._pieces:
-                known = self._codes[name]
-                codes = numpy.fromiter(
-                    (-1 if text is None else known.setdefault(text, len(known)) for text in self._texts(name, rows)),
-                    numpy.int32,
-                    len(rows),
-                )
+                given = columns[_PLACES.index(name)] if name in _PLACES else zip(*(columns[at] for at in _UNDER))
+                found = numpy.fromiter(map(codes.__getitem__, given), numpy.int32, len(rows))
                 self._pieces[name].append(
-                    numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at))
+                    numpy.repeat(found.astype(numpy.int16) if len(codes.names) < 1 << 15 else found, len(layout.at))
                 )
         for name in _SIZES:
             if name in self._pieces:
-                at = _PLACES.index(name)
-                sizes = numpy.fromiter((-1 if row[at] is None else row[at] for row in rows), numpy.int64, len(rows))
+                known = columns[_PLACES.index(name)]
+                sizes = numpy.fromiter((-1 if size is None else size for size in known), numpy.int64, len(rows))
                 self._pieces[name].append(numpy.repeat(sizes, len(layout.at)))
 
-    def _texts(self, name: str, rows: t.Sequence[t.Any]) -> t.Iterator[str | None]:
-        if name != "conditions":
-            at = _PLACES.index(name)
-            return (row[at] for row in rows)
-        return (self._conditions(tuple(row[at] for at in _UNDER)) for row in rows)
-
     def _conditions(self, under: tuple[t.Any, ...]) -> str:
-        if under not in self._alike:
-            found = dict(zip((_PLACES[at] for at in _UNDER), under))
-            self._alike[under] = conditions.text(found, self._defined.get((found["run"], found["test"])))
-        return self._alike[under]
+        found = dict(zip((_PLACES[at] for at in _UNDER), under))
+        return conditions.text(found, self._defined.get((found["run"], found["test"])))
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
         """A column; its pieces are given up."""
@@ -206,7 +207,9 @@ class _Long:
             metric = self._joined("metric", "int16")
             columns["metric"] = pandas.Categorical.from_codes(metric, self._layouts.metrics)
             columns["unit"] = _units(metric, self._layouts.metrics) if "unit" in self._columns else None
-        names: dict[str, t.Iterable[str]] = {**self._codes, "cell": self._layouts.cells}
+        names: dict[str, t.Iterable[str]] = {"cell": self._layouts.cells} | {
+            name: codes.names for name, codes in self._codes.items()
+        }
         for name in list(self._pieces):
             if name in names:
                 columns[name] = pandas.Categorical.from_codes(self._joined(name, "int16"), list(names[name]))

@@ -34,10 +34,13 @@ class Known:
 
     def layouts(self, texts: t.Iterable[str]) -> dict[str, int]:
         """Keys of layouts, by their digest."""
-        rows = {records.digest(text): text for text in texts}
-        return self._ensure(
-            "layout", "digest", {key: {"digest": key, "content": records.packed(text)} for key, text in rows.items()}
-        )
+        found = {records.digest(text): text for text in texts}
+        known = self._keys["layout"]
+        # Most are known: only a new one is packed.
+        rows = {
+            key: {} if key in known else {"digest": key, "content": records.packed(text)} for key, text in found.items()
+        }
+        return self._ensure("layout", "digest", rows)
 
     def drives(self, rows: t.Iterable[Record]) -> dict[str, int]:
         """Keys of drives, by their identity."""
