@@ -32,7 +32,7 @@ from ..run.liveness import first_status, is_live, pid_start
 from ..tuning import settings
 from ..tuning.kinds import Setting
 from ..tuning.tuned_host import TunedHost
-from . import calibration, remaining
+from . import remaining
 from .campaign import Campaign
 from .leaving import AS_IS
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
@@ -167,9 +167,8 @@ class HostJob:
             size = (drive.get("expected") or {}).get("size_bytes") or 0
             later_s = remaining.of_tests(drive["tests"], size, job.write_bytes_per_s)
             self._status.set_drive(drive["drive"], later_s=later_s)
-        parallel = self._parallel(job)
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
-        with concurrent.futures.ThreadPoolExecutor(max(1, parallel)) as pool:
+        with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
             futures = [pool.submit(campaign.run) for campaign in campaigns]
             # Python handles a signal in the main thread, which must wake up for it.
             while concurrent.futures.wait(futures, timeout=1).not_done:
@@ -177,16 +176,6 @@ class HostJob:
         for future in futures:
             future.result()
         return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
-
-    def _parallel(self, job: Job) -> int:
-        """How many drives are worked on at once; the CPUs are shared out among so many."""
-        most: int = self._plan["parallel_drives"]
-        if not any(drive.get("calibration") for drive in self._plan["drives"]):
-            return most
-        found = calibration.at_once(job, self._plan, self._show_life)
-        job.tuned.share(found)
-        self._status.set(parallel_drives=found)
-        return found
 
     def _show_life(self) -> None:
         """A status now and then while drives are silent for long: watch tells by its time how old a drive's own news

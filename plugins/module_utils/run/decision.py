@@ -24,14 +24,9 @@ def digest(plan: Mapping[str, Any], mode: str) -> str:
         "mode": mode,
         "run": plan["run"]["id"],
         "host": plan["host"],
-        "drives": [_of_drive(drive) for drive in plan["drives"]],
+        "drives": [{key: drive.get(key) for key in _OF_DRIVE} for drive in plan["drives"]],
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode("utf-8")).hexdigest()
-
-
-def _of_drive(drive: Mapping[str, Any]) -> dict[str, Any]:
-    calibration = {"calibration": drive["calibration"]} if "calibration" in drive else {}
-    return dict({key: drive.get(key) for key in _OF_DRIVE}, **calibration)
 
 
 def made(plan: Mapping[str, Any], mode: str = DESTRUCTIVE) -> dict[str, str]:

@@ -79,11 +79,6 @@ class TunedHost:
         """Make again what no longer is as it was made; those settings."""
         return tuning.reapply(self._host, self._applied, device)
 
-    def share(self, parallel: int) -> None:
-        """Share the CPUs out anew: among so many drives at a time. Interrupts stay where they are."""
-        found = tuning_plan.targets(self._host, self._plan)
-        self._places = tuning_plan.Places(self._host, dict(self._plan, parallel_drives=parallel), found)
-
     def take_place(self, name: str) -> Place:
         """Where fio runs for this drive of the plan, until `leave_place`."""
         return self._places.take(name) if self._places else NOWHERE

@@ -13,20 +13,6 @@ from ...module_utils.run.criteria import number
 __all__ = ["number", "whole"]
 
 
-# ssd_parallel_drives: the host job finds the number.
-AUTO = "auto"
-
-
-def at_once(value: t.Any, drives: int) -> int:
-    """How many drives may be measured at the same time, at most, by ssd_parallel_drives; 1 for what is no number."""
-    return max(1, drives) if is_auto(value) else whole(value) or 1
-
-
-def is_auto(value: t.Any) -> bool:
-    """Whether ssd_parallel_drives leaves the number to the host job."""
-    return isinstance(value, str) and value.strip() == AUTO
-
-
 def whole(value: t.Any) -> int | None:
     """A whole number of at least 0, also from a text; else None."""
     if isinstance(value, bool):

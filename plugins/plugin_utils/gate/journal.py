@@ -17,7 +17,6 @@ EVENTS = (
     "snapshot",
     "tuned",
     "restored",
-    "calibrated",
     "cell",
     "round",
     "sample",

@@ -17,7 +17,6 @@ from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
 from ..common import schema as schemas
 from ..common.schema import role_choices
-from ..common.values import at_once, is_auto
 from . import cells as celling
 from . import loads, preferred, purge_values, streams
 from .testfiles import PlanError, Test, load_plan
@@ -31,20 +30,6 @@ LOOK_S = 10.0
 # Of a test, what only the controller needs.
 NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats")
 OVERWRITE_BLOCK_BYTES = 131_072
-# Long reads for what the drives share of links and switches, short ones for the processor's part.
-CALIBRATION = {
-    "name": "calibration",
-    "title": "Calibration of the host",
-    "purge": False,
-    "precondition": False,
-    "rounds": {"max": 1},
-    "cells": [
-        {"access": "sequential", "block_size": "128KiB", "read_pct": 100, "threads": 1, "queue_depth": 32}
-        | {"runtime_s": 10, "ramp_s": 2},
-        {"access": "random", "block_size": "4KiB", "read_pct": 100, "threads": 4, "queue_depth": 32}
-        | {"runtime_s": 10, "ramp_s": 2},
-    ],
-}
 # rw= of fio by access, for reads alone, writes alone, and both.
 RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
 
@@ -76,8 +61,6 @@ def render(
         **variables,
     }
     measures = any(test["cells"] for test in tests)
-    # One drive has nobody to share with.
-    calibrates = measures and is_auto(settings["ssd_parallel_drives"]) and len(drives) > 1
     rendered, problems = [], []
     engines = role_choices("workload")["workload_ioengine"]
     if settings["workload_ioengine"] not in engines:
@@ -104,7 +87,6 @@ def render(
                 "expected": schemas.plain(drive["identity"]),
                 "vendor": _vendor(drive["identity"], settings),
                 "tests": [done for done, _wrong in fitted],
-                **({"calibration": _calibration(drive["identity"], settings)} if calibrates else {}),
             }
         )
     if problems:
@@ -115,7 +97,7 @@ def render(
         "run": {"id": str(run["id"]), "name": str(run["name"])},
         "host": str(host),
         "boot_id": boot_id,
-        "parallel_drives": at_once(settings["ssd_parallel_drives"], len(rendered)),
+        "parallel_drives": int(settings["ssd_parallel_drives"]),
         "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
         "look": {
             "seconds": None if settings.get("ssd_look") == "full" else float(settings.get("ssd_look_s") or LOOK_S)
@@ -210,14 +192,6 @@ def _fit_tests(
         identity = purge_values.identity_after(identity, purge)
         fitted.append(_fit_test(test, identity, settings, purge))
     return fitted
-
-
-def _calibration(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """The cells by which the host job finds how many drives it measures at once: reads alone, which destroy nothing."""
-    (test,) = load_plan([CALIBRATION])
-    done, _wrong = _fit_test(test, identity, settings, {"method": "none"})
-    cells: list[dict[str, t.Any]] = done["cells"]
-    return cells
 
 
 def _fit_test(

@@ -9,8 +9,6 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..common.values import at_once, is_auto
-
 Values = t.Dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
 CHECKED = (
@@ -60,16 +58,12 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
         "host_checks": {
             "drives": drives,
             **{name: asked[f"preflight_{name}"] for name in CHECKED},
-            "parallel_drives": _parallel(asked["ssd_parallel_drives"], drives),
+            "parallel_drives": _number(asked["ssd_parallel_drives"], int, 1),
             "write_cache_chosen": cache not in (unset, "leave")
             and (cache_enabled == unset or boolean(cache_enabled, strict=False)),
             "traffic_s": max(_number(asked[f"preflight_{name}_s"], float, 0.0) for name in ("traffic", "warm_up")),
         },
     }
-
-
-def _parallel(value: t.Any, drives: t.Sequence[t.Any]) -> t.Any:
-    return at_once(value, len(drives)) if is_auto(value) else _number(value, int, 1)
 
 
 def _number(value: t.Any, kind: t.Callable[[t.Any], t.Any], otherwise: t.Any) -> t.Any:

@@ -24,7 +24,7 @@ LEAST_SPREAD = 0.05
 SPREAD_OF_ONE = 0.1
 # The share of the figures that is left out at either end, so that one bad drive of a fleet widens nothing.
 TAIL = 0.05
-# A round can't be shorter than its cells: where it was, the times are wrong.
+# A round can't be shorter than its cells; if it was, these were others (a ramp is in no name).
 SHORTEST = 0.98
 
 Mapping = t.Mapping[str, t.Any]

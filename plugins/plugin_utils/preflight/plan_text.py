@@ -9,7 +9,6 @@ import typing as t
 
 from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
-from ...module_utils.measure.sharing import KEPT
 from ..plan import times
 from . import criteria as judging
 from . import earlier, instead, purges
@@ -98,11 +97,7 @@ def describe(
     looks: what was looked at of each drive. wear: what wear.text says of each drive. known: of earlier.known.
     """
     parallel = plan["parallel_drives"]
-    if any(drive.get("calibration") for drive in plan["drives"]):
-        parallel = f"as many of them at once as each keep {KEPT:.0%} of their rate alone, up to {parallel}"
-    else:
-        parallel = f"{parallel} at a time"
-    lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel}"]
+    lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
     for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
         lines.append(
             f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})"

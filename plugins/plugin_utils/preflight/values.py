@@ -29,11 +29,7 @@ def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
 
 # (variable, whether a value is right, what it has to be)
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
-    (
-        "ssd_parallel_drives",
-        lambda value: values.is_auto(value) or (values.whole(value) or 0) >= 1,
-        "a whole number of at least 1, or auto",
-    ),
+    ("ssd_parallel_drives", lambda value: (values.whole(value) or 0) >= 1, "a whole number of at least 1"),
     ("ssd_look_s", _number(lambda number: 0.1 <= number <= 3600), "a number of seconds from 0.1 to 3600"),
     (
         "ssd_sample_interval_s",

@@ -124,8 +124,6 @@ def _read(run_dir: str, host: str, run: Mapping | None) -> HostRaw:
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
         elif kind == "snapshot":
             facts = {**facts, **_host_facts(summary.brief(event))}
-        elif kind == "calibrated":
-            facts = {**facts, "drives_at_once": _at_once(event)}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         else:
@@ -136,18 +134,6 @@ def _read(run_dir: str, host: str, run: Mapping | None) -> HostRaw:
                 )
             measurements[place].take(event)
     return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
-
-
-def _at_once(event: Mapping) -> str:
-    """What the calibration of the host found: "2 (each kept 99.1 % of its rate alone; at 4, one kept only 51.0 %)"."""
-    told = [(tried["at_once"], min(tried["shares"].values(), default=0.0), tried["kept"]) for tried in event["tried"]]
-    kept = [
-        f"each kept {share:.1%} of its rate alone or more"
-        for number, share, held in told
-        if held and number == event["at_once"]
-    ]
-    fell = [f"at {number}, one kept only {share:.1%}" for number, share, held in told if not held]
-    return f"{event['at_once']} ({'; '.join(kept + fell) or event['message'] or 'nothing to share'})"
 
 
 def _host_facts(short: Mapping) -> Mapping:

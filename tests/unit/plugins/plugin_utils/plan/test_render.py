@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render, step_plan
@@ -285,27 +283,3 @@ def test_different_cells_have_different_names(access, size, read_pct, threads, d
         ("queue_depth", depth + 1),
     ):
         assert celling.cell_id({**cell, key: other}) != name
-
-
-def test_auto_gives_each_drive_cells_that_only_read_and_lets_all_drives_begin_at_once():
-    result = make("demo", [drive(), drive(4096, serial="S2"), drive(serial="S3")], ssd_parallel_drives="auto")
-    jsonschema.validate(json.loads(json.dumps(result)), schemas.load("plan"))
-    assert result["parallel_drives"] == 3
-    for entry in result["drives"]:
-        ids = [(cell["id"], cell["runtime_s"]) for cell in entry["calibration"]]
-        assert ids == [("seq-128k-r100-tc1-qd32-ramp2s", 10), ("rand-4k-r100-tc4-qd32-ramp2s", 10)]
-        for cell in entry["calibration"]:
-            calibration._refuse_writes(cell["job"])
-
-
-def test_what_is_calibrated_with_is_part_of_the_decision():
-    result = make("demo", [drive(), drive(serial="S2")], ssd_parallel_drives="auto")
-    before = decision.digest(result, "destructive")
-    result["drives"][1]["calibration"][0]["job"] += "rw=write\n"
-    assert decision.digest(result, "destructive") != before
-
-
-@pytest.mark.parametrize("given", [{"ssd_parallel_drives": 2}, {"drives": [drive()], "ssd_parallel_drives": "auto"}])
-def test_nothing_is_calibrated_that_nobody_asked_for_or_that_shares_with_nobody(given):
-    result = make("demo", **{"drives": [drive(), drive(serial="S2")], **given})
-    assert not any("calibration" in entry for entry in result["drives"])

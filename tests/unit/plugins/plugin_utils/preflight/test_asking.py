@@ -62,12 +62,6 @@ def test_a_value_that_is_no_number_is_left_to_the_other_checks():
     assert (given["parallel_drives"], given["traffic_s"]) == (1, 0)
 
 
-def test_with_auto_all_drives_may_be_measured_at_once():
-    drives = [{"serial": "A"}, {"serial": "B"}, {"serial": "C"}]
-    given = asking.parts(asked(ssd_parallel_drives="auto", ssd_drives=drives), UNSET)["host_checks"]
-    assert given["parallel_drives"] == 3
-
-
 @pytest.mark.parametrize(
     ("given", "prepared"),
     [

@@ -54,7 +54,6 @@ def test_good_settings_give_no_finding():
         )
         == []
     )
-    assert findings.settings([view(ssd_parallel_drives="auto")]) == []
     watching = {"ssd_watch_interval_s": "0", "ssd_host_timeout_s": 0.1, "ssd_give_up_s": 0}
     assert (
         findings.settings(
@@ -98,11 +97,6 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_run_id", 20261121, "ssd_run_id: 20261121 is not a valid id"),
         ("ssd_parallel_drives", 0, "h1: ssd_parallel_drives: 0 must be a whole number of at least 1"),
         ("ssd_parallel_drives", "two", "h1: ssd_parallel_drives: 'two' must be a whole number"),
-        (
-            "ssd_parallel_drives",
-            "Auto",
-            "h1: ssd_parallel_drives: 'Auto' must be a whole number of at least 1, or auto",
-        ),
         ("ssd_parallel_drives", 1.5, "h1: ssd_parallel_drives: 1.5 must be"),
         ("ssd_parallel_drives", "1.5", "h1: ssd_parallel_drives: '1.5' must be"),
         ("ssd_parallel_drives", float("inf"), "h1: ssd_parallel_drives: inf must be"),

@@ -105,31 +105,3 @@ def test_a_line_that_does_not_pass_costs_only_itself(tmp_path, line):
     raw = report_raw.read(str(tmp_path), "h")
     assert len(raw.measurements["d", "t", 1].rounds) == 2
     assert ("line 2 (round)" in raw.problem) == (line == '{"event": "round"}')
-
-
-@pytest.mark.parametrize(
-    ("at_once", "tried", "message", "text"),
-    [
-        (2, [(2, 0.991, True)], "", "2 (each kept 99.1% of its rate alone or more)"),
-        (
-            2,
-            [(4, 0.51, False), (2, 0.985, True), (3, 0.7, False)],
-            "",
-            "2 (each kept 98.5% of its rate alone or more; at 4, one kept only 51.0%; at 3, one kept only 70.0%)",
-        ),
-        (1, [(2, 0.5, False)], "", "1 (at 2, one kept only 50.0%)"),
-        (1, [], "the host could not be calibrated: busy", "1 (the host could not be calibrated: busy)"),
-    ],
-)
-def test_the_host_says_how_many_drives_were_measured_at_once_and_why(tmp_path, at_once, tried, message, text):
-    steps = [{"at_once": number, "shares": {"A": 1.0, "B": share}, "kept": kept} for number, share, kept in tried]
-    event = {"event": "calibrated", "at_once": at_once, "kept": 0.98, "alone": {"A": {"c": 1e9}}, "tried": steps}
-    raw = journal(tmp_path, {**event, "message": message})
-    assert (raw.facts["drives_at_once"], raw.problem) == (text, "")
-
-
-def test_a_calibration_that_cannot_be_believed_is_left_out(tmp_path):
-    raw = journal(
-        tmp_path, {"event": "calibrated", "at_once": 0, "kept": 0.98, "alone": {}, "tried": [], "message": ""}
-    )
-    assert "drives_at_once" not in raw.facts and "calibrated" in raw.problem
