@@ -16,7 +16,7 @@ from ..measure import fio
 from ..purge import methods
 from ..purge import step as purge_step
 from ..purge.method import PurgeError
-from . import leaving
+from . import failed, leaving
 from .drive_tests import DriveTests
 from .standing import crash_text, finished_tests, waiting
 from .station import Job, Station
@@ -48,6 +48,7 @@ class Campaign:
             outcome, message = "error", str(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
             outcome, message = "error", self._crash(error)
+        self._keep_logs(outcome, message)
         outcome, message = self._let_go(message if hangs else "") or (outcome, message)
         try:
             self._station.note("drive_finished", outcome=outcome, message=message)
@@ -57,6 +58,12 @@ class Campaign:
             phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
         )
         return outcome
+
+    def _keep_logs(self, outcome: str, message: str) -> None:
+        """Of a drive that failed, before anybody takes its power."""
+        with contextlib.suppress(OSError):  # a full disk, which the journal's own records tell
+            missed, finished = self._tests.missed(), self._tests.finished
+            failed.keep_logs(self._station, failed.why(outcome, message, missed, finished))
 
     def _let_go(self, hangs: str) -> tuple[str, str] | None:
         """Give the drive back. hangs: why it is only abandoned.

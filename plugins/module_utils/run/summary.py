@@ -305,6 +305,7 @@ def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
             (record["look"] for record in reversed(history) if record["event"] == "guard" and record.get("look")), None
         ),
         left=next((record["state"] for record in reversed(history) if record["event"] == "left"), None),
+        logs=_logs(history),
         overridden=next(
             (
                 record["overridden"]
@@ -314,6 +315,12 @@ def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
             [],
         ),
     )
+
+
+def _logs(history: list[Record]) -> Record | None:
+    """What a drive that failed said of itself: {reason, logs: [{log, file, size_bytes, message}]}."""
+    kept = _last(history, "logs_kept")
+    return {key: kept[key] for key in ("reason", "logs")} if kept else None
 
 
 def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
