@@ -10,6 +10,8 @@ import traceback
 import typing as t
 
 from ..core.deadline import Hangs
+from ..core.host import BOOT_ID
+from ..drive import power_cycles
 from ..guard import own_data
 from ..guard.held import Refused
 from ..measure import fio
@@ -105,7 +107,7 @@ class Campaign:
         station.guard("start")
         place = station.bench.place = station.job.tuned.take_place(station.drive)
         seen = {"identity": station.held.identity, "path": station.held.path}
-        station.note("drive_started", tests=names, place=place._asdict(), **seen)
+        station.note("drive_started", tests=names, place=place._asdict(), power=self._power(), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
         station.bench.check_fio()
@@ -120,6 +122,12 @@ class Campaign:
                 return "error"
         self._leave()
         return "complete"
+
+    def _power(self) -> dict[str, t.Any]:
+        """In which boot, and after how many power cycles of the drive, it is measured."""
+        host, identity = self._station.job.host, self._station.held.identity
+        count = self._station.watchdog.call("count its power cycles", lambda: power_cycles.read(host, identity))
+        return {"boot_id": host.get(BOOT_ID), "power_cycles": count}
 
     def _leave(self) -> None:
         """How the drive is left at the end: a missed criterion makes it evidence, what went well may be made blank."""

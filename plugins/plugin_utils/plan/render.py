@@ -28,7 +28,7 @@ WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
 # Of a test, what only the controller needs.
-NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats")
+NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin")
 OVERWRITE_BLOCK_BYTES = 131_072
 # The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
 POLLED = "io_uring_polled"
@@ -180,6 +180,7 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
         "source": "",
         "description": "",
         "repeats": None,
+        "run_margin": None,
         "origin": f"the step {step}",
         "own_cells": True,
         "active_range_pct": 100,
