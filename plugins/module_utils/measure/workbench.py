@@ -115,6 +115,7 @@ class Workbench:
           histograms: {"" or a stream's name: of fio.histograms}, for Tails and not for the journal;
           seen: what its causes are judged by (witness.evidence); causes: of causes.find.
         """
+        self._see_poll_queues(cell)
         values = self.placeholders(
             size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"]
         )
@@ -153,6 +154,14 @@ class Workbench:
             "seen": seen,
             "causes": found,
         }
+
+    def _see_poll_queues(self, cell: t.Mapping[str, t.Any]) -> None:
+        """A kernel before 5.16 takes polled I/O without them, and waits for interrupts all the same. Raises
+        FioError.
+        """
+        name = os.path.basename(self._held.path)
+        if cell.get("polled") and self._host.get(f"/sys/block/{name}/queue/io_poll") != "1":
+            raise fio.FioError(f"{name} has no poll queues any more (queue/io_poll is not 1): nothing was measured")
 
     def fill(
         self,

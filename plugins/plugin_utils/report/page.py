@@ -41,6 +41,7 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
         "fleet": fleet,
         "groups": distributions.groups(fleet, frame),
         "since": _since(fleet.get("since"), earlier),
+        "margin": _margin(fleet.get("margin"), earlier),
         "overlays": _overlays(sources, rows, made),
         "pages": sum(row["page"] in made for row in rows),
         "made": made,
@@ -99,6 +100,15 @@ def headline(rows: list[Mapping], fleet: Mapping) -> str:
     return said + (
         f" {more[0][0].upper()}{more[0][1:]}" + "".join(f", {text}" for text in more[1:]) + "." if more else ""
     )
+
+
+def _margin(margin: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
+    """Drives that went beyond the margin, or of which no power cycle is proved, come first."""
+    if not margin:
+        return None
+    order = sorted(margin["drives"], key=lambda entry: (not entry["beyond"], entry["cycle"] == "power cycle"))
+    href = f"../../{margin['run']}/report/index.html" if margin["run"] in earlier else ""
+    return {"run": margin["run"], "href": href, "drives": order[:MOST_TOLD], "more": max(0, len(order) - MOST_TOLD)}
 
 
 def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
