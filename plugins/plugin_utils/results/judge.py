@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import number
 from . import beside, freshness, held_to, tails, validity
-from .grounds import RunFacts, Ground, Mapping, colon, invalid
+from .grounds import Ground, Mapping, RunFacts, colon, invalid
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
