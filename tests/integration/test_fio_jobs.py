@@ -132,6 +132,26 @@ def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
     assert job["read"]["runtime"] < 2500 and job["iodepth_submit"]["16"] > 90
 
 
+def test_the_cold_part_is_left_as_it_was_filled(drive):
+    shares = {"active_range_pct": 70, "purge": False, "precondition": {"of": "active_range", "passes": 1}}
+    hot = {"block_size": "4KiB", "read_pct": 0, "queue_depth": 8, "range": {"from_pct": 10, "to_pct": 30}}
+    test = plan_of(drive, [{"base": "hot-cold", "cells": [{**hot, "runtime_s": 2}], "phases": [], **shares}])
+    active = SIZE * 70 // 100 // drive.block * drive.block
+    part = active // (128 * 1024) * 128 * 1024
+    done, _text = run(drive, test["precondition"]["job"], size_bytes=part, remainder_offset=part)
+    assert done.returncode == 0
+    before = drive.file.read_bytes()
+    (cell,) = test["cells"]
+    done, text = run(drive, cell["job"], size_bytes=active)
+    assert fio.problems(done.returncode, fio.parse(text), drive.path, {"write": 1.0}, 2) == [] and done.stderr == ""
+    after = drive.file.read_bytes()
+    changed = [at for at in range(0, SIZE, 4096) if before[at : at + 4096] != after[at : at + 4096]]
+    # fio wrote all over the hot part, and nowhere else.
+    assert active // 10 <= changed[0] < active // 10 + MIB and active * 3 // 10 - MIB < changed[-1] < active * 3 // 10
+    assert 4096 * len(changed) > active // 10
+    assert set(after[active:]) == {0}
+
+
 def test_a_mistyped_path_creates_nothing(drive):
     path = f"/dev/nosuchdrive{os.getpid()}"
     done, _text = run(drive, plan_of(drive)["cells"][0]["job"], device=path)

@@ -19,7 +19,9 @@ def problems(tests: t.Sequence[Test]) -> list[str]:
 
 
 def _repeat_problems(tests: t.Sequence[Test]) -> list[str]:
-    """`repeats` names a test before it, of the same cells, with or without bursts: else there is nothing to compare."""
+    """`repeats` names a test before it, of the same cells, with or without bursts, here or there on the drive: else
+    there is nothing to compare.
+    """
     found: list[str] = []
     before: dict[str, Test] = {}
     for test in tests:
@@ -51,9 +53,9 @@ def _cache_problems(tests: t.Sequence[Test]) -> list[str]:
 
 
 def _loads(test: Test) -> list[str]:
-    """What the cells of a test ask of the drive, whether all the time or in bursts."""
+    """What the cells of a test ask of the drive, whether all the time or in bursts, and wherever."""
     without = (
-        {key: value for key, value in cell.items() if key not in ("burst_s", "idle_s", "ramp_s")}
+        {key: value for key, value in cell.items() if key not in ("burst_s", "idle_s", "ramp_s", "range")}
         for cell in test["cells"]
     )
     return [celling.cell_id(cell) for cell in without]

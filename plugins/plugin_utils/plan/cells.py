@@ -18,7 +18,7 @@ UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
 # What all cells of a matrix share.
-CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", *loads.SHARED_KEYS, *streams.SYNC_KEYS)
+CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", "range", *loads.SHARED_KEYS, *streams.SYNC_KEYS)
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
@@ -105,7 +105,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
     """Cells that no drive can do, and cells that are named twice; as "cell <id>: message"."""
     found = []
     for cell in cells:
-        found += [f"cell {cell['id']}: {problem}" for problem in streams.problems(cell)]
+        found += [f"cell {cell['id']}: {problem}" for problem in streams.problems(cell) + streams.range_problems(cell)]
         if cell["block_size_bytes"] % 512:
             found.append(
                 f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the "
@@ -231,10 +231,10 @@ def fit(
         reason = next(filter(None, (_block_problem(one, block) for one in sizes)), "")
         reason = reason or streams.trim_problem(cell, identity)
         fitted, sizes_left_out = loads.fitted(cell, block)
-        if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in cell.get("jobs") or ()):
-            wrong.setdefault(f"a stream has no room in its part of the ActiveRange of {active} B", []).append(
-                cell["id"]
-            )
+        placed = cell.get("jobs") or ([cell] if cell.get("range") else [])
+        if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in placed):
+            who = "a stream" if cell.get("jobs") else "it"
+            wrong.setdefault(f"{who} has no room in its part of the ActiveRange of {active} B", []).append(cell["id"])
         elif size * cell["threads"] > active and not cell.get("jobs"):
             wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(
                 cell["id"]

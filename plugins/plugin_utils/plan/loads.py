@@ -20,11 +20,13 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def id_parts(cell: Mapping) -> list[str]:
-    """What a cell's name says of them: mix3f2a (of sizes and ranges), burst5s-idle10s."""
+    """What a cell's name says of them: mix3f2a (of sizes and ranges), range0-20, burst5s-idle10s."""
     parts = []
     if cell.get("mix"):
         text = json.dumps(cell["mix"], sort_keys=True)
         parts.append("mix" + hashlib.sha256(text.encode()).hexdigest()[:4])
+    if cell.get("range"):
+        parts.append(f"range{cell['range']['from_pct']}-{cell['range']['to_pct']}")
     if cell.get("burst_s") and cell.get("idle_s"):
         parts.append(f"burst{cell['burst_s']}s-idle{cell['idle_s']}s")
     return parts

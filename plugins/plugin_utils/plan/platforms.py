@@ -20,7 +20,7 @@ ICF = "iometer"
 # TN-FD-15 recommends this release; later ones load its files.
 ICF_VERSION = "Version 2006.07.27 "
 # What Iometer has no word for, or keeps elsewhere than in an access specification.
-ICF_WITHOUT = ("jobs", "point", "rate_iops", "batch", "burst_s", "sync", "fdatasync")
+ICF_WITHOUT = ("jobs", "point", "rate_iops", "batch", "burst_s", "sync", "fdatasync", "range")
 NEVER = ("point",)
 RULER = "=" * 57
 Mapping = t.Mapping[str, t.Any]

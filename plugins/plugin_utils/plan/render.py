@@ -294,6 +294,8 @@ def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
         # Streams side by side: threads that read the same blocks after each other would measure the drive's cache.
         share = active_bytes // cell["threads"] // cell["block_size_bytes"] * cell["block_size_bytes"]
         section.update(size=share, offset_increment=share)
+    if cell.get("range"):
+        section.update(streams.placed(cell, active_bytes))
     if cell.get("rate_iops"):
         section["rate_iops"] = _rate(cell)
     section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine", *streams.SYNC_KEYS) if cell.get(key)})

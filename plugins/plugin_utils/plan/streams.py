@@ -95,13 +95,17 @@ def _stream_problems(job: Mapping) -> list[str]:
     found += loads.problems(job)
     if job.get("rate_mib_s_per_tb") and (job.get("rate_iops") or job["read_pct"] not in (0, 100)):
         found.append("rate_mib_s_per_tb: is for reads, writes or trims alone, without rate_iops")
-    part = _range(job)
-    if part[0] >= part[1]:
-        found.append(f"range: from_pct {part[0]} has to be below to_pct {part[1]}")
+    found += range_problems(job)
     shares = [share for share in (job["read_pct"], 100 - job["read_pct"]) if share > 0]
     if job.get("rate_iops") and job["rate_iops"] * min(shares) < 100 * job["threads"]:
         found.append(f"rate_iops {job['rate_iops']} leaves less than 1 IOPS for each thread and direction")
     return found
+
+
+def range_problems(one: Mapping) -> list[str]:
+    """What is wrong with the range of a cell or a stream, without its name."""
+    begin, end = _range(one)
+    return [] if begin < end else [f"range: from_pct {begin} has to be below to_pct {end}"]
 
 
 def _sync_problems(one: Mapping) -> list[str]:
@@ -159,16 +163,20 @@ def section(job: Mapping, active: int, capacity: int) -> dict[str, t.Any]:
     """What a stream gives to the job template in place of what a cell gives. active: bytes of the ActiveRange;
     capacity: of the drive.
     """
-    size, offset = share_bytes(job, active), offset_bytes(job, active)
-    found: dict[str, t.Any] = {"size": size, "new_group": True}
-    if offset:
-        found["offset"] = offset
-    if job["access"] == "sequential" and job["threads"] > 1:
-        found["offset_increment"] = size
+    found = {**placed(job, active), "new_group": True}
     if job.get("rate_mib_s_per_tb"):
         found["rate"] = max(1, int(rate_bytes_s(job, capacity) / job["threads"]))
     if job.get("trim"):
         found["rw"] = "randtrim" if job["access"] == "random" else "trim"
+    return found
+
+
+def placed(one: Mapping, active: int) -> dict[str, t.Any]:
+    """Where in the ActiveRange a cell or a stream with a range does its I/O, for the job template."""
+    size, offset = share_bytes(one, active), offset_bytes(one, active)
+    found: dict[str, t.Any] = {"size": size, **({"offset": offset} if offset else {})}
+    if one["access"] == "sequential" and one["threads"] > 1:
+        found["offset_increment"] = size
     return found
 
 

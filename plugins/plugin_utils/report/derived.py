@@ -31,6 +31,7 @@ _SAME = (
     "ioengine",
     "burst_s",
     "mix",
+    "range",
     "sync",
     "fdatasync",
 )
