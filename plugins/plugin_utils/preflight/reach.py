@@ -11,12 +11,9 @@ import typing as t
 
 from ..results.history import Saturation
 from . import instead, plan_text
+from .earlier import SAME_SIZE, VIRTUAL
 from .findings import Finding
 
-# All loop and virtual devices have one model, which says nothing of them.
-VIRTUAL = ("loop", "virtio", "nbd")
-# Drives of a model name differ by a few blocks, never by a hundredth.
-SAME_SIZE = 0.01
 # After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more
 # is still proof.
 FASTER = 1.2
