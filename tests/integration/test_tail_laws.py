@@ -8,7 +8,6 @@ machine; one that is changed breaks one of them.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -16,7 +15,6 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, histogram, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import tail_laws
 
-pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
 JOB = """[cell]
 filename={path}
 size=8388608
