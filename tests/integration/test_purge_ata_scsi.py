@@ -248,6 +248,7 @@ def run_campaign(made, history):
         leave="as_is",
         criteria=[],
         sample_interval_s=0,
+        write_bytes_per_s=None,
         history=[dict(record, drive="SN") for record in history],
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
     )

@@ -135,6 +135,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
                 "plan_text": [],
                 "why_skipped": "",
                 "left_out": {},
+                "prepare": True,
             }
         }
         if given[0] == "_"
