@@ -14,8 +14,8 @@ import subprocess
 
 import pytest
 import simulated_ssd as simulator
+from host_jobs import events
 from measuring import Measuring, found
-from test_host_job import bench, events  # noqa: F401  pylint: disable=unused-import
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
@@ -196,9 +196,9 @@ CHAIN = {
 }
 
 
-def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench, loop_drive):  # noqa: F811
+def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(jobs, loop_drive):
     drive = loop_drive()
-    journal, status = bench.run(bench.plan([drive], planning.load_plan([CHAIN])))
+    journal, status = jobs.run(jobs.plan([drive], planning.load_plan([CHAIN])))
     ends = {record["test"]: record for record in events(journal, "test_finished")}
     assert {name: record["outcome"] for name, record in ends.items()} == dict.fromkeys(
         ("chain", "chain-sweep", "chain-least", "chain-again"), "complete"
@@ -213,9 +213,9 @@ def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench,
     )
 
 
-def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(bench, loop_drive):  # noqa: F811
-    journal, _status = bench.run(
-        bench.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}]))
+def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(jobs, loop_drive):
+    journal, _status = jobs.run(
+        jobs.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}]))
     )
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], end["rounds"]) == ("invalid", 0) and "nothing proves that it is off" in end["reasons"][0]
