@@ -28,7 +28,7 @@ LONGEST_FIRST = (
     "test_nightly",
     "test_nightly_kills",
     "test_quarantine",
-    "test_vendor_tools",
+    "test_vendor_power_cycle",
     "test_watch_ssh",
     "test_wrong_drive_process",
 )
