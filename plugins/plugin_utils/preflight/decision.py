@@ -100,8 +100,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     lost = ledgers.lost(views, left, own)
     views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
     found += ledgers.findings(lost, views)
-    for view in views:
-        found += _of_host(view, run, destructive)
+    found += [finding for view in views for finding in _of_host(view, run, destructive)]
     found += same.same_drives(views) + same.same_machines(views)
     plans, wrong = host_plans.of_hosts(views, run)
     found += wrong

@@ -44,9 +44,7 @@ def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[s
 
 
 def tests_of(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
-    """What run.json tells about the tests of each host: {host: {name: …}}; without hosts whose tests are wrong (of_hosts
-    says how).
-    """
+    """What run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests are wrong."""
     tests = {}
     for view in views:
         if view.asked is not None:
