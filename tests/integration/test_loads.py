@@ -20,6 +20,7 @@ from measuring import Measuring, found
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 MIB = 1 << 20
 PAGE = 4096
@@ -126,17 +127,9 @@ def test_a_mix_is_as_large_as_asked_where_it_was_asked_for(loop_drive, tmp_path)
         "runtime_s": 1,
         "mix": {"sizes": sizes, "ranges": ranges},
     }
-    plan = planning.render(
-        planning.load_plan(
+    plan = planned(planning.load_plan(
             [{"name": "mix", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}]
-        ),
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": 256 * MIB, "logical_block_size_bytes": 512}}],
-    )
+        ), identity_of(256 * MIB))
     (rendered,) = plan["drives"][0]["tests"][0]["cells"]
     values = {
         "device": drive.path,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import job_data
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 JOB = "[global]\nioengine=libaio\nrefill_buffers=1\n\n[c]\nrw=randwrite\nbs=4096\n"
 
@@ -38,15 +39,7 @@ def planned(precondition):
         "identity": {"serial": "S1", "size_bytes": 1 << 30, "logical_block_size_bytes": 512},
     }
     test = {"name": "x", "cells": cells, "rounds": {"max": 1}, "precondition": precondition}
-    plan = render(
-        load_plan([test]),
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        drives=[drive],
-        engine_version="0",
-        variables={},
-    )
+    plan = planned(load_plan([test]), drives=[drive])
     return plan["drives"][0]["tests"][0]
 
 
