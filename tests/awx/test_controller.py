@@ -64,7 +64,7 @@ def test_awx_finds_what_it_reads_at_the_projects_root():
     assert [entry["playbook"] for entry in templates.values() if not (REPO / entry["playbook"]).is_file()] == []
 
 
-class Unsafe(yaml.SafeLoader):  # pylint: disable=too-many-ancestors
+class Unsafe(yaml.SafeLoader):
     """YAML with Ansible's tag for texts that are no templates."""
 
 

@@ -22,7 +22,6 @@ from typing import Iterator, NamedTuple, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-# pylint: disable=wrong-import-position
 import look_guest  # puts the guest's modules into the path
 from guest import Guest
 from guest_drives import Nvme

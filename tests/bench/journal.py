@@ -22,7 +22,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import raw
 
 MIB = 1 << 20

@@ -25,7 +25,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned

@@ -161,22 +161,22 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_arguments):  # pylint: disable=arguments-differ
+    def log_message(self, *_arguments):
         """Quiet."""
 
-    def do_GET(self):  # pylint: disable=invalid-name
+    def do_GET(self):
         """Look."""
         self._answer("GET")
 
-    def do_POST(self):  # pylint: disable=invalid-name
+    def do_POST(self):
         """Make, or associate."""
         self._answer("POST")
 
-    def do_PATCH(self):  # pylint: disable=invalid-name
+    def do_PATCH(self):
         """Change."""
         self._answer("PATCH")
 
-    def do_DELETE(self):  # pylint: disable=invalid-name
+    def do_DELETE(self):
         """Take away."""
         self._answer("DELETE")
 

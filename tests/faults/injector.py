@@ -182,7 +182,7 @@ def _children() -> list[str]:
 
 def _clock_back(_spec: Spec, fd: int, data: bytes) -> int:
     """Somebody sets the clock a day back."""
-    import product  # pylint: disable=import-outside-toplevel
+    import product
 
     real_time = time.time
     setattr(time, "time", lambda: real_time() - 86400)

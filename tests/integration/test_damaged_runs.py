@@ -246,9 +246,6 @@ def test_an_archive_of_a_living_run_is_whole(run_dir):
             os.rename(path, path + ".gz")
             os.unlink(path + ".gz")
 
-    import tarfile  # pylint: disable=import-outside-toplevel
-    import threading  # pylint: disable=import-outside-toplevel
-
     thread = threading.Thread(target=churn)
     thread.start()
     try:

@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 
 sys.path.insert(0, str(REPO / "tests" / "bench"))
 
-import false_refusals  # pylint: disable=wrong-import-position
+import false_refusals
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

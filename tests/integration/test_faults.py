@@ -16,7 +16,7 @@ import pytest
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
 sys.path.insert(0, str(FAULTS))
 
-from table import CASES  # pylint: disable=import-error,wrong-import-position
+from table import CASES
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 

@@ -25,8 +25,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
-import false_alarms  # pylint: disable=wrong-import-position
-import shares  # pylint: disable=wrong-import-position
+import false_alarms
+import shares
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

@@ -14,7 +14,6 @@ from lab import REPO
 
 sys.path.insert(0, str(REPO / "tests" / "bench"))
 
-# pylint: disable=wrong-import-position
 import false_refusals_guest
 import look_guest
 

@@ -94,7 +94,6 @@ class InTime(Host):
     def _ask_child(self, path: str, text: str | None) -> bytes:
         if self._child is None:
             try:
-                # pylint: disable-next=consider-using-with
                 self._child = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _CHILD],
                     stdin=subprocess.PIPE,

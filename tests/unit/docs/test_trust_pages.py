@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate impor
 TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS / "faults"))
 
-from table import CASES  # pylint: disable=import-error,wrong-import-position
+from table import CASES
 
 PAGES = {
     "trust": ("C1", "C2", "H3", "H4", "M5", "M6", "M7", "M8", "M9", "M10", "L"),
