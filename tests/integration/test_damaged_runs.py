@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import tarfile
+import threading
 
 import pytest
 
