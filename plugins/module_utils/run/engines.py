@@ -17,8 +17,10 @@ from ..core import trust
 from ..core.files import name_file, sha256, sync_folder
 
 NAME = re.compile(r"engine-[A-Za-z0-9._+-]{1,150}\.pyz")
-# Each version of the collection leaves one; who is not told of a file sends it again.
+# Who is not told of a file sends it again.
 MOST_NAMES = 100
+# Of other versions: enough for controllers of several versions to take turns without sending theirs each night.
+KEPT_OTHERS = 4
 
 
 class Engine(t.NamedTuple):
@@ -49,7 +51,10 @@ def lies(engine: Engine, state_dir: str) -> bool:
 
 
 def install(engine: Engine, state_dir: str) -> str:
-    """Make sure that it lies there; its path. Raises ValueError for content that is not the engine's, OSError."""
+    """Make sure that it lies there; its path. The oldest of other versions go. Call it when no job lives on the host.
+
+    Raises ValueError for content that is not the engine's, OSError.
+    """
     path = _path(engine, state_dir)
     if lies(engine, state_dir):
         return path
@@ -67,8 +72,21 @@ def install(engine: Engine, state_dir: str) -> str:
         os.replace(aside, path)
     except OSError as error:
         raise name_file(error, path) from None
+    _remove_old(os.path.basename(path), state_dir)
     sync_folder(state_dir)
     return path
+
+
+def _remove_old(installed: str, state_dir: str) -> None:
+    """Remove all engines but this one and the KEPT_OTHERS that were written last; one that can't go is left."""
+    ages = {}
+    for name in os.listdir(state_dir):
+        if NAME.fullmatch(name) and name != installed:
+            with contextlib.suppress(OSError):
+                ages[name] = os.lstat(os.path.join(state_dir, name)).st_mtime_ns
+    for name in sorted(ages, key=ages.__getitem__)[: max(0, len(ages) - KEPT_OTHERS)]:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(state_dir, name))
 
 
 def _path(engine: Engine, state_dir: str) -> str:

@@ -102,6 +102,16 @@ def test_only_engines_are_named_and_not_too_many(tmp_path):
     assert len(engines.names(str(tmp_path))) == engines.MOST_NAMES
 
 
+def test_old_engines_go_when_a_new_one_comes(tmp_path):
+    others = [f"engine-0.0.{number}-aa.pyz" for number in range(engines.KEPT_OTHERS + 3)]
+    for age, name in enumerate(others):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    (tmp_path / "notes.pyz").touch()
+    engines.install(ENGINE, str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == sorted([ENGINE.name, "notes.pyz", *others[: engines.KEPT_OTHERS]])
+
+
 def test_what_is_packed_arrives_as_it_was_or_not_at_all():
     text = packed.pack(DATA)
     assert packed.unpack(text) == DATA and len(text) < len(DATA) / 4
