@@ -38,7 +38,7 @@ class Unending(look._Seeing):
     be told.
     """
 
-    over = False  # type: ignore[assignment]
+    over = False
 
 
 @contextlib.contextmanager

@@ -140,9 +140,9 @@ class InTime(Host):
         child, self._child = self._child, None
         if child is not None:
             child.kill()
-            for stream in (child.stdin, child.stdout):
+            for stream in filter(None, (child.stdin, child.stdout)):
                 with contextlib.suppress(OSError):
-                    stream.close()  # type: ignore[union-attr]
+                    stream.close()
 
     def close(self) -> None:
         """End the child, which has nothing to do now."""

@@ -92,7 +92,7 @@ def _state(status: dict[str, t.Any], parts: dict[str, str]) -> str:
     if (another_job or hidden) and boot_id == status.get("boot_id"):
         state: str = status["state"]
         return state
-    return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)  # type: ignore[arg-type]
+    return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)
 
 
 def _sections(stdout: str) -> dict[str, str]:
