@@ -127,9 +127,12 @@ def test_a_mix_is_as_large_as_asked_where_it_was_asked_for(loop_drive, tmp_path)
         "runtime_s": 1,
         "mix": {"sizes": sizes, "ranges": ranges},
     }
-    plan = planned(planning.load_plan(
+    plan = planned(
+        planning.load_plan(
             [{"name": "mix", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}]
-        ), identity_of(256 * MIB))
+        ),
+        identity_of(256 * MIB),
+    )
     (rendered,) = plan["drives"][0]["tests"][0]["cells"]
     values = {
         "device": drive.path,

@@ -70,7 +70,13 @@ class Guest:
         with (self.folder / "qemu.log").open("ab") as log:
             # Should this process be killed, the guest ends with it. A session of its own: Ctrl-C is ours alone.
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *guest_machine.arguments(self.folder, self.port, list(self.drives.values())), *self.extra],
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    *guest_machine.arguments(self.folder, self.port, list(self.drives.values())),
+                    *self.extra,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

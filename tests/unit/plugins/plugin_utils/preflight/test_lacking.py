@@ -35,7 +35,5 @@ def test_fio_is_there_and_new_enough(fio, expected):
 
 
 def test_every_missing_tool_is_named():
-    found = texts(
-        lacking.tools(view({"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None}))
-    )
+    found = texts(lacking.tools(view({"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None})))
     assert found == [f"h1: {name} is missing; install it with the package manager" for name in ("setpriv", "wipefs")]
