@@ -76,11 +76,11 @@ molecule destroy --scenario-name default
 exit $result"""
 
 CHECKS = (
-    # Three, as tests mostly wait; the guards of more meet each other at the loop devices of one kernel.
+    # Five, as the tests mostly wait for the guard's looks and for fio.
     Check(
         "integration",
         SERVERS,
-        f'{PYTEST} tests/integration -n 3 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
+        f'{PYTEST} tests/integration -n 5 ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
     ),
     # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
     Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),

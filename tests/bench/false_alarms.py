@@ -44,6 +44,15 @@ KINDS = {
     "ramped": {"read_pct": 50, "queue_depth": 4, "ramp_s": 1, "runtime_s": 2},
     "ramped writes": {"queue_depth": 16, "ramp_s": 1, "runtime_s": 2},
     "mixed": {"read_pct": 65, "queue_depth": 8},
+    "block sizes": {
+        "queue_depth": 8,
+        "mix": {"sizes": [{"size_bytes": 4096, "pct": 60}, {"size_bytes": 65536, "pct": 40}]},
+    },
+    "block sizes, mixed": {
+        "read_pct": 65,
+        "queue_depth": 16,
+        "mix": {"sizes": [{"size_bytes": 512 << shift, "pct": 25} for shift in range(4)]},
+    },
     "threads": {"read_pct": 95, "threads": 4, "queue_depth": 4},
     "rate-limited": {"rate_iops": 100},
     "in batches": {"queue_depth": 16, "batch": 8},
