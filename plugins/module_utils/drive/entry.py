@@ -73,7 +73,7 @@ def _value_problem(key: str, value: Any) -> str | None:
     if not isinstance(value, str):
         return f"{key} is {value!r}, not a text: put it in quotes (YAML reads 0123, 1e5 and NO as something else)"
     if not value.strip():
-        return f"{key} is empty; check the variables that it is made of"
+        return f"{key} is empty; a variable may be undefined"
     if not value.isprintable():
         return f"{key} is {value!r}, with a character that cannot be printed; type it again"
     if key == "serial" and _is_placeholder(re.sub(r"[ _-]", "", value).upper()):

@@ -113,7 +113,7 @@ REFUSALS: dict[str, Text] = {
         "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
     ),
     "unsigned_data": Text(
-        "it holds data that no run of ours wrote, without a known signature: {detail}",
+        "it holds data without a signature that no run of ours left: {detail}",
         (
             "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
             "drive's entry, "
