@@ -143,6 +143,7 @@ def test_nobody_else_gets_at_a_drive_while_it_is_measured(jobs, loop_drive, tmp_
 
 
 def test_drives_go_one_after_the_other_or_side_by_side_as_asked(jobs, loop_drive):
+    """As ssd_parallel_drives says."""
     drives = [loop_drive("one"), loop_drive("two")]
     for parallel, overlap in ((1, False), (2, True)):
         journal, _status = jobs.run(
