@@ -100,7 +100,8 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     lost = ledgers.lost(views, left, own)
     views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
     found += ledgers.findings(lost, views)
-    found += [finding for view in views for finding in _of_host(view, run, destructive)]
+    for view in views:
+        found += _of_host(view, run, destructive)
     found += same.same_drives(views) + same.same_machines(views)
     plans, wrong = host_plans.of_hosts(views, run)
     found += wrong
@@ -111,10 +112,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     known = history.saturations(results_dir, reach.wanted_models(begun))
     found += reach.findings(begun, known)
     chosen, wrong = _chosen(views, plans, run)
-    found += wrong
+    found += wrong + _folder_findings(results_dir, destructive)
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
-    found += _folder_findings(results_dir, destructive)
     took = earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
     return Decision(
         findings=_lines(found),

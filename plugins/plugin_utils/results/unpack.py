@@ -96,7 +96,6 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     aside = os.path.join(os.path.dirname(archive), UNPACKED)
     os.mkdir(aside)
     try:
-        # tarfile asks for read, seek and tell alone.
         with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
             _extract(tar, aside, most)
     except (
@@ -242,6 +241,6 @@ def _extract(tar: tarfile.TarFile, target: str, most: Limits) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         source = tar.extractfile(member)
         with open(path, "xb") as file:
-            shutil.copyfileobj(source, file, 1 << 16)  # type: ignore[arg-type]  # None is of what is no regular file
+            shutil.copyfileobj(source, file, 1 << 16)  # type: ignore[arg-type]
         if os.path.getsize(path) != member.size:
             raise tarfile.ReadError(f"{member.name} is cut off")
