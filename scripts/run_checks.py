@@ -192,7 +192,7 @@ def start(check: Check, alone: bool, every: bool) -> Running:
     results.mkdir(parents=True)
     log = None if alone else (results / "output.log").open("w+b")
     environment = {**os.environ, "RESULTS": str(results), "ALL": "yes" if every else ""}
-    process = subprocess.Popen(  # pylint: disable=consider-using-with
+    process = subprocess.Popen(
         ["bash", "-c", check.command],
         cwd=ROOT,
         env=environment,

@@ -27,11 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts/simulator"), str(ROOT / "playbooks/collections")]
 
 # Both folders have to be on the path first, as nothing of the project is installed.
-import simulated_ssd as simulator  # pylint: disable=wrong-import-position
+import simulated_ssd as simulator
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host  # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control  # pylint: disable=wrong-import-position
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir, run_ids  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir, run_ids
 
 PREFIX = "ssd-demo."
 RESULTS = ROOT / "ssd-results"

@@ -106,7 +106,7 @@ def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
     return [problem] if problem else []
 
 
-def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[View]) -> list[quarantine.Mark]:
+def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[View]) -> list[quarantine.Quarantined]:
     """The drives in quarantine; none with ssd_quarantine_after: 0."""
     if not given or not shared_value(views, "ssd_quarantine_after"):
         return []

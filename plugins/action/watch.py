@@ -74,7 +74,7 @@ class ActionModule(ActionBase):
 
     def _asker(
         self, variables: dict[str, t.Any], name: str, args: dict[str, t.Any]
-    ) -> t.Callable[[], remote_status.Seen]:
+    ) -> t.Callable[[], remote_status.HostStatus]:
         try:
             command = remote_status.command(args["state_dir"] or _state_dir(variables, name), args["run_id"])
             connection = HostConnection(self, variables, name)
@@ -94,8 +94,8 @@ def _state_dir(variables: dict[str, t.Any], name: str) -> str:
     return str(role_default(STATE_DIR) if found is None else found)
 
 
-def _raiser(error: Exception) -> t.Callable[[], remote_status.Seen]:
-    def ask() -> remote_status.Seen:
+def _raiser(error: Exception) -> t.Callable[[], remote_status.HostStatus]:
+    def ask() -> remote_status.HostStatus:
         raise error
 
     return ask
@@ -133,7 +133,7 @@ def _views(sweep: Sweep) -> list[progress.HostView]:
 
 
 def _view(sweep: Sweep, host: Watched) -> progress.HostView:
-    seen = host.answer or remote_status.Seen(UNKNOWN, {})
+    seen = host.answer or remote_status.HostStatus(UNKNOWN, {})
     return progress.HostView(host.name, seen.state, seen.status, sweep.silent_s(host), host.problem)
 
 

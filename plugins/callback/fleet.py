@@ -30,7 +30,7 @@ from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, store
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import ResultsFile, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 
 COLLECT = "ssdlab.fleet.collect"
@@ -41,7 +41,7 @@ REPORT = "ssdlab.fleet.report"
 HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id={0}"
 
 
-class Outcome(t.NamedTuple):
+class TaskResult(t.NamedTuple):
     """One result of a task on a host, whatever version of ansible-core it comes from. `results`: the whole one, then
     those of a loop.
     """
@@ -53,13 +53,13 @@ class Outcome(t.NamedTuple):
     results: list[dict[str, t.Any]]
 
 
-def _outcome(result: t.Any) -> Outcome:
+def _task_result(result: t.Any) -> TaskResult:
     # Public names since ansible-core 2.19, which deprecates the others.
     public = hasattr(type(result), "result")
     host, task, content = (getattr(result, name if public else "_" + name) for name in ("host", "task", "result"))
     looped = content.get("results")
     items = [content] + [item for item in (looped if isinstance(looped, list) else []) if isinstance(item, dict)]
-    return Outcome(
+    return TaskResult(
         host.get_name(), task.resolved_action or task.action, bool(task.run_once), bool(task.check_mode), items
     )
 
@@ -74,7 +74,7 @@ def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:
         try:
             method(self, *args, **kwargs)
         except Exception as error:
-            where = self._ledger.path or "results.jsonl"
+            where = self._results_file.path or "results.jsonl"
             self._display.error(
                 f"ssdlab.fleet: results are not in {where}: {type(error).__name__}: {error}."
                 " The hosts still have them: fix this, then run collect.yml"
@@ -93,21 +93,21 @@ class CallbackModule(CallbackBase):
 
     def __init__(self, *args: t.Any, **kwargs: t.Any) -> None:
         super().__init__(*args, **kwargs)
-        self._ledger = Ledger()
+        self._results_file = ResultsFile()
         self._collected: set[str] = set()
         self._report = ""
 
     @_never_raises
     def v2_runner_on_ok(self, result: t.Any) -> None:
-        outcome = _outcome(result)
+        outcome = _task_result(result)
         self._learn(outcome)
         if outcome.action == COLLECT and not outcome.check:
             self._collected.add(outcome.host)
-            self._ledger.add(record for item in outcome.results for record in item.get("records", []))
+            self._results_file.add(record for item in outcome.results for record in item.get("records", []))
 
     @_never_raises
     def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
-        outcome = _outcome(result)
+        outcome = _task_result(result)
         self._learn(outcome)
         # Whoever ignores that a host could not be collected still wants to know in the report.
         if not ignore_errors or outcome.action == COLLECT:
@@ -116,43 +116,43 @@ class CallbackModule(CallbackBase):
     @_never_raises
     def v2_runner_on_unreachable(self, result: t.Any) -> None:
         # Also where it is ignored: a host that comes back is collected, which replaces this record.
-        self._lost(_outcome(result), "unreachable")
+        self._lost(_task_result(result), "unreachable")
 
     @_never_raises
     def v2_playbook_on_stats(self, stats: t.Any) -> None:
         try:
-            self._ledger.flush()
+            self._results_file.flush()
         finally:
-            if self._ledger.folder and (self._collected or self._report):
+            if self._results_file.folder and (self._collected or self._report):
                 self._show_table()
 
-    def _learn(self, outcome: Outcome) -> None:
+    def _learn(self, outcome: TaskResult) -> None:
         """Which run this is about, and whether its report was written."""
         for item in outcome.results:
             run = item.get("ssd_run") if outcome.action in NAMING else None
             if isinstance(run, dict) and run.get("id") and run.get("results_dir"):
-                self._ledger.open(run["results_dir"], run["id"])
-                self._ledger.flush()
+                self._results_file.open(run["results_dir"], run["id"])
+                self._results_file.flush()
             if outcome.action == REPORT and item.get("report"):
                 self._report = os.path.abspath(item["report"])
                 run_folder = os.path.dirname(os.path.dirname(self._report))
-                self._ledger.open(*os.path.split(run_folder))
+                self._results_file.open(*os.path.split(run_folder))
 
-    def _lost(self, outcome: Outcome, state: str) -> None:
+    def _lost(self, outcome: TaskResult, state: str) -> None:
         """A host that fails before it was collected. Afterwards, or in a task for the whole fleet, it says nothing of
         its drives.
         """
         if outcome.check or outcome.host in self._collected or (outcome.for_all and state == "failed"):
             return
         messages = [text.line(item["msg"]) for item in outcome.results if item.get("msg")]
-        self._ledger.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
+        self._results_file.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
 
     def _show_table(self) -> None:
-        run = _read_json(os.path.join(self._ledger.folder, "run.json")) or {}
+        run = _read_json(os.path.join(self._results_file.folder, "run.json")) or {}
         summary = _read_json(os.path.join(os.path.dirname(self._report), "summary.json")) if self._report else None
-        run_id = os.path.basename(self._ledger.folder)
+        run_id = os.path.basename(self._results_file.folder)
         self._display.banner(f"SSD QUALIFICATION {run_id}")
-        records = again.merged(self._ledger.folder, store.load(self._ledger.path))
+        records = again.merged(self._results_file.folder, store.load(self._results_file.path))
         for line in closing.lines(run, records, summary):
             self._display.display(text.line(line))
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))

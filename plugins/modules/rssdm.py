@@ -189,12 +189,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
 from ..module_utils.tools.rssdm import RssdmError
-from ..module_utils.vendor.rssdm_settings import Outcome, apply, restore, show, wanted
+from ..module_utils.vendor.rssdm_settings import DriveChange, apply, restore, show, wanted
 
 SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
 
 
-def one(done: Outcome) -> dict:
+def one(done: DriveChange) -> dict:
     """The result for one drive."""
     return {
         "changed": done.changed,

@@ -10,17 +10,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import awx_api
 import pytest
 import yaml
 
 REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "tests/emulators"))
-
-import awx_api  # pylint: disable=import-error,wrong-import-position
-
 SECRETS = ("hunter2", "calvin", "swordfish", "hooks/abc")
 VARIABLES = {
     "awx_project_url": "https://git.example.com/ssdlab/fleet.git",
@@ -68,7 +64,7 @@ def test_awx_finds_what_it_reads_at_the_projects_root():
     assert [entry["playbook"] for entry in templates.values() if not (REPO / entry["playbook"]).is_file()] == []
 
 
-class Unsafe(yaml.SafeLoader):  # pylint: disable=too-many-ancestors
+class Unsafe(yaml.SafeLoader):
     """YAML with Ansible's tag for texts that are no templates."""
 
 

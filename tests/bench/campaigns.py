@@ -35,7 +35,6 @@ sys.path[:0] = [
 ]
 
 # A script finds the collection only after sys.path is set, so its imports stand below.
-# pylint: disable=wrong-import-position,import-error
 import shares
 import simulated_ssd as simulator
 

@@ -31,9 +31,9 @@ sys.path[:0] = [
     str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration", "tests/bench")
 ]
 
-import measuring  # pylint: disable=wrong-import-position
-import shares  # pylint: disable=wrong-import-position
-import simulated_ssd  # pylint: disable=wrong-import-position
+import measuring
+import shares
+import simulated_ssd
 
 FIGURES = {"size_bytes": 64 << 20, "fresh_iops": 2200, "steady_iops": 350, "read_iops": 3000}
 KINDS = {

@@ -27,7 +27,6 @@ from typing import Callable, Iterator, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, openers, own_data, users
 
@@ -125,7 +124,7 @@ def with_live_readers(lab: Lab) -> Iterator[None]:
     readers = []
     for each in loops:
         script = f"while :; do {each}; sleep {READ_EVERY_S:g}; done >/dev/null 2>&1"
-        readers.append(subprocess.Popen(["sh", "-c", script]))  # pylint: disable=consider-using-with
+        readers.append(subprocess.Popen(["sh", "-c", script]))
     try:
         yield
     finally:

@@ -22,9 +22,9 @@ from typing import Iterator, NamedTuple, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-# pylint: disable=wrong-import-position
 import look_guest  # puts the guest's modules into the path
-from guest import Guest, Nvme
+from guest import Guest
+from guest_drives import Nvme
 
 SERIALS = [f"SSDQ{number:02}" for number in range(10)]
 # smartd runs on no virtual machine by itself, and is asked to look at all its drives at once by a signal. multipathd

@@ -18,7 +18,6 @@ import typing as t
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 
-# pylint: disable=wrong-import-position
 import numpy as np
 import pandas
 

@@ -22,7 +22,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import raw
 
 MIB = 1 << 20
@@ -93,7 +92,7 @@ def read(pipe: object, folder: str) -> None:
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     found = raw.read(folder, "h")
     seconds, grown = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    pipe.send((seconds, grown / 1024, len(found.measurements), found.problem[:200]))  # type: ignore[attr-defined]
+    pipe.send((seconds, grown / 1024, len(found.measurements), found.problem[:200]))
 
 
 def main() -> None:

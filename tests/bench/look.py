@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 DRIVES = {"4 GiB": 4 * GIB, "512 GiB": 512 * GIB}
@@ -38,7 +38,7 @@ class Unending(look._Seeing):
     be told.
     """
 
-    over = False  # type: ignore[assignment]
+    over = False
 
 
 @contextlib.contextmanager

@@ -23,7 +23,8 @@ sys.path[:0] = [
     str(REPO / "tests" / "integration"),
 ]
 
-from guest import Guest, Namespace, Nvme  # pylint: disable=wrong-import-position
+from guest import Guest
+from guest_drives import Namespace, Nvme
 
 MIB, GIB = 1 << 20, 1 << 30
 DRIVES = {"SSDQ64M": 64 * MIB, "SSDQ4G": 4 * GIB, "SSDQ512G": 512 * GIB}

@@ -22,7 +22,6 @@ import typing as t
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator

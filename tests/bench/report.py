@@ -28,7 +28,6 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, pages
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 

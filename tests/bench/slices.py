@@ -27,7 +27,7 @@ import fleet
 
 sys.path.insert(0, str(fleet.ROOT / "tests/integration"))
 
-import postgres  # pylint: disable=wrong-import-position
+import postgres
 
 RUNNER = Path(sys.executable).parent / "ansible-runner"
 # What a slice does of a night. The watch has nothing to wait for here.

@@ -30,7 +30,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer  # pylint: disable=wrong-import-position
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
 
 METRICS = [
     "iops",

@@ -20,7 +20,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts" / "simulator"), str(ROOT / "playbooks" / "collections")]
 
-# pylint: disable=wrong-import-position
 import simulated_ssd as simulator
 from pictures import chromium
 

@@ -25,9 +25,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
-# pylint: disable=wrong-import-position
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 SIZE = 1 << 30
 LEAST = 0.98
@@ -52,15 +52,7 @@ def templated(device: str, read_pct: int, seconds: int) -> str:
     """The job of a cell of two threads, as a host job would fill it."""
     cell = {"block_size": "4KiB", "read_pct": read_pct, "threads": 2, "queue_depth": 32, "runtime_s": seconds}
     test = {"name": "cost", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}
-    plan = render(
-        load_plan([test]),
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": SIZE, "logical_block_size_bytes": 512}}],
-    )
+    plan = planned(load_plan([test]), identity_of(SIZE))
     (rendered,) = plan["drives"][0]["tests"][0]["cells"]
     values = {"device": device, "seed": 1, "size_bytes": SIZE, "numa_node": None, "cpus_allowed": None}
     return fio.fill(rendered["job"], {**values, "threads": 2, "queue_depth": 32})

@@ -5,4 +5,5 @@
 
 from __future__ import annotations
 
+# All of its fixtures and hooks, whatever they are called.
 from conftest import *  # noqa: F403  # pylint: disable=wildcard-import,unused-wildcard-import

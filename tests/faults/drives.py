@@ -43,9 +43,9 @@ class LoopDrive:
 class ServedDrive(LoopDrive):
     """A loop device over FUSE and nbdkit, so that a stopped nbdkit is a drive that swallows its I/O."""
 
-    def __init__(self, folder: Path, name: str) -> None:  # pylint: disable=super-init-not-called
+    def __init__(self, folder: Path, name: str) -> None:
         sys.path.insert(0, str(product.ROOT / "scripts" / "simulator"))
-        import simulated_ssd  # pylint: disable=import-error,import-outside-toplevel
+        import simulated_ssd
 
         self._simulator, self._folder, self.label = simulated_ssd, folder / "served", name
         record = simulated_ssd.create(self._folder, name, ["memory", str(DRIVE_BYTES)])

@@ -151,7 +151,7 @@ def _read_only(spec: Spec, _fd: int, _data: bytes) -> int:
     for name in ("write", "fsync", "ftruncate", "unlink", "replace", "rename", "mkdir", "link"):
         setattr(os, name, refusing(getattr(os, name), lambda _args: True))
     os.open = refusing(os.open, lambda args: bool(args[1] & flags))
-    builtins.open = io.open = refusing(io.open, lambda args: len(args) > 1 and args[1][0] in "wax")  # type: ignore[assignment]
+    builtins.open = io.open = refusing(io.open, lambda args: len(args) > 1 and args[1][0] in "wax")
     raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
@@ -182,7 +182,7 @@ def _children() -> list[str]:
 
 def _clock_back(_spec: Spec, fd: int, data: bytes) -> int:
     """Somebody sets the clock a day back."""
-    import product  # pylint: disable=import-outside-toplevel
+    import product
 
     real_time = time.time
     setattr(time, "time", lambda: real_time() - 86400)

@@ -20,7 +20,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-# pylint: disable=wrong-import-position
 from check import play
 from table import CASES
 

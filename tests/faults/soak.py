@@ -22,7 +22,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-# pylint: disable=wrong-import-position
 from bench import TESTS, Bench
 
 MOST_KILLS = 4

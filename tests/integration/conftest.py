@@ -19,9 +19,12 @@ from pathlib import Path
 
 import own_machine
 import pytest
+from host_jobs import HostJobs
 from hostile import BAD, GOOD, hostile_python
 from play_server import PlayServer
 from wrong_drive import Bench
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 
 REPO = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -211,6 +214,16 @@ def make_bench(tmp_path_factory):
 def bench(make_bench):
     """One bench for all tests of a file."""
     return make_bench()
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    """Host jobs of this process; they set handlers of signals."""
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield HostJobs(tmp_path)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ LONGEST_FIRST = (
     "test_nightly",
     "test_nightly_kills",
     "test_quarantine",
-    "test_vendor_tools",
+    "test_vendor_power_cycle",
     "test_watch_ssh",
     "test_wrong_drive_process",
 )
@@ -54,7 +54,7 @@ def made_once(item):
     makes for each who asks.
     """
     indices = item.callspec.indices if hasattr(item, "callspec") else {}
-    for name, definitions in item._fixtureinfo.name2fixturedefs.items():  # pylint: disable=protected-access
+    for name, definitions in item._fixtureinfo.name2fixturedefs.items():
         if definitions[-1].scope == "module" and name != "make_bench":
             yield str(item.path), name, indices.get(name)
 
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_configure_node(node):
     """In the controller: where a process tells its groups, and that it has time to clean up when it is interrupted."""
     node.nodemanager.EXIT_TIMEOUT = CLEAN_UP_S
-    folder = node.config.stash.setdefault(FOLDER, tempfile.TemporaryDirectory())  # pylint: disable=consider-using-with
+    folder = node.config.stash.setdefault(FOLDER, tempfile.TemporaryDirectory())
     node.workerinput["groups"] = str(Path(folder.name, node.gateway.id))
 
 

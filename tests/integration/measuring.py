@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.workbench import Workbench
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import jobs
 
 
 class OpenDrive:
@@ -57,7 +57,7 @@ class Measuring:
             **changes,
         }
         size = self._drive.identity["size_bytes"]
-        job = render._job("libaio", [render._cell_section({"id": celling.cell_id(cell), **cell}, size)])  # pylint: disable=protected-access
+        job = jobs.job_text("libaio", [jobs.section_of({"id": celling.cell_id(cell), **cell}, size)])
         self._count += 1
         return self.bench.cell(
             f"cell-{self._count}", {"id": celling.cell_id(cell), **cell, "job": job}, size, self._count

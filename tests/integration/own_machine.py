@@ -98,7 +98,7 @@ def _control(request: int, numbers: range) -> None:
 
 def _loops() -> range:
     """The first range of numbers that nobody else has claimed; the claim ends with this process."""
-    global _claim  # pylint: disable=global-statement
+    global _claim
     first = FIRST_LOOP
     while _claim is None:
         lock = (CLAIMS / f"ssdlab-fleet-loops-{first}.lock").open("w")

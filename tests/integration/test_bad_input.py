@@ -69,7 +69,7 @@ CASES = {
     "a criterion without a limit": (set_var(ssd_criteria=[{"metric": "write_iops"}]), ["ssd_criteria", "write_iops"]),
     "a criterion for no model": (
         set_var(ssd_criteria=[{"metric": "write_iops", "min": 1, "model": "NOSUCH*"}]),
-        ["ssd_criteria", "'NOSUCH*' fits no drive"],
+        ["ssd_criteria", "'NOSUCH*' matches no drive"],
     ),
     "parallel drives as a word": (
         set_var(ssd_parallel_drives="two"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import tarfile
+import threading
 
 import pytest
 
@@ -245,9 +247,6 @@ def test_an_archive_of_a_living_run_is_whole(run_dir):
             os.truncate(path, 5)
             os.rename(path, path + ".gz")
             os.unlink(path + ".gz")
-
-    import tarfile  # pylint: disable=import-outside-toplevel
-    import threading  # pylint: disable=import-outside-toplevel
 
     thread = threading.Thread(target=churn)
     thread.start()

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 
+import false_refusals
 import own_machine
 import pytest
-from conftest import REPO
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
-
-sys.path.insert(0, str(REPO / "tests" / "bench"))
-
-import false_refusals  # pylint: disable=wrong-import-position
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

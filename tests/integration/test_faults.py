@@ -12,11 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from table import CASES
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
-sys.path.insert(0, str(FAULTS))
-
-from table import CASES  # pylint: disable=import-error,wrong-import-position
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 MIB = 1 << 20
 REMAINDER = 90_112
@@ -33,15 +34,7 @@ def drive(request, loop_drive):
 def plan_of(drive, plan="demo", **variables):
     identity = {"size_bytes": SIZE, "logical_block_size_bytes": drive.block}
     drives = [{"selector": drive.selector, "identity": identity}]
-    plan = render(
-        load_plan(plan),
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        drives=drives,
-        engine_version="0",
-        variables=variables,
-    )
+    plan = planned(load_plan(plan), drives=drives, **variables)
     return plan["drives"][0]["tests"][-1]
 
 

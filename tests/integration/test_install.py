@@ -15,11 +15,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "containers"))
-
-from bed import Bed, attach, run, why_not  # pylint: disable=import-error,wrong-import-position
-from play import REPO, STATE_DIR, Fleet, clean_env, left_behind  # pylint: disable=import-error,wrong-import-position
+from bed import Bed, attach, run, why_not
+from play import REPO, STATE_DIR, Fleet, clean_env, left_behind
 
 pytestmark = [
     pytest.mark.skipif(bool(why_not()), reason=why_not()),

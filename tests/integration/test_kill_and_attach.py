@@ -5,15 +5,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "containers"))
-
-from bed import Bed, why_not  # pylint: disable=import-error,wrong-import-position
-from play import Fleet, held_locks, kill_group, left_behind, processes, wait_for  # pylint: disable=import-error,wrong-import-position
+from bed import Bed, why_not
+from play import Fleet, held_locks, kill_group, left_behind, processes, wait_for
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 

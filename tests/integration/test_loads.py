@@ -14,12 +14,13 @@ import subprocess
 
 import pytest
 import simulated_ssd as simulator
+from host_jobs import events
 from measuring import Measuring, found
-from test_host_job import bench, events  # noqa: F401  pylint: disable=unused-import
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 MIB = 1 << 20
 PAGE = 4096
@@ -126,16 +127,11 @@ def test_a_mix_is_as_large_as_asked_where_it_was_asked_for(loop_drive, tmp_path)
         "runtime_s": 1,
         "mix": {"sizes": sizes, "ranges": ranges},
     }
-    plan = planning.render(
+    plan = planned(
         planning.load_plan(
             [{"name": "mix", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}]
         ),
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": 256 * MIB, "logical_block_size_bytes": 512}}],
+        identity_of(256 * MIB),
     )
     (rendered,) = plan["drives"][0]["tests"][0]["cells"]
     values = {
@@ -196,9 +192,9 @@ CHAIN = {
 }
 
 
-def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench, loop_drive):  # noqa: F811
+def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(jobs, loop_drive):
     drive = loop_drive()
-    journal, status = bench.run(bench.plan([drive], planning.load_plan([CHAIN])))
+    journal, status = jobs.run(jobs.plan([drive], planning.load_plan([CHAIN])))
     ends = {record["test"]: record for record in events(journal, "test_finished")}
     assert {name: record["outcome"] for name, record in ends.items()} == dict.fromkeys(
         ("chain", "chain-sweep", "chain-least", "chain-again"), "complete"
@@ -213,9 +209,9 @@ def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(bench,
     )
 
 
-def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(bench, loop_drive):  # noqa: F811
-    journal, _status = bench.run(
-        bench.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}]))
+def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(jobs, loop_drive):
+    journal, _status = jobs.run(
+        jobs.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}]))
     )
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], end["rounds"]) == ("invalid", 0) and "nothing proves that it is off" in end["reasons"][0]

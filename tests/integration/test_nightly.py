@@ -24,12 +24,12 @@ def chat():
     posted = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):  # pylint: disable=invalid-name
+        def do_POST(self):
             posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *_arguments):  # pylint: disable=arguments-differ
+        def log_message(self, *_arguments):
             """Quiet."""
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)

@@ -9,24 +9,21 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import types
 from pathlib import Path
 
+import false_alarms
 import measuring
 import pytest
+import shares
 import simulated_ssd as simulator
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, witness
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
-import false_alarms  # pylint: disable=wrong-import-position
-import shares  # pylint: disable=wrong-import-position
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

@@ -12,7 +12,7 @@ import os
 import re
 
 import pytest
-from test_host_job import bench, events  # noqa: F401  pylint: disable=unused-import
+from host_jobs import events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
@@ -69,10 +69,10 @@ KEPT = []
 def measured(request):
     """(the drive's bytes, plan, tests, journal) of one run, measured for the first test that asks."""
     if not KEPT:
-        bench_here, drive = request.getfixturevalue("bench"), request.getfixturevalue("loop_drive")()
+        jobs, drive = request.getfixturevalue("jobs"), request.getfixturevalue("loop_drive")()
         tests = planning.load_plan([TEST])
-        plan = bench_here.plan([drive], tests)
-        journal, _status = bench_here.run(plan)
+        plan = jobs.plan([drive], tests)
+        journal, _status = jobs.run(plan)
         KEPT.append((drive.file.read_bytes(), plan, tests, journal))
     return copy.deepcopy(KEPT[0])
 

@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, load, plausible
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 MIB = 1 << 20
 SIZE = 128 * MIB
@@ -36,15 +37,7 @@ def cells_of(plan):
     tests = [
         {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
     ]
-    done = render(
-        tests,
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S"}, "identity": {"size_bytes": SIZE, "logical_block_size_bytes": 512}}],
-    )
+    done = planned(tests, identity_of(SIZE))
     cells = [cell for test in done["drives"][0]["tests"] for cell in corners(test["cells"])]
     return list({cell["id"]: cell for cell in cells if plan == first_with(cell["id"])}.values())
 

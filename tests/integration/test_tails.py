@@ -12,9 +12,7 @@ import json
 import sys
 
 import pytest
-
-# pylint: disable=unused-import
-from test_host_job import ODD_SIZE, bench, events, fill_step  # noqa: F401
+from host_jobs import ODD_SIZE, events, fill_step
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, histogram
@@ -43,13 +41,13 @@ MIXED = {
 }
 
 
-def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its_rounds(bench, loop_drive):  # noqa: F811
-    plan = bench.plan([loop_drive()], planning.load_plan([MIXED]))
+def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its_rounds(jobs, loop_drive):
+    plan = jobs.plan([loop_drive()], planning.load_plan([MIXED]))
     plan["validity"]["limits"] = LIMITS._asdict()
-    journal, _status = bench.run(plan)
+    journal, _status = jobs.run(plan)
     assert [record["reasons"] for record in events(journal, "cell")] == [[]] * 4
     counted = collections.defaultdict(collections.Counter)
-    for path in bench.folder.rglob("mixed-1-0*.json.gz"):
+    for path in jobs.folder.rglob("mixed-1-0*.json.gz"):
         (job,) = json.loads(gzip.decompress(path.read_bytes()))["jobs"]
         for direction in ("read", "write"):
             latency = job[direction]["lat_ns"]
@@ -121,10 +119,10 @@ def lying_fio(folder):
     return str(liar)
 
 
-def test_a_fill_that_wrote_half_and_says_all_is_invalid(bench, loop_drive, tmp_path):  # noqa: F811
-    plan = bench.plan([loop_drive(size_bytes=ODD_SIZE)], fill_step())
+def test_a_fill_that_wrote_half_and_says_all_is_invalid(jobs, loop_drive, tmp_path):
+    plan = jobs.plan([loop_drive(size_bytes=ODD_SIZE)], fill_step())
     plan["fio"]["path"] = lying_fio(tmp_path)
-    journal, _status = bench.run(plan)
+    journal, _status = jobs.run(plan)
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], events(journal, "cell")) == ("invalid", [])
     assert "the fill wrote" in end["reasons"][0] and "by the kernel's count" in end["reasons"][0], end
@@ -132,25 +130,25 @@ def test_a_fill_that_wrote_half_and_says_all_is_invalid(bench, loop_drive, tmp_p
     assert record["kernel_bytes_written"] < 0.51 * record["bytes_written"]
 
 
-def test_what_builds_on_a_fill_that_failed_is_not_measured(bench, loop_drive, tmp_path):  # noqa: F811
+def test_what_builds_on_a_fill_that_failed_is_not_measured(jobs, loop_drive, tmp_path):
     """It would measure a drive that is half empty."""
     follows = {**MIXED, "name": "follows"}
-    plan = bench.plan([loop_drive(size_bytes=ODD_SIZE)], [*fill_step(), *planning.load_plan([follows])])
+    plan = jobs.plan([loop_drive(size_bytes=ODD_SIZE)], [*fill_step(), *planning.load_plan([follows])])
     plan["fio"]["path"] = lying_fio(tmp_path)
-    journal, _status = bench.run(plan)
+    journal, _status = jobs.run(plan)
     ends = events(journal, "test_finished")
     assert [end["outcome"] for end in ends] == ["invalid", "invalid"] and events(journal, "cell") == []
     assert "did not get through its purge and fill" in ends[1]["reasons"][0]
 
 
 @pytest.mark.parametrize("counts", ["0", "1"])
-def test_what_the_kernel_does_not_count_is_unknown_and_no_reason_to_refuse(bench, loop_drive, counts):  # noqa: F811
+def test_what_the_kernel_does_not_count_is_unknown_and_no_reason_to_refuse(jobs, loop_drive, counts):
     drive = loop_drive(size_bytes=ODD_SIZE)
     path = f"/sys/block/{drive.name}/queue/iostats"
-    plan = bench.plan([drive], fill_step())
+    plan = jobs.plan([drive], fill_step())
     try:
         Host().write(path, counts)
-        journal, status = bench.run(plan)
+        journal, status = jobs.run(plan)
     finally:
         Host().write(path, "1")
     (record,) = events(journal, "precondition")

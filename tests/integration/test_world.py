@@ -10,19 +10,17 @@ import subprocess
 
 import jsonschema
 import pytest
-import test_host_job
-from test_host_job import QUICK, events
+from host_jobs import QUICK, events
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
-bench = test_host_job.bench
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
 
-def measured(bench, drive):
+def measured(jobs, drive):
     """The end of the only test, whose journal holds to its schema."""
-    journal, _status = bench.run(bench.plan([drive], planning.load_plan([QUICK])))
+    journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK])))
     for record in journal:
         jsonschema.validate(record, schema.load("journal"))
     (baseline,), (end,) = events(journal, "baseline"), events(journal, "test_finished")
@@ -30,15 +28,15 @@ def measured(bench, drive):
     return baseline["world"], end
 
 
-def test_a_loop_device_with_direct_io_has_remarks_and_no_cause(bench, loop_drive):
-    world, end = measured(bench, loop_drive())
+def test_a_loop_device_with_direct_io_has_remarks_and_no_cause(jobs, loop_drive):
+    world, end = measured(jobs, loop_drive())
     assert world["direct_io"] is True and end["outcome"] == "steady"
     assert [(item["cause"], item["level"]) for item in end["conditions"]] == [("world", "unknown")]
 
 
-def test_a_loop_device_without_direct_io_measures_memory(bench, loop_drive):
+def test_a_loop_device_without_direct_io_measures_memory(jobs, loop_drive):
     drive = loop_drive()
     subprocess.run(["losetup", "--direct-io=off", drive.path], check=True)
-    world, end = measured(bench, drive)
+    world, end = measured(jobs, drive)
     assert world["direct_io"] is False and end["outcome"] == "invalid"
     assert [reason for reason in end["reasons"] if "through the page cache" in reason]

@@ -12,7 +12,8 @@ import shutil
 
 import cstates
 import pytest
-from guest import CPUS, QEMU, Guest
+from guest import Guest
+from guest_machine import CPUS, QEMU
 from hardware import NEIGHBOUR, PLAIN, SLOW, drives
 from lab import REPO, STAND_IN, STAND_IN_STATE, Lab
 

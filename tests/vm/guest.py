@@ -17,168 +17,24 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
-import json
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-import uuid
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import guest_machine
 import image
-from image import MIB, BedError, run
+from guest_drives import Nvme
+from image import BedError, run
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 SHM = Path("/dev/shm")
 FOLDER_PREFIX = "ssdlab-fleet-guest-"
 LOCK = SHM / "ssdlab-fleet-guest.lock"
-QEMU = "qemu-system-x86_64"
-ACCELERATOR = "tcg,thread=multi,tb-size=512"
-CPUS = 4
-NODES = 2
-NODE_MIB = 1024
 BOOT_TIMEOUT_S = 400
 UNPLUG_TIMEOUT_S = 60
-# The kernel's and QEMU's own default for a drive that is as fast as its slot: QEMU's NVMe drives are one lane of 2.5
-# GT/s.
-HEALTHY_SLOT = ("2_5", 1)
-
-
-@dataclass
-class Namespace:
-    """One namespace, a file of zeros at first. `backend`: a block device of QEMU's instead (blockdev's keys), such as a
-    simulated SSD.
-    """
-
-    size_bytes: int = 64 * MIB
-    lba_bytes: int = 512
-    shared: bool = False
-    write_bytes_per_s: int = 0  # 0: as fast as it goes
-    backend: dict | None = None
-    file: Path | None = None
-
-    def sha256(self) -> str:
-        """Of everything on it."""
-        return hashlib.sha256(self.file.read_bytes()).hexdigest()
-
-
-@dataclass
-class Nvme:
-    """One controller, in a slot of its own. Controllers of one `subsystem` see that subsystem's `shared` namespaces."""
-
-    serial: str
-    namespaces: list[Namespace] = field(default_factory=lambda: [Namespace()])
-    subsystem: str = ""
-    numa_node: int = 0
-    slot: tuple[str, int] = HEALTHY_SLOT  # speed as QEMU writes it ("2_5", "5", "8", "16") and lanes
-    key: str = ""  # its name in the bed; the serial unless two have the same
-    first_nsid: int = 1
-
-    def __post_init__(self) -> None:
-        self.key = self.key or self.serial
-
-    def sha256(self) -> str:
-        """Of all its namespaces, one after the other."""
-        return hashlib.sha256("".join(space.sha256() for space in self.namespaces).encode()).hexdigest()
-
-    @property
-    def id(self) -> str:
-        """As QEMU names it: what a key may hold is more than what an id may."""
-        return "d" + hashlib.sha256(self.key.encode()).hexdigest()[:8]
-
-    def nodes(self, folder: Path) -> list[dict]:
-        """The block devices behind its namespaces, as blockdev-add takes them; files that are not there
-        yet are made.
-        """
-        made = []
-        for index, space in enumerate(self.namespaces):
-            space.file = space.file or folder / f"{self.id}-{index + self.first_nsid}.raw"
-            if not space.file.exists():
-                with space.file.open("wb") as out:
-                    out.truncate(space.size_bytes)
-            behind = space.backend or {
-                "driver": "file",
-                "filename": str(space.file),
-                "cache": {"no-flush": True},
-                "discard": "unmap",
-            }
-            if space.write_bytes_per_s:
-                behind = {
-                    "driver": "throttle",
-                    "throttle-group": f"limit-{self.id}n{index}",
-                    "discard": "unmap",
-                    "file": behind,
-                }
-            made.append(
-                {
-                    "driver": "raw",
-                    "node-name": f"{self.id}n{index}",
-                    "discard": "unmap",
-                    "cache": {"no-flush": True},
-                    "file": behind,
-                }
-            )
-        return made
-
-    def limits(self) -> list[dict]:
-        """The objects that slow its namespaces down, as object-add takes them."""
-        return [
-            {"qom-type": "throttle-group", "id": f"limit-{self.id}n{index}", "x-bps-write": space.write_bytes_per_s}
-            for index, space in enumerate(self.namespaces)
-            if space.write_bytes_per_s
-        ]
-
-    def devices(self) -> list[dict]:
-        """The controller and its namespaces, as device_add takes them."""
-        subsystem = {"subsys": subsystem_id(self.subsystem)} if self.subsystem else {}
-        made = [
-            {
-                "driver": "nvme",
-                "id": self.id,
-                "bus": f"slot-{self.id}",
-                "serial": self.serial,
-                "max_ioqpairs": CPUS,
-                **subsystem,
-            }
-        ]
-        for index, space in enumerate(self.namespaces):
-            nsid = index + self.first_nsid
-            # QEMU's default is another random uuid at each start.
-            name = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.key}/{nsid}")
-            made.append(
-                {
-                    "driver": "nvme-ns",
-                    "bus": self.id,
-                    "nsid": nsid,
-                    "drive": f"{self.id}n{index}",
-                    "uuid": str(name),
-                    "shared": space.shared,
-                    "logical_block_size": space.lba_bytes,
-                    "physical_block_size": space.lba_bytes,
-                }
-            )
-        return made
-
-    def slot_device(self, chassis: int) -> dict:
-        """The root port that it sits in, below its NUMA node's host bridge."""
-        speed, width = self.slot
-        return {
-            "driver": "pcie-root-port",
-            "id": f"slot-{self.id}",
-            "bus": f"node{self.numa_node}",
-            "chassis": chassis,
-            "slot": chassis,
-            "x-speed": speed,
-            "x-width": str(width),
-        }
-
-
-def subsystem_id(name: str) -> str:
-    """As QEMU names an NVMe subsystem."""
-    return f"subsys-{name}"
 
 
 class Guest:
@@ -213,8 +69,14 @@ class Guest:
         started = time.monotonic()
         with (self.folder / "qemu.log").open("ab") as log:
             # Should this process be killed, the guest ends with it. A session of its own: Ctrl-C is ours alone.
-            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-                ["setpriv", "--pdeathsig", "KILL", *self._arguments()],
+            self.process = subprocess.Popen(
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    *guest_machine.arguments(self.folder, self.port, list(self.drives.values())),
+                    *self.extra,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -374,69 +236,6 @@ class Guest:
         host_key = (disk / "host_key.pub").read_text(encoding="utf-8")
         (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}", encoding="utf-8")
 
-    def _arguments(self) -> list[str]:
-        argv = [
-            QEMU,
-            "-name",
-            "ssdlab-fleet-guest",
-            "-nodefaults",
-            "-display",
-            "none",
-            "-accel",
-            ACCELERATOR,
-            "-cpu",
-            "max",
-            "-machine",
-            "q35",
-            "-m",
-            str(NODES * NODE_MIB),
-            "-smp",
-            f"{CPUS},sockets={NODES},cores={CPUS // NODES},threads=1",
-            "-qmp",
-            f"unix:{self.folder}/qmp.sock,server=on,wait=off",
-            "-serial",
-            f"file:{self.folder}/serial.log",
-            "-blockdev",
-            _json(
-                {
-                    "driver": "qcow2",
-                    "node-name": "root",
-                    "file": {
-                        "driver": "file",
-                        "filename": str(self.folder / "disk.qcow2"),
-                        "cache": {"no-flush": True},
-                    },
-                }
-            ),
-            "-device",
-            "virtio-blk-pci,drive=root,bootindex=1",
-            "-netdev",
-            f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
-            "-device",
-            "virtio-net-pci,netdev=net,romfile=",
-            "-device",
-            "virtio-rng-pci",
-        ]
-        per_node = CPUS // NODES
-        for node in range(NODES):
-            cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"
-            argv += [
-                "-object",
-                f"memory-backend-ram,id=mem{node},size={NODE_MIB}M",
-                "-numa",
-                f"node,nodeid={node},cpus={cpus},memdev=mem{node}",
-            ]
-            argv += ["-device", f"pxb-pcie,id=node{node},bus_nr={64 * (node + 1)},bus=pcie.0,numa_node={node}"]
-        for name in dict.fromkeys(drive.subsystem for drive in self.drives.values() if drive.subsystem):
-            argv += ["-device", _json({"driver": "nvme-subsys", "id": subsystem_id(name), "nqn": name})]
-        for chassis, drive in enumerate(self.drives.values(), 1):
-            argv += [word for limit in drive.limits() for word in ("-object", _json(limit))]
-            argv += [word for node in drive.nodes(self.folder) for word in ("-blockdev", _json(node))]
-            argv += [
-                word for device in (drive.slot_device(chassis), *drive.devices()) for word in ("-device", _json(device))
-            ]
-        return argv + self.extra
-
     def _wait_for_ssh(self, deadline: float) -> None:
         while not self._answers():
             code = self.process.poll()
@@ -473,10 +272,6 @@ def _pci_devices(monitor) -> list[dict]:
         found.append(device)
         waiting += device.get("pci_bridge", {}).get("devices", [])
     return found
-
-
-def _json(value: dict) -> str:
-    return json.dumps(value)
 
 
 def _free_port() -> int:

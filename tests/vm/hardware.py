@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from guest import MIB, Namespace, Nvme
+from guest_drives import Namespace, Nvme
+from image import MIB
 
 # A plain drive, for whatever a test does to it, and its neighbour on the other node.
 PLAIN, NEIGHBOUR = "SSDQ0001", "SSDQ0002"

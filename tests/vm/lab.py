@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import Callable
 
-from guest import Guest, Nvme
+from guest import Guest
+from guest_drives import Nvme
 from wrong_drive import Outcome
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import label

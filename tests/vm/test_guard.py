@@ -6,17 +6,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
-import pytest
-from hardware import STAGED
-from lab import REPO
-
-sys.path.insert(0, str(REPO / "tests" / "bench"))
-
-# pylint: disable=wrong-import-position
 import false_refusals_guest
 import look_guest
+import pytest
+from hardware import STAGED
 
 MIB = 1 << 20
 MAKE = """

@@ -35,7 +35,7 @@ def blocks(file):
 
 
 def purge(lab, purges, selector, space, method, *args, asked_by="name"):
-    """Purge one namespace (`space`: guest.Namespace) and see that nothing of it is left; the journal's record."""
+    """Purge one namespace (`space`: a Namespace) and see that nothing of it is left; the journal's record."""
     lab.host["ssd_drives"] = [overwritable(selector)]
     before, old = space.sha256(), blocks(space.file)
     code, output = lab.play("purge", *(["-e", f"purge_method={method}"] if asked_by == "name" else []), *args)

@@ -14,7 +14,7 @@ import re
 import time
 
 import pytest
-from guest import CPUS
+from guest_machine import CPUS
 from hardware import NEIGHBOUR, PLAIN
 from lab import REPO, wait_for
 

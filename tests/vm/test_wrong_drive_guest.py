@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from guest import Namespace, Nvme
+from guest_drives import Namespace, Nvme
 from hardware import PLAIN, SHARED, STAGED, TWIN, TWO_NAMESPACES, wwn
 from lab import Lab, overwritable, wait_for
 

@@ -9,6 +9,7 @@ import fnmatch
 import re
 import typing as t
 
+from ..drive.attributes import VIRTUAL
 from ..machine.pcie import is_bridge
 
 OK, WARNING, BLOCKS = "ok", "warning", "blocks"
@@ -58,7 +59,7 @@ class CheckedDrive(t.NamedTuple):
 
 def is_virtual(identity: t.Mapping[str, t.Any]) -> bool:
     """Whether a drive is a device of software, which has no link, temperature or health."""
-    return identity.get("transport") in ("loop", "virtio", "nbd")
+    return identity.get("transport") in VIRTUAL
 
 
 class HostFacts(t.NamedTuple):

@@ -33,7 +33,7 @@ def _begin(what: str, step: t.Callable[[], t.Any]) -> queue.SimpleQueue[tuple[t.
     def run() -> None:
         try:
             answers.put((step(), None))
-        except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
+        except BaseException as error:  # handed over to the thread that waits
             answers.put((None, error))
 
     threading.Thread(target=run, name=what, daemon=True).start()

@@ -128,7 +128,6 @@ class Host:
         self.note(command)
         environment = dict(os.environ, LC_ALL="C", PATH=_search_path())
         try:
-            # pylint: disable-next=consider-using-with
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,

@@ -94,7 +94,6 @@ class InTime(Host):
     def _ask_child(self, path: str, text: str | None) -> bytes:
         if self._child is None:
             try:
-                # pylint: disable-next=consider-using-with
                 self._child = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _CHILD],
                     stdin=subprocess.PIPE,
@@ -141,9 +140,9 @@ class InTime(Host):
         child, self._child = self._child, None
         if child is not None:
             child.kill()
-            for stream in (child.stdin, child.stdout):
+            for stream in filter(None, (child.stdin, child.stdout)):
                 with contextlib.suppress(OSError):
-                    stream.close()  # type: ignore[union-attr]
+                    stream.close()
 
     def close(self) -> None:
         """End the child, which has nothing to do now."""

@@ -24,6 +24,8 @@ _TRANSPORTS = (
     (r"/mmc[0-9]", "mmc"),
     (r"/virtio[0-9]", "virtio"),
 )
+# Transports of devices of software: no model that says anything of them, no link, temperature or health.
+VIRTUAL = ("loop", "virtio", "nbd")
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
 _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)

@@ -71,19 +71,17 @@ def selector_problem(selector: Any) -> str | None:
 
 def _value_problem(key: str, value: Any) -> str | None:
     if not isinstance(value, str):
-        return f"{key} is {value!r}, not a text: put it in quotes, YAML reads 0123, 1e5 and NO as something else"
+        return f"{key} is {value!r}, not a text: put it in quotes (YAML reads 0123, 1e5 and NO as something else)"
     if not value.strip():
-        return f"{key} is empty; an undefined variable may stand behind it"
+        return f"{key} is empty; a variable may be undefined"
     if not value.isprintable():
-        return (
-            f"{key} is {value!r}: it has a character that cannot be printed, which no drive's name has; write it again"
-        )
+        return f"{key} is {value!r}, with a character that cannot be printed; type it again"
     if key == "serial" and _is_placeholder(re.sub(r"[ _-]", "", value).upper()):
-        return f"serial {value!r} is no drive of its own: any may have it; name it by wwn or by_id"
+        return f"serial {value!r} is a placeholder that many drives report; name the drive by wwn or by_id"
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a valid name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
-        return f"backing_file {value!r} has blanks around it, and a file of that name would be another"
+        return f"backing_file {value!r} has blanks around it; remove them"
     if key == "backing_file" and not value.startswith("/"):
         return f"backing_file {value!r} is not an absolute path"
     if key == "wwn" and wwn_key(value) is None:

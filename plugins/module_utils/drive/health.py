@@ -18,6 +18,7 @@ import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from . import health_vendor
+from .attributes import VIRTUAL
 from .vendor import TRANSPORT
 
 TIMEOUT_S = 20.0
@@ -63,7 +64,7 @@ EMPTY: dict[str, t.Any] = {
     "interface_gbit_s": None,
     "interface_max_gbit_s": None,
 }
-WITHOUT_HEALTH = ("loop", "virtio", "nbd", "mmc")
+WITHOUT_HEALTH = (*VIRTUAL, "mmc")
 
 Health = t.Dict[str, t.Any]
 Json = t.Mapping[str, t.Any]

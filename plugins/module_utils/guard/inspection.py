@@ -209,7 +209,7 @@ def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> No
         look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.selector, facts.own_data))
     except Stopped:
         raise
-    except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
+    except Exception as error:  # whatever it is: an unknown is a refusal
         one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
 
 
@@ -241,7 +241,7 @@ def _safe_probe(
         facts = probe(host, name, held.get(path), shared, ledger)
         add(facts.untrusted, *untrusted)
         return _Seen(selector, facts, [], ledger)
-    except Exception as error:  # pylint: disable=broad-except  # whatever it is: an unknown is a refusal
+    except Exception as error:  # whatever it is: an unknown is a refusal
         return _Seen(selector, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
 
 

@@ -287,7 +287,7 @@ def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
             return
         try:
             work.tick(min(0.99, (work.clock() - began) / estimate_s) if estimate_s else None)
-        except Exception as stop:  # pylint: disable=broad-except  # kept, and raised when the erase is over
+        except Exception as stop:  # kept, and raised when the erase is over
             stops.append(stop)
 
     limit_s = _erase_timeout_s(method)(work.capabilities, work.options)

@@ -155,7 +155,7 @@ class Work:
 
         Raises Refused where nothing is held, else PurgeError.
         """
-        self.handle  # pylint: disable=pointless-statement  # nothing destructive starts on a drive that is not held
+        self.handle  # nothing destructive starts on a drive that is not held
         found = strangers(self.host, self.identity, argv)
         if found:
             raise PurgeError("; ".join(found) + "; nothing was run", "identity_changed")
@@ -225,7 +225,7 @@ class _Answer(threading.Thread):
     def run(self) -> None:
         try:
             self._result = self._function()
-        except BaseException as error:  # pylint: disable=broad-except  # handed over to the thread that waits
+        except BaseException as error:  # handed over to the thread that waits
             self._error = error
 
     def wait(self, seconds: float) -> bool:

@@ -43,7 +43,7 @@ def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
             capabilities = family.capabilities(host, identity)
         except PurgeError as error:
             capabilities = {"error": str(error)}
-        except Exception as error:  # pylint: disable=broad-except  # whatever a drive says: what is not understood is not supported
+        except Exception as error:  # whatever a drive says: what is not understood is not supported
             capabilities = {"error": f"{type(error).__name__}: {error}"}
         if capabilities:
             found[name] = capabilities

@@ -14,7 +14,14 @@ from ..core.locks import host_holder
 from .folder import FINAL_STATES, LIVE_STATES, RunDir, queued
 
 
-def pid_start(host: Host, pid: int) -> str | None:
+class Files(t.Protocol):
+    """What tells whether a process lives: a host's files, or copies of them."""
+
+    def get(self, path: str) -> str | None:
+        """A file's content; None without it."""
+
+
+def pid_start(host: Files, pid: int) -> str | None:
     """When a process started, in clock ticks since boot (proc(5), stat, field 22); None when there is no
     such process.
     """
@@ -50,7 +57,7 @@ def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str 
     }
 
 
-def state_of(host: Host, status: t.Mapping[str, t.Any] | None) -> str:
+def state_of(host: Files, status: t.Mapping[str, t.Any] | None) -> str:
     """The state that status.json gives, or `dead` when its job ended without saying so."""
     if status is None:
         return "dead"

@@ -26,7 +26,7 @@ _OWNER = {"tool": "iomemory"}
 _PCT_APART = 1
 
 
-class Outcome(NamedTuple):
+class CardChange(NamedTuple):
     """What was done to a card; in check mode, and to format in plan mode, what would be."""
 
     changed: bool
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
     message: str
 
 
-def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check: bool) -> Outcome:
+def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check: bool) -> CardChange:
     """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger).
     Raises IomemoryError.
     """
@@ -48,10 +48,10 @@ def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check
     if state == FORMATTED:
         return _format(host, card, options, check)
     if card.state == state:
-        return Outcome(False, card, card, [], "")
+        return CardChange(False, card, card, [], "")
     argv = iomemory.attach_arguments(card.control) if state == ATTACHED else iomemory.detach_arguments(card.control)
     after = card._replace(state=state, block=None) if check else _switch(host, card, argv, state)
-    return Outcome(True, card, after, [argv], "")
+    return CardChange(True, card, after, [argv], "")
 
 
 def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
@@ -69,7 +69,7 @@ def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
     return after
 
 
-def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> Outcome:
+def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> CardChange:
     sector_bytes = options.get("sector_bytes") or card.sector_bytes
     size_pct = options.get("size_pct") or card.size_pct
     if not sector_bytes or not size_pct:
@@ -90,7 +90,7 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
             "is not known; purge it by playbooks/purge.yml"
         )
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
-        return Outcome(False, card, card, [], "")
+        return CardChange(False, card, card, [], "")
     state_dir = options.get("state_dir")
     identity = _eligible(host, card, state_dir)
     planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
@@ -100,8 +100,8 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
             if check
             else f"{card.serial} would be ERASED and reformatted; nothing was done, since mode is not destructive"
         )
-        return Outcome(check, card, planned, commands, asked)
-    return Outcome(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
+        return CardChange(check, card, planned, commands, asked)
+    return CardChange(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
 
 
 def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ POWER_CYCLE = (
 )
 
 
-class Outcome(NamedTuple):
+class DriveChange(NamedTuple):
     """What the module returns. current: as `rssdm -L -d` shows; pending: set, not in effect before a power cycle."""
 
     drive: RssdmDrive
@@ -70,18 +70,18 @@ def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Restored(NamedTuple):
-    """What came of one recorded drive. outcome: its Outcome; problem: why it could not be put back, and what to do; one
-    of them is empty.
+    """What came of one recorded drive. outcome: its DriveChange; problem: why it could not be put back, and what to do.
+    One of them is empty.
     """
 
     serial: str
-    outcome: Outcome | None
+    outcome: DriveChange | None
     problem: str
 
 
 def apply(
     host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False
-) -> Outcome:
+) -> DriveChange:
     """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing.
     Raises RssdmError.
     """
@@ -115,7 +115,7 @@ def apply(
             _remember(record, {**about, "pending": waiting, "originals": changed})
     pending = {**kept, **new}
     message = _message(drive, pending, record.read(), boot)
-    return Outcome(drive, bool(new), before, current, pending, list(commands.values()), message)
+    return DriveChange(drive, bool(new), before, current, pending, list(commands.values()), message)
 
 
 def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:

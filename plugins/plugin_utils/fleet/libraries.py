@@ -11,7 +11,7 @@ try:
     import numpy
     import pandas
     from scipy import stats
-except ImportError:
+except ImportError:  # packages.missing() is asked before any of them is used
     numpy = pandas = stats = None  # type: ignore[assignment]
 
 __all__ = ["numpy", "pandas", "stats"]

@@ -80,18 +80,19 @@ def cycled(now: Mapping | None, before: Mapping | None) -> tuple[str, str]:
     and the last time. A boot alone may be warm, and then the drive kept its power.
     """
     one, other = (before or {}).get("last") or {}, (now or {}).get("first") or {}
-    boots, counts = (one.get("boot_id"), other.get("boot_id")), (one.get("power_cycles"), other.get("power_cycles"))
+    boots = one.get("boot_id"), other.get("boot_id")
+    then, since = one.get("power_cycles"), other.get("power_cycles")
     if None in boots:
         return UNKNOWN, "one of the runs does not tell in which boot it was"
     if boots[0] == boots[1]:
         return NOT_CYCLED, "both runs were in one boot of the host"
-    if not all(isinstance(count, int) for count in counts):
+    if not isinstance(then, int) or not isinstance(since, int):
         return UNKNOWN, "the host booted anew, and the drive does not tell how often its power came on"
-    if counts[1] > counts[0]:  # type: ignore[operator]
-        return CYCLED, f"the host booted anew, and the drive counts {counts[1]} power cycles, {counts[0]} before"
-    if counts[1] == counts[0]:
-        return NOT_CYCLED, f"the host booted anew, but the drive counts {counts[0]} power cycles, then and now"
-    return UNKNOWN, f"the drive counts {counts[1]} power cycles, and counted {counts[0]} before"
+    if since > then:
+        return CYCLED, f"the host booted anew, and the drive counts {since} power cycles, {then} before"
+    if since == then:
+        return NOT_CYCLED, f"the host booted anew, but the drive counts {then} power cycles, then and now"
+    return UNKNOWN, f"the drive counts {since} power cycles, and counted {then} before"
 
 
 def _same_drive(drive: Mapping, now: t.Sequence[Mapping], then: t.Sequence[Mapping]) -> Mapping | None:

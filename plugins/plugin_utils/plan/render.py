@@ -8,32 +8,25 @@ the template.
 from __future__ import annotations
 
 import copy
-import functools
 import typing as t
-
-import jinja2
 
 from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
 from ..common import schema as schemas
 from ..common.schema import role_choices
 from . import cells as celling
-from . import loads, preferred, purge_values, streams
+from . import preferred, purge_values
+from .jobs import POLLED, fill_jobs, sections_of, with_job
 from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 
 SCHEMA_VERSION = 1
-WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
 # Of a test, what only the controller needs.
 NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin")
 OVERWRITE_BLOCK_BYTES = 131_072
-# The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
-POLLED = "io_uring_polled"
-# rw= of fio by access, for reads alone, writes alone, and both.
-RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
 
 
 def render(
@@ -55,43 +48,14 @@ def render(
       here.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
-    settings = {
-        "workload_ioengine": schemas.role_default("workload_ioengine"),
-        "purge_method": "auto",
-        "ssd_parallel_drives": 1,
-        "ssd_leave": "as_is",
-        **variables,
-    }
+    settings = {**_defaults(), **variables}
     measures = any(test["cells"] for test in tests)
-    rendered, problems = [], []
-    engines = role_choices("workload")["workload_ioengine"]
-    if settings["workload_ioengine"] not in engines:
-        problems.append(
-            f"{host}: workload_ioengine: {settings['workload_ioengine']!r} must be one of: {', '.join(engines)}"
-        )
+    problems = _engine_problems(settings, host)
+    rendered = []
     for drive in drives:
-        selector = schemas.plain(drive["selector"])
-        label = selector_label(selector)
-        if not drive.get("identity"):
-            problems.append(f"{host}: drive {label}: is not there, so nothing can be planned for it")
-            continue
-        fitted = _fit_tests(tests, drive["identity"], settings)
-        problems += _poll_problems(measures, drive["identity"], settings, f"{host}: drive {label}")
-        problems += _cache_problems(tests, selector, f"{host}: drive {label}")
-        problems += [
-            f"{host}: drive {label}: test {test['name']}: {line}"
-            for test, (_done, wrong) in zip(tests, fitted)
-            for line in wrong
-        ]
-        rendered.append(
-            {
-                "drive": label,
-                "selector": selector,
-                "expected": schemas.plain(drive["identity"]),
-                "vendor": _vendor(drive["identity"], settings),
-                "tests": [done for done, _wrong in fitted],
-            }
-        )
+        done, wrong = _for_drive(drive, tests, settings, host)
+        rendered.append(done)
+        problems += wrong
     if problems:
         raise PlanError(problems)
     return {
@@ -102,25 +66,73 @@ def render(
         "boot_id": boot_id,
         "parallel_drives": int(settings["ssd_parallel_drives"]),
         "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
-        "look": {
-            "seconds": None if settings.get("ssd_look") == "full" else float(settings.get("ssd_look_s") or LOOK_S)
-        },
-        "validity": {
-            "strict": settings.get("ssd_unknown_causes") == "spoil",
-            "limits": {
-                name: float(limit) for name, limit in (schemas.plain(settings.get("ssd_validity_limits")) or {}).items()
-            },
-        },
+        "look": _look(settings),
+        "validity": _validity(settings),
         "leave": settings["ssd_leave"] if measures else "as_is",
-        "criteria": [
-            criterion for criterion in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(criterion, dict)
-        ]
-        if measures
-        else [],
+        "criteria": _criteria(settings) if measures else [],
         "fio": {"path": fio_path},
         "tune": schemas.plain(tune or {}),
         "drives": rendered,
     }
+
+
+def _defaults() -> dict[str, t.Any]:
+    """Of the variables that a step may not have set."""
+    return {
+        "workload_ioengine": schemas.role_default("workload_ioengine"),
+        "purge_method": "auto",
+        "ssd_parallel_drives": 1,
+        "ssd_leave": "as_is",
+    }
+
+
+def _look(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    full = settings.get("ssd_look") == "full"
+    return {"seconds": None if full else float(settings.get("ssd_look_s") or LOOK_S)}
+
+
+def _validity(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    limits = schemas.plain(settings.get("ssd_validity_limits")) or {}
+    return {
+        "strict": settings.get("ssd_unknown_causes") == "spoil",
+        "limits": {name: float(limit) for name, limit in limits.items()},
+    }
+
+
+def _criteria(settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    return [item for item in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(item, dict)]
+
+
+def _for_drive(
+    drive: t.Mapping[str, t.Any], tests: t.Sequence[Test], settings: t.Mapping[str, t.Any], host: str
+) -> tuple[dict[str, t.Any], list[str]]:
+    """One of the plan's drives, and what it can't do."""
+    selector = schemas.plain(drive["selector"])
+    label, identity = selector_label(selector), drive.get("identity")
+    where = f"{host}: drive {label}"
+    if not identity:
+        return {}, [f"{where}: is not there, so nothing can be planned for it"]
+    fitted = _fit_tests(tests, identity, settings)
+    problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
+    problems += _cache_problems(tests, selector, where)
+    problems += [
+        f"{where}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong
+    ]
+    rendered = {
+        "drive": label,
+        "selector": selector,
+        "expected": schemas.plain(identity),
+        "vendor": _vendor(identity, settings),
+        "tests": [done for done, _wrong in fitted],
+    }
+    return rendered, problems
+
+
+def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
+    engine, engines = settings["workload_ioengine"], role_choices("workload")["workload_ioengine"]
+    if engine in engines:
+        return []
+    return [f"{host}: workload_ioengine: {engine!r} must be one of: {', '.join(engines)}"]
 
 
 def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], where: str) -> list[str]:
@@ -219,107 +231,9 @@ def _fit_test(
     done = {key: copy.deepcopy(value) for key, value in test.items() if key not in NOT_FOR_HOSTS}
     done["purge"] = purge
     if purge["method"] in ("auto", "overwrite"):
-        purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
+        purge.update(fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
-        done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
-    done["cells"] = [_with_job(cell, engine, _sections(cell, active, identity["size_bytes"])) for cell in cells]
+        done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
+    done["cells"] = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
     done["not_applicable"] = same_cells + left_out
     return done, wrong
-
-
-def _with_job(cell: celling.Cell, engine: str, sections: t.Sequence[dict[str, t.Any]]) -> celling.Cell:
-    """A cell with the text of its job; `polled` where its threads wait for completions by polling."""
-    polled = [section for section in sections if engine == POLLED and _can_poll(section)]
-    for section in polled:
-        section["polled"] = True
-    return {**cell, **({"polled": True} if polled else {}), "job": _job(engine, sections)}
-
-
-def _can_poll(section: t.Mapping[str, t.Any]) -> bool:
-    """A polled ring takes reads and writes alone: neither trims nor flushes."""
-    return not (section.get("ioengine") or section.get("sync") or section["rw"].endswith("trim"))
-
-
-def _fill(name: str, passes: int, block_size_bytes: int, engine: str, data: str = "random") -> dict[str, t.Any]:
-    """Sequential writes over everything: one job in whole blocks, one for the remainder, which is a single block of its
-    own size.
-
-    The remainder starts where the whole blocks end, so its offset is the first job's size. data: random or zeros.
-    """
-    whole = {"bs": block_size_bytes, "iodepth": "@ssd_max_queue_depth@", "size": "@ssd_remainder_offset@"}
-    rest = {
-        "bs": "@ssd_remainder_bytes@",
-        "iodepth": 1,
-        "offset": "@ssd_remainder_offset@",
-        "size": "@ssd_remainder_bytes@",
-    }
-    common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes, "zeros": data == "zeros"}
-    return {
-        "passes": passes,
-        "block_size_bytes": block_size_bytes,
-        **({"data": data} if data == "zeros" else {}),
-        "job": _job(engine, [{**common, **whole}]),
-        "remainder_job": _job(engine, [{**common, **rest, "name": f"{name}-remainder"}]),
-    }
-
-
-def _sections(cell: celling.Cell, active_bytes: int, capacity: int) -> list[dict[str, t.Any]]:
-    """The sections of a cell's job: one, or one for each of its streams, which run at the same time."""
-    if not cell.get("jobs"):
-        return [_cell_section(cell, active_bytes)]
-    shared = {key: cell[key] for key in ("runtime_s", "ramp_s") if cell.get(key)}
-    return [
-        {
-            **_cell_section({**job, **shared, "id": f"{cell['id']}.{job['name']}"}, active_bytes),
-            **streams.section(job, active_bytes, capacity),
-        }
-        for job in cell["jobs"]
-    ]
-
-
-def _cell_section(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
-    """The values that a cell gives to the job template."""
-    reads, writes, both = RW[cell["access"]]
-    section = {
-        "name": cell["id"],
-        "rw": {100: reads, 0: writes}.get(cell["read_pct"], both),
-        "read_pct": cell["read_pct"],
-        "bs": cell["block_size_bytes"],
-        "iodepth": cell["queue_depth"],
-        "numjobs": cell["threads"],
-        "size": "@ssd_size_bytes@",
-        "runtime_s": cell["runtime_s"],
-    }
-    if cell["access"] == "sequential" and cell["threads"] > 1:
-        # Streams side by side: threads that read the same blocks after each other would measure the drive's cache.
-        share = active_bytes // cell["threads"] // cell["block_size_bytes"] * cell["block_size_bytes"]
-        section.update(size=share, offset_increment=share)
-    if cell.get("range"):
-        section.update(streams.placed(cell, active_bytes))
-    if cell.get("rate_iops"):
-        section["rate_iops"] = _rate(cell)
-    section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine", *streams.SYNC_KEYS) if cell.get(key)})
-    if cell.get("fdatasync"):
-        # With libaio and io_uring fio's time of a flush holds part of that of the write before it (3.33).
-        section["ioengine"] = "sync"
-    section.update(loads.section(cell))
-    return section
-
-
-def _rate(cell: celling.Cell) -> str:
-    """fio's rate_iops counts for each thread and direction; the cell's for all of them together."""
-    shares = [share for share in (cell["read_pct"], 100 - cell["read_pct"]) if share]
-    return ",".join(str(cell["rate_iops"] * share // 100 // cell["threads"]) for share in shares)
-
-
-def _job(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    text: str = _template().render(ioengine="io_uring" if engine == POLLED else engine, jobs=sections)
-    return text
-
-
-@functools.lru_cache(maxsize=1)
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    return environment.from_string((WORKLOAD_ROLE / "templates" / "job.fio.j2").read_text(encoding="utf-8"))

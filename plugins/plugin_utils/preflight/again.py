@@ -11,8 +11,9 @@ import os
 import typing as t
 
 from ..common.schema import plain
+from ..common.values import whole
 from ..results import again, decision_record, held_to
-from .findings import Finding, Run, View
+from .findings import Finding, Run, View, shared_value
 
 Mapping = t.Mapping[str, t.Any]
 TEXT = (
@@ -30,6 +31,11 @@ def narrowed(view: View) -> Mapping:
 def of(views: t.Sequence[View]) -> str:
     """The run whose drives are measured again; "" where this is no second measurement."""
     return next((str(narrowed(view)["of"]) for view in views if narrowed(view)), "")
+
+
+def wanted(views: t.Sequence[View]) -> bool:
+    """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
+    return whole(shared_value(views, "ssd_retest") or 0) == 1 and not of(views)
 
 
 def record(views: t.Sequence[View]) -> dict[str, t.Any]:

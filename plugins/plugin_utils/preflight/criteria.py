@@ -75,7 +75,7 @@ def _metric(criterion: Criterion) -> list[Finding]:
     metric = criterion["metric"]
     if metric in METRICS or WITHIN.fullmatch(metric):
         return []
-    return [_finding(criterion, f"{metric!r} is no metric{suggestion(metric, METRICS)} (known: {SHOWN_METRICS})")]
+    return [_finding(criterion, f"{metric!r} is not a metric{suggestion(metric, METRICS)} (known: {SHOWN_METRICS})")]
 
 
 def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
@@ -84,15 +84,13 @@ def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
         return []
     test = criterion["test"]
     return [
-        _finding(
-            criterion, f"test {test!r} names no test of any plan{suggestion(test, known)} (tests: {', '.join(known)})"
-        )
+        _finding(criterion, f"no plan has a test named {test!r}{suggestion(test, known)} (tests: {', '.join(known)})")
     ]
 
 
 def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[View]) -> list[Finding]:
-    """A model that fits no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of the
-    fleet left out by --limit.
+    """A model that matches no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of
+    the fleet left out by --limit.
 
     Told only where something is known of every host: the model may be that of a drive that was not seen.
     """
@@ -108,7 +106,7 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
     return [
         _finding(
             criterion,
-            f"model {criterion['model']!r} fits no drive (models: {named}); it is a shell pattern, such as MTFD*",
+            f"model {criterion['model']!r} matches no drive (models: {named}); it is a shell pattern, such as MTFD*",
         )
     ]
 
@@ -136,7 +134,7 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
     advice = "a test reports the figures of its (first) tracked cell; for another cell, set the criterion's key cell"
     if WITHIN.fullmatch(criterion["metric"]):
         advice += "; shares are of the times in its latency_targets_us"
-    return f"{', '.join(lacking)} will give no {figure}; {advice}"
+    return f"{', '.join(lacking)} does not report {figure}; {advice}"
 
 
 def _yields(test: Mapping, criterion: Criterion) -> bool:

@@ -12,20 +12,17 @@ import os
 import typing as t
 
 from ..common import schema as schemas
-from ..common.values import whole
-from ..common.version import collection_version
-from ..plan import hostplan
-from ..plan.testfiles import PlanError
 from ..results import history, last_written, run_record, runs
 from . import (
     again,
     controller,
-    criteria,
-    definitions,
     earlier,
     findings,
     fleet_checks,
+    fleet_text,
     host_checks,
+    host_plans,
+    lacking,
     ledgers,
     left_out,
     purges,
@@ -36,7 +33,6 @@ from . import (
     wear,
     which_run,
 )
-from . import plan_text as describe
 from .findings import Finding, Run, View
 
 # A server with two dozen drives that are all refused for several reasons has fewer findings.
@@ -107,27 +103,25 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     for view in views:
         found += _of_host(view, run, destructive)
     found += same.same_drives(views) + same.same_machines(views)
-    plans, wrong = _plans(views, run)
+    plans, wrong = host_plans.of_hosts(views, run)
     found += wrong
     run_folder = os.path.join(results_dir, run.id) if run else ""
-    tests = _tests(views)
-    found += _of_tests(views, run, results_dir, tests, plans)
+    tests = host_plans.tests_of(views)
+    found += host_plans.findings(views, run, results_dir, tests, plans)
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = history.saturations(results_dir, reach.wanted_models(begun))
     found += reach.findings(begun, known)
     chosen, wrong = _chosen(views, plans, run)
-    found += wrong
+    found += wrong + _folder_findings(results_dir, destructive)
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
-    found += _folder_findings(results_dir, destructive)
+    took = earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
     return Decision(
         findings=_lines(found),
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=_plan_text(
-            views, run, plans, chosen, earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
-        ),
+        plan_text=fleet_text.lines_of(views, run, plans, chosen, took),
         run_folder=run_folder,
         results_dir=results_dir,
         record={**run_json.record(views, run, now, tests), "warnings": warned} if run and not found else {},
@@ -156,10 +150,10 @@ def _of_host(view: View, run: Run | None, destructive: bool) -> list[Finding]:
         *(Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})),
         *host_checks.blocking(view, run),
         *findings.answers(view, unreachable_counts=not destructive),
-        *findings.tuning(view, run),
+        *lacking.tuning(view, run),
         *findings.named_drives(view),
         *findings.answered_drives(view),
-        *findings.tools(view),
+        *lacking.tools(view),
         *findings.refused(view, run),
         *findings.other_live_runs(view, run),
         *same.side_by_side(view, run),
@@ -186,7 +180,7 @@ def _folder_findings(results_dir: str, keep: bool) -> list[Finding]:
 
 
 def _left_out_before(results_dir: str, run: Run | None) -> left_out.Kept:
-    with contextlib.suppress(ValueError):  # _definition_findings says what is wrong with run.json
+    with contextlib.suppress(ValueError):  # host_plans says what is wrong with run.json
         return left_out.of_run(run_record.read_run(os.path.join(results_dir, run.id)) if run else None)
     return {}
 
@@ -209,147 +203,12 @@ def _lines(found: t.Sequence[Finding]) -> list[str]:
     return lines + [Finding(f"and {count} more findings like these", host).text() for host, count in more.items()]
 
 
-def _plans(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
-    """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
-    plans, found = {}, []
-    for view in views:
-        # Nothing is left to be done on a host whose drives are all left out.
-        if view.asked is None or (view.left_out and not view.asked["ssd_drives"]):
-            continue
-        drives = [
-            entry
-            for entry in view.drives or ()
-            if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")
-        ]
-        try:
-            plans[view.name] = hostplan.build(
-                run_json.host_variables(view.asked),
-                run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
-                host=view.name,
-                boot_id=(view.facts or {}).get("boot_id", ""),
-                drives=drives,
-                engine_version=collection_version(),
-            )
-        except PlanError as error:
-            found += [_plan_finding(problem, view.name) for problem in error.problems]
-    return plans, found
-
-
-def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
-    """What run.json tells about the tests of each host: {host: {name: …}}; without hosts whose tests are wrong (_plans
-    says how).
-    """
-    tests = {}
-    for view in views:
-        if view.asked is not None:
-            with contextlib.suppress(PlanError):
-                asked = hostplan.tests(run_json.host_variables(view.asked), view.drives or ())
-                tests[view.name] = {test["name"]: definitions.about(test) for test in asked}
-    return tests
-
-
-def _of_tests(
-    views: t.Sequence[View],
-    run: Run | None,
-    results_dir: str,
-    tests: t.Mapping[str, t.Mapping[str, t.Any]],
-    plans: t.Mapping[str, t.Any],
-) -> list[Finding]:
-    """What is wrong with the tests by their names, with a second measurement, and with the criteria."""
-    run_folder = os.path.join(results_dir, run.id) if run else ""
-    found = _definition_findings(views, run, run_folder, tests, plans) + again.findings(views, run, results_dir)
-    # Of a second measurement they were looked at before the first, with all drives and tests.
-    return found if again.of(views) else found + criteria.findings(run_json.criteria(views), views, tests, plans)
-
-
-def _definition_findings(
-    views: t.Sequence[View],
-    run: Run | None,
-    run_folder: str,
-    tests: t.Mapping[str, t.Mapping[str, t.Any]],
-    plans: t.Mapping[str, t.Any],
-) -> list[Finding]:
-    """One name for two tests, within this play or against what the run was started with."""
-    # The name of a single step says what it is, not how: hosts may do it with different settings.
-    named = {
-        view.name: tests[view.name]
-        for view in views
-        if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"
-    }
-    if run is None:
-        return definitions.clashes(named, {})
-    try:
-        before = run_record.read_run(run_folder) or {}
-    except ValueError as error:
-        return [
-            Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); repair it, or use another ssd_run_id")
-        ]
-    return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
-
-
-def _plan_finding(problem: str, host: str) -> Finding:
-    own, prefix = problem.startswith(f"{host}: "), f"{host}: "
-    return Finding(problem[len(prefix) :] if own else problem, host)
-
-
-def _plan_text(
-    views: t.Sequence[View],
-    run: Run | None,
-    plans: t.Mapping[str, t.Mapping[str, t.Any]],
-    chosen: t.Mapping[str, purges.Chosen],
-    known: t.Mapping[str, earlier.Known],
-) -> list[str]:
-    if run is None:
-        return []
-    lines = [f"Run {run.id}"]
-    held_to = run_json.criteria(views)
-    for view in views:
-        state = run.attach.get(view.name)
-        if view.unreachable:
-            lines.append(f"{view.name}: unreachable; its drives would count as not tested")
-        elif state in findings.DRIVES_SETTLED:
-            lines.append(f"{view.name}: this run is {state} there; nothing would be started")
-        elif view.name in plans and view.asked:
-            eligible = {
-                entry["drive"]: entry.get("path") or "?"
-                for entry in view.drives or ()
-                if entry.get("identity") and not findings.standing(entry, run)
-            }
-            looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
-            rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
-            worn = {
-                drive["drive"]: wear.text(
-                    *wear.of_drive(drive, rate, chosen[view.name]),
-                    wear.rated_bytes(drive["expected"].get("model"), ratings),
-                )
-                for drive in plans[view.name]["drives"]
-            }
-            plan, took = plans[view.name], known.get(view.name)
-            lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
-            lines += _left_out(view)
-        lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
-    return lines + again.plan_lines(shared_retest(views), held_to)
-
-
-def shared_retest(views: t.Sequence[View]) -> bool:
-    """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
-    return whole(findings.shared_value(views, "ssd_retest") or 0) == 1 and not again.of(views)
-
-
-def _left_out(view: View) -> list[str]:
-    """What ssd_time_budget leaves out on a host."""
-    variables = run_json.host_variables(view.asked or {})
-    rest = hostplan.left_out(variables, view.drives or ())
-    shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
-    return [f"  left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []
-
-
 def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purges.Chosen) -> list[Finding]:
     """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that
     began.
     """
     if plan is None or view.asked is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
         return []
-    twice = shared_retest([view]) and again.relative(run_json.criteria([view]))
+    twice = again.wanted([view]) and again.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)
     return wear.findings(view.name, plan, asked, run_json.assumed_rate(view.asked), chosen, times_written=1 + twice)

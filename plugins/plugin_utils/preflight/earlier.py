@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.measure.rounds import cell_s
 from ..plan import cells as celling
 from ..results import conditions, timings
@@ -17,8 +18,6 @@ from ..results.runs import Own
 from ..results.timings import AROUND, Timing, model
 from . import purges
 
-# All loop and virtual devices have one model, which says nothing of them.
-VIRTUAL = ("loop", "virtio", "nbd")
 # Drives of a model name differ by a few blocks, never by a hundredth.
 SAME_SIZE = 0.01
 

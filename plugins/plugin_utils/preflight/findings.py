@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.checks.base import version_key
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
 from ..common.schema import plain, suggestion
-from ..plan import tuning_values
 from ..results import again, held_to
 from . import values
 
@@ -212,33 +210,6 @@ def named_drives(view: View) -> list[Finding]:
     ]
 
 
-def tools(view: View) -> list[Finding]:
-    """Missing tools, and a fio that is too old."""
-    if view.facts is None or view.asked is None:
-        return []
-    present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
-    found = [
-        Finding(f"{name} is missing; install it with the package manager", view.name)
-        for name in sorted(present)
-        if not present[name]
-    ]
-    fio = present.get("fio")
-    if fio and not fio.get("version"):
-        found.append(Finding(f"{fio['path']} does not report its version; ssd_fio_min_version is {least}", view.name))
-    elif fio and version_key(str(fio["version"])) < version_key(least):
-        found.append(
-            Finding(
-                (
-                    f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version); install a "
-                    "newer "
-                    "one"
-                ),
-                view.name,
-            )
-        )
-    return found
-
-
 def answers(view: View, unreachable_counts: bool) -> list[Finding]:
     """Modules that failed on the host; and with `unreachable_counts` (plan mode), that nothing is known
     of its drives.
@@ -276,18 +247,6 @@ def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[st
         # the guard looks there.
         ours += (*HOST_SETTLES, "probe_failed")
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
-
-
-def tuning(view: View, run: Run | None) -> list[Finding]:
-    """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not
-    asked again.
-    """
-    if view.asked is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
-        return []
-    return [
-        Finding(message, view.name, drive)
-        for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.asked.get("ssd_drives"))
-    ]
 
 
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:

@@ -15,7 +15,7 @@ from ..common.schema import plain
 from ..store import quarantine, records
 from .findings import Run, View, shared_value, standing
 
-Marks = t.Sequence[quarantine.Mark]
+Marks = t.Sequence[quarantine.Quarantined]
 # Of a run that is under way: {(host, drive): why it was left out when the run began}.
 Kept = t.Mapping[t.Tuple[str, str], str]
 
@@ -65,7 +65,7 @@ def _evidence(view: View, run: Run) -> dict[str, str]:
 
 
 def _marked(view: View, marks: Marks) -> dict[str, str]:
-    by_identity: dict[str, list[quarantine.Mark]] = {}
+    by_identity: dict[str, list[quarantine.Quarantined]] = {}
     for mark in marks:
         by_identity.setdefault(mark.identity, []).append(mark)
     # For a drive without a serial number, and for one that no longer tells it.
@@ -82,7 +82,7 @@ def _marked(view: View, marks: Marks) -> dict[str, str]:
     return found
 
 
-def _means(mark: quarantine.Mark, identity: str, host: str, drive: str) -> bool:
+def _means(mark: quarantine.Quarantined, identity: str, host: str, drive: str) -> bool:
     return quarantine.same(quarantine.Who(mark.identity, mark.host, mark.drive), quarantine.Who(identity, host, drive))
 
 

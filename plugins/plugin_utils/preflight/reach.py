@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.drive.attributes import VIRTUAL
 from ..results.history import Saturation
 from . import instead, plan_text
-from .earlier import SAME_SIZE, VIRTUAL
+from .earlier import SAME_SIZE
 from .findings import Finding
 
 # After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more

@@ -36,7 +36,7 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
         Finding(
             (
                 f"duplicate: is the same drive as that of {' and '.join(f'{host} ({drive})' for host, drive in rest)}; "
-                "keep it under one host"
+                "name it under one host only"
             ),
             *first,
         )

@@ -17,8 +17,8 @@ from ..plan import purge_values, times, tuning_values
 
 # Variables that a host must not have, with where they belong.
 MISPLACED = {
-    "ssd_overwrite_data": "ssd_overwrite_data: gives up one drive's data, so no host or group can have it; "
-    'write it into the entry of that drive in ssd_drives: - {serial: "…", ssd_overwrite_data: true}',
+    "ssd_overwrite_data": "ssd_overwrite_data: cannot be set for a host or group, as it gives up one drive's data; "
+    'set it in the entry of that drive in ssd_drives: - {serial: "…", ssd_overwrite_data: true}',
 }
 LONGEST_NAME_BYTES = 200
 
@@ -141,7 +141,7 @@ def name_problems(name: str) -> list[str]:
     limits = f"a name without / and control characters, not . or .., of at most {LONGEST_NAME_BYTES} bytes"
     return [
         (
-            f"the host's inventory name cannot name the folder of its results: give it {limits}, and put its address "
-            "into ansible_host"
+            f"the host's inventory name cannot name the folder of its results: use {limits}, and set ansible_host to "
+            "its address"
         )
     ]

@@ -25,6 +25,10 @@ def significant(value: t.Any, digits: int = 5) -> float | int | None:
     return int(short) if short == int(short) else short
 
 
+def _value(point: tuple[float, int]) -> float:
+    return point[0]
+
+
 def thin(xs: Values, ys: Values, most: int) -> tuple[list[float | None], list[float | None]]:
     """At most `most` points that keep each stretch's lowest and highest value, so that dips stay visible."""
     if len(ys) <= most:
@@ -32,9 +36,10 @@ def thin(xs: Values, ys: Values, most: int) -> tuple[list[float | None], list[fl
     buckets = max(1, most // 2)
     kept: list[int] = []
     for bucket in range(buckets):
-        part = [i for i in range(bucket * len(ys) // buckets, (bucket + 1) * len(ys) // buckets) if ys[i] is not None]
+        begin, end = bucket * len(ys) // buckets, (bucket + 1) * len(ys) // buckets
+        part = [(y, i) for i, y in enumerate(ys[begin:end], begin) if y is not None]
         if part:
-            kept += sorted({min(part, key=lambda i: ys[i]), max(part, key=lambda i: ys[i])})  # type: ignore[arg-type,return-value]
+            kept += sorted({min(part, key=_value)[1], max(part, key=_value)[1]})
     return [xs[i] for i in kept], [ys[i] for i in kept]
 
 

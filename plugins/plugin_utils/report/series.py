@@ -159,8 +159,8 @@ def share_label(name: str) -> str:
 
 
 def _limit_us(name: str) -> int:
-    number, unit = re.fullmatch(r"within_(\d+)(us|ms)_pct", name).groups()  # type: ignore[union-attr]
-    return int(number) * (1000 if unit == "ms" else 1)
+    amount = name[len("within_") : -len("_pct")]
+    return int(amount[:-2]) * (1000 if amount.endswith("ms") else 1)
 
 
 def percentiles(metrics: Mapping) -> list[Mapping]:

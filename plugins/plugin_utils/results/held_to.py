@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.run.criteria import figure, is_for, is_met, metrics_of
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import units
@@ -22,8 +23,6 @@ LEAST_LATENCY_US = 1
 MOST_LATENCY_US = 17e6
 # Of what a drive's peers or a baseline had: more is a share in %.
 MOST_SHARE = 10
-# Drives that have no model.
-VIRTUAL = ("loop", "virtio", "nbd")
 # Limits as they are, and as shares of the drive's peers' median or of what a baseline run had.
 ABSOLUTE = ("min", "max")
 RELATIVE = ("min_of_median", "max_of_median", "min_of_baseline", "max_of_baseline")

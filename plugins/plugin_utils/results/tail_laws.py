@@ -121,5 +121,8 @@ def _ends(side: Mapping, percent: str, is_ramped: bool) -> tuple[float, float]:
         return told, told
     if is_ramped:
         return 0.0, float("inf")
-    shortest, longest = side.get("min_latency_us", 0.0), side["max_latency_us"]
-    return tuple(histogram.value_of(_bin(us)) / 1000.0 for us in (shortest, longest))  # type: ignore[return-value]
+    return _middle_us(side.get("min_latency_us", 0.0)), _middle_us(side["max_latency_us"])
+
+
+def _middle_us(us: float) -> float:
+    return histogram.value_of(_bin(us)) / 1000.0

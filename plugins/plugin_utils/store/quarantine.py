@@ -27,7 +27,7 @@ MOST_RUNS = 100
 TELLING = ("fail", "pass")
 
 
-class Mark(t.NamedTuple):
+class Quarantined(t.NamedTuple):
     """A drive in quarantine. identity: as of records.known_as, "" where the drive has none; then host and drive (its
     label) say which it is. nights: how many it had failed. reason: of last_run.
     """
@@ -74,7 +74,7 @@ def same(one: Who, other: Who) -> bool:
     return one.identity == other.identity and (one.drive == other.drive or one.host == other.host)
 
 
-def standing(store_url: str, results_dir: str) -> list[Mark]:
+def standing(store_url: str, results_dir: str) -> list[Quarantined]:
     """The drives that nobody has released yet; none where there is no store, or one of a version without
     marks (preflight tells of one that is down, or newer). Reads only.
     """
@@ -92,7 +92,7 @@ def standing(store_url: str, results_dir: str) -> list[Mark]:
         return []
 
 
-def mark(store: engine.Store, run_id: str, after: int) -> list[Mark]:
+def mark(store: engine.Store, run_id: str, after: int) -> list[Quarantined]:
     """Mark the drives whose verdicts, up to this run, are so many fails in a row (0: none): those that were not marked
     before.
     """
@@ -109,7 +109,7 @@ def mark(store: engine.Store, run_id: str, after: int) -> list[Mark]:
         return fresh
 
 
-def release(store: engine.Store, drive: str) -> list[Mark]:
+def release(store: engine.Store, drive: str) -> list[Quarantined]:
     """Let the runs after this take a drive again, named by its label or its serial number; what was released. The
     nights before no longer count.
     """
@@ -124,13 +124,13 @@ def release(store: engine.Store, drive: str) -> list[Mark]:
         return found
 
 
-def _marks(connection: t.Any, which: t.Any) -> list[Mark]:
+def _marks(connection: t.Any, which: t.Any) -> list[Quarantined]:
     table = tables().quarantine
-    query = sa.select(*(table.c[name] for name in Mark._fields)).where(which).order_by(table.c.id)
-    return [Mark(*row) for row in connection.execute(query)]
+    query = sa.select(*(table.c[name] for name in Quarantined._fields)).where(which).order_by(table.c.id)
+    return [Quarantined(*row) for row in connection.execute(query)]
 
 
-def _failing(connection: t.Any, run_id: str, after: int) -> list[Mark]:
+def _failing(connection: t.Any, run_id: str, after: int) -> list[Quarantined]:
     """The drives that failed in this run and, without a pass between, in so many of its name."""
     run, campaign, table = tables().run, tables().campaign, tables().quarantine
     name, started = connection.execute(sa.select(run.c.name, run.c.started).where(run.c.run_id == run_id)).one()
@@ -157,7 +157,9 @@ def _failing(connection: t.Any, run_id: str, after: int) -> list[Mark]:
         streak = next((count for count, verdict in enumerate(since) if verdict == "pass"), len(since))
         if streak >= after:
             reason = next(iter(records.unpacked(row.content)["reasons"]), "") if row.content else ""
-            found.append(Mark(name, row.identity or "", row.serial or "", row.name, row.label, streak, run_id, reason))
+            found.append(
+                Quarantined(name, row.identity or "", row.serial or "", row.name, row.label, streak, run_id, reason)
+            )
     return found
 
 
@@ -200,7 +202,7 @@ def _who(row: t.Any) -> Who:
     return Who(row.identity or "", row.name, row.label)
 
 
-def _same_mark(one: Mark, other: Mark) -> bool:
+def _same_mark(one: Quarantined, other: Quarantined) -> bool:
     return one.run_name == other.run_name and same(
         Who(one.identity, one.host, one.drive), Who(other.identity, other.host, other.drive)
     )

@@ -41,7 +41,7 @@ _SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
 ABSENT = "absent"
 
 
-class Seen(t.NamedTuple):
+class HostStatus(t.NamedTuple):
     """`state`: of status.json, `dead` when its job is gone, `absent` without such a run. `status`:
     status.json or {}.
     """
@@ -60,19 +60,19 @@ def command(state_dir: str, run_id: str) -> str:
     return " ".join(["/bin/sh", "-c", shlex.quote(_SCRIPT), "ssdlab-fleet-watch", shlex.quote(path)])
 
 
-def parse(stdout: str, stderr: str) -> Seen:
+def parse(stdout: str, stderr: str) -> HostStatus:
     """What the command's output says. Raises Unreadable."""
     parts = _sections(stdout)
     text = parts.get("status", "").strip()
     if "status" in parts and not text and "No such file" in stderr:
-        return Seen(ABSENT, {})
+        return HostStatus(ABSENT, {})
     if not text or not _SECTIONS <= parts.keys():
         raise Unreadable(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
         status = shape.of("status").passed(shape.decoded(text)).value
     except shape.Refused as refused:
         raise Unreadable(f"its status.json cannot be believed: {refused}") from refused
-    return Seen(_state(status, parts), status)
+    return HostStatus(_state(status, parts), status)
 
 
 class _SeenFiles:
@@ -92,7 +92,7 @@ def _state(status: dict[str, t.Any], parts: dict[str, str]) -> str:
     if (another_job or hidden) and boot_id == status.get("boot_id"):
         state: str = status["state"]
         return state
-    return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)  # type: ignore[arg-type]
+    return state_of(_SeenFiles({BOOT_ID: boot_id, f"/proc/{pid}/stat": stat}), status)
 
 
 def _sections(stdout: str) -> dict[str, str]:

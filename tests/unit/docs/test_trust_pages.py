@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.tests.faults.table import CASES
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate import (
     test_answers,
     test_entrances,
@@ -20,10 +20,6 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate impor
 )
 
 TESTS = Path(__file__).parents[2]
-sys.path.insert(0, str(TESTS / "faults"))
-
-from table import CASES  # pylint: disable=import-error,wrong-import-position
-
 PAGES = {
     "trust": ("C1", "C2", "H3", "H4", "M5", "M6", "M7", "M8", "M9", "M10", "L"),
     # Falsified figures, F4, are in docs/validity.md.

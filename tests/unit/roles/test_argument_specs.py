@@ -27,7 +27,7 @@ TYPES = {
 }
 
 
-class Loader(yaml.SafeLoader):  # pylint: disable=too-many-ancestors
+class Loader(yaml.SafeLoader):
     """YAML with Ansible's tag for texts that are no templates."""
 
 

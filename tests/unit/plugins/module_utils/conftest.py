@@ -20,8 +20,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting
 
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
 sys.path.insert(0, EMULATORS)
-import emulator  # pylint: disable=wrong-import-position,import-error
-from emulated_drive import EmulatedDrive  # pylint: disable=wrong-import-position,import-error
+import emulator
+from emulated_drive import EmulatedDrive
 
 VENDOR_TOOLS = (
     "rssdm",

@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemor
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory, rssdm
 
 sys.path.insert(0, os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators"))
-import emulator  # pylint: disable=wrong-import-position,import-error
+import emulator
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import job_data
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 JOB = "[global]\nioengine=libaio\nrefill_buffers=1\n\n[c]\nrw=randwrite\nbs=4096\n"
 
@@ -31,26 +32,13 @@ def test_options_of_a_job(change, found):
     assert job_data.compressible(JOB + change) == found
 
 
-def planned(precondition):
+def prepared(precondition):
     cells = [{"block_size": "4KiB", "read_pct": 0}]
-    drive = {
-        "selector": {"serial": "S1"},
-        "identity": {"serial": "S1", "size_bytes": 1 << 30, "logical_block_size_bytes": 512},
-    }
     test = {"name": "x", "cells": cells, "rounds": {"max": 1}, "precondition": precondition}
-    plan = render(
-        load_plan([test]),
-        run={"id": "r", "name": "n"},
-        host="h",
-        boot_id="b",
-        drives=[drive],
-        engine_version="0",
-        variables={},
-    )
-    return plan["drives"][0]["tests"][0]
+    return planned(load_plan([test]))["drives"][0]["tests"][0]
 
 
 def test_a_fill_with_zeros_is_told_and_the_shipped_jobs_say_nothing():
-    (said,) = job_data.remarks(planned({"passes": 1, "data": "zeros"}))
+    (said,) = job_data.remarks(prepared({"passes": 1, "data": "zeros"}))
     assert said.startswith("its preconditioning wrote data that compress or repeat (zero_buffers=1)")
-    assert job_data.remarks(planned(True)) == job_data.remarks(planned(False)) == []
+    assert job_data.remarks(prepared(True)) == job_data.remarks(prepared(False)) == []

@@ -25,7 +25,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import deci
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, gather, raw
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, store, unpack
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import ResultsFile
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
@@ -123,9 +123,9 @@ def test_records_of_collect(run_dir, tmp_path):
         given = mutations.mutated(theirs, seed)
         told = records.collected(given if isinstance(given, list) else [given], run_dir.name, BAD.host, TIME)
         write_lines(path, others)
-        ledger = Ledger()
-        ledger.open(str(run_dir.parent), run_dir.name)
-        ledger.add(told.records)
+        results = ResultsFile()
+        results.open(str(run_dir.parent), run_dir.name)
+        results.add(told.records)
         loaded = store.load(str(path))
         verdicts = {
             drive["host"]: drive["verdict"]

@@ -11,6 +11,7 @@ import random
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
+from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import MEASURING
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate import test_entrances as entrances
 
 NOW, TIME, TRIES, no_process = entrances.NOW, entrances.TIME, entrances.TRIES, entrances.no_process
@@ -31,17 +32,7 @@ STATUS = {
     "restored": False,
     "message": "",
     "drives": [
-        {
-            **queued("A1"),
-            "phase": "measure",
-            "test": "iops",
-            "test_index": 1,
-            "tests": 2,
-            "round": 3,
-            "round_max": 25,
-            "time_left_s": 4300.0,
-            "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None},
-        },
+        {**queued("A1"), **MEASURING},
         {**queued("B2"), "phase": "done", "outcome": "error", "message": "no"},
     ],
 }

@@ -21,7 +21,8 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 GOLDEN = Path(__file__).parent / "golden"
 WORKLOADS = testfiles.SHIPPED_DIR.parents[2] / "docs" / "workloads.md"
@@ -68,15 +69,7 @@ def rendered_tests(plan):
         "logical_block_size_bytes": 512,
         "minimum_io_size_bytes": 16_384,
     }
-    done = render(
-        load_plan(plan),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
-    )
+    done = planned(load_plan(plan), identity)
     return done["drives"][0]["tests"]
 
 

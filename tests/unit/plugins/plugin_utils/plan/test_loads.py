@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import loads
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 CELL = {"block_size": "4KiB", "read_pct": 0}
 SIZES = [{"size": "512B", "pct": 10}, {"size": "4KiB", "pct": 60}, {"size": "16KiB", "pct": 30}]
@@ -18,15 +19,7 @@ RANGES = [{"pct": 5, "of_ios_pct": 50}, {"pct": 95, "of_ios_pct": 50}]
 
 def rendered(plan, block=512):
     identity = {"serial": "S1", "size_bytes": 1 << 40, "logical_block_size_bytes": block}
-    done = render(
-        load_plan(plan),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
-    )
+    done = planned(load_plan(plan), identity)
     return done["drives"][0]["tests"]
 
 

@@ -12,8 +12,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions, plan_text, wear
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 OWN = {"access": "random", "block_size": "preferred", "read_pct": 0, "threads": 4, "queue_depth": 32}
 SMALL = {**OWN, "block_size": "4KiB"}
@@ -36,15 +37,7 @@ def plan(test, *minimum_bytes, block=512, **variables):
         }
         for number, told in enumerate(minimum_bytes)
     ]
-    done = render(
-        load_plan([test] if isinstance(test, dict) else test),
-        run={"id": "r1", "name": "n"},
-        host="h1",
-        boot_id="b",
-        engine_version="0",
-        variables=variables,
-        drives=drives,
-    )
+    done = planned(load_plan([test] if isinstance(test, dict) else test), drives=drives, **variables)
     jsonschema.validate(done, schemas.load("plan"))
     return done
 

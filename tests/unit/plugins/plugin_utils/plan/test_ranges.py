@@ -11,7 +11,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 SIZE = 1 << 30
 KIB, MIB = 1 << 10, 1 << 20
@@ -23,20 +24,7 @@ def one(*cells, **keys):
 
 
 def rendered(*tests, size=SIZE):
-    return render(
-        load_plan(list(tests)),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[
-            {
-                "selector": {"serial": "S1"},
-                "identity": {"serial": "S1", "size_bytes": size, "logical_block_size_bytes": 512},
-            }
-        ],
-    )
+    return planned(load_plan(list(tests)), identity_of(size))
 
 
 def options(test):

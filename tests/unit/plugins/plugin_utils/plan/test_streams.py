@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria, wear
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 SIZE = 1 << 30
 MIB = 1 << 20
@@ -32,15 +33,7 @@ def one(*jobs, **keys):
 
 def rendered(*tests, block=512, **more):
     identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": block, **more}
-    done = render(
-        load_plan(list(tests)),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
-    )
+    done = planned(load_plan(list(tests)), identity)
     return done["drives"][0]
 
 

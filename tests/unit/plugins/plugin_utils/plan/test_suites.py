@@ -13,9 +13,10 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 PLAN_FILES = sorted(SHIPPED_DIR.glob("plans/*.yml"))
 KIB = 1024
@@ -24,15 +25,7 @@ CELL = {"block_size": "4KiB", "read_pct": 0}
 
 def rendered(plan, size_bytes=3_840_755_982_336, block=512):
     identity = {"serial": "S1", "size_bytes": size_bytes, "logical_block_size_bytes": block}
-    return render(
-        load_plan(plan),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        engine_version="0",
-        variables={},
-        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
-    )
+    return planned(load_plan(plan), identity)
 
 
 @pytest.mark.parametrize(

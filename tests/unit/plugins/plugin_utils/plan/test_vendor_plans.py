@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.plan_text import window_s
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 PLANS = ("micron-p420m", "micron-p420m-dd", "micron-p420m-small", "iomemory-guide")
 
@@ -28,15 +29,7 @@ def test_a_cards_own_sector_size_counts_for_what_follows():
 
 def rendered(plan, block=512):
     identity = {"serial": "S1", "size_bytes": 700_150_000_000 // 4096 * 4096, "logical_block_size_bytes": block}
-    return render(
-        load_plan(plan),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        drives=[{"selector": {"serial": "S1"}, "identity": identity}],
-        engine_version="0.1.0",
-        variables={},
-    )
+    return planned(load_plan(plan), identity)
 
 
 @pytest.mark.parametrize("plan", ["micron-p420m", "micron-p420m-dd", "micron-p420m-small"])

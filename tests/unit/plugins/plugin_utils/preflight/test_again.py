@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import again, decision, findings, values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import again, findings, values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
 
@@ -96,7 +96,7 @@ def test_it_is_measured_again_once_or_never(given, right):
 def test_plan_mode_says_so_where_a_criterion_is_relative():
     share = {"metric": "write_iops", "min_of_median": 0.9}
     views = [View("h1", {"ssd_retest": 1})]
-    assert decision.shared_retest(views) and not decision.shared_retest([View("h1", {"ssd_retest": 0})])
+    assert again.wanted(views) and not again.wanted([View("h1", {"ssd_retest": 0})])
     assert "(<run id>-again)" in again.plan_lines(True, [share])[0]
     assert again.plan_lines(True, [{"metric": "write_iops", "min": 1}]) == again.plan_lines(False, [share]) == []
 

@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Mark
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
 
 
@@ -204,7 +204,7 @@ def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
 
 
 def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_are_still_asked_for(fleet):
-    mark = Mark("qualify", "serial  S1", "S1", "h1", "S1", 3, "r3", "wsat: write_iops 3 < 5")
+    mark = Quarantined("qualify", "serial  S1", "S1", "h1", "S1", 3, "r3", "wsat: write_iops 3 < 5")
     views = [fleet(), fleet("h2", ["S2"])]
     decided = decision.decide(views, False, NOW, [mark])
     assert decided.findings == [] and set(decided.plans) == {"h2"}

@@ -185,32 +185,6 @@ def test_a_misspelt_variable_is_pointed_at():
     assert "ssd_disks is set; did you mean ssd_drives?" in found
 
 
-@pytest.mark.parametrize(
-    ("fio", "expected"),
-    [
-        (None, "h1: fio is missing"),
-        ({"path": "/x/fio", "version": None}, "does not report its version"),
-        ({"path": "/x/fio", "version": "3.27"}, "h1: fio 3.27 (/x/fio) is older than 3.28"),
-        ({"path": "/x/fio", "version": "2.30"}, "is older than 3.28"),
-        ({"path": "/x/fio", "version": "3.28"}, ""),
-        ({"path": "/x/fio", "version": "3.100"}, ""),
-        ({"path": "/x/fio", "version": "4.0"}, ""),
-    ],
-)
-def test_fio_is_there_and_new_enough(fio, expected):
-    found = texts(findings.tools(view(facts={"tools": {"fio": fio, "wipefs": {"path": "/sbin/wipefs"}}})))
-    assert len(found) == bool(expected) and expected in "".join(found)
-
-
-def test_every_missing_tool_is_named():
-    found = texts(
-        findings.tools(
-            view(facts={"tools": {"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None}})
-        )
-    )
-    assert found == [f"h1: {name} is missing; install it with the package manager" for name in ("setpriv", "wipefs")]
-
-
 @pytest.mark.parametrize("state", ["absent", "dead", "stopped", "failed"])
 def test_a_refused_drive_stops_the_run(state):
     attach = {} if state == "absent" else {"h1": state}

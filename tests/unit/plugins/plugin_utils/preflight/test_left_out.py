@@ -10,9 +10,9 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import left_out
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Mark
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 
-BAD = Mark("nightly", "serial M S2", "S2", "h1", "S2", 3, "r3", "wsat: write_iops 3 < 5")
+BAD = Quarantined("nightly", "serial M S2", "S2", "h1", "S2", 3, "r3", "wsat: write_iops 3 < 5")
 NEW, BEGUN = Run("r4", "nightly", {}), Run("r4", "nightly", {"h1": "dead"})
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 GB = 10**9
 
@@ -21,15 +22,7 @@ def make(plan, size=480_103_981_056, block=512, **variables):
         "logical_block_size_bytes": block,
     }
     drives = [{"selector": {"serial": "S1"}, "identity": identity}]
-    return render(
-        load_plan(plan),
-        run={"id": "r", "name": "n"},
-        host="h1",
-        boot_id="b",
-        drives=drives,
-        engine_version="0",
-        variables=variables,
-    )
+    return planned(load_plan(plan), drives=drives, **variables)
 
 
 def times(plan, rate=500, **more):

@@ -17,24 +17,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.progress import
     short_name,
     time_left,
 )
+from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import MEASURING
 
 NOTHING = {"metric": None, "value": None, "mean_latency_us": None, "progress": None}
-MEASURING = {
-    "phase": "measure",
-    "test": "iops",
-    "test_index": 1,
-    "tests": 2,
-    "round": 3,
-    "round_max": 25,
-    "cell": "c",
-    "time_left_s": 4300,
-    "last": {"metric": "write_iops", "value": 41200.5, "mean_latency_us": 775.1, "progress": None},
-}
 PURGING = {"phase": "purge", "test": "iops", "test_index": 1, "tests": 2, "last": dict(NOTHING, progress=0.421)}
 DONE = {"phase": "done", "outcome": "complete"}
 REFUSED = {"phase": "done", "outcome": "refused", "message": "mounted on /"}
-
-
 NOW = datetime.datetime(2026, 11, 23, 14, 2, 11)
 
 

@@ -10,8 +10,8 @@ import resource
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import ledger as module
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.ledger import Ledger, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import results_file as module
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import ResultsFile, host_record
 
 
 def record(drive="A1", **fields):
@@ -38,7 +38,7 @@ def results(tmp_path):
 
 
 def test_what_comes_before_the_run_is_known_waits_in_order(results):
-    found = Ledger()
+    found = ResultsFile()
     found.add([host_record("h1", "unreachable", "no route")])
     found.add([host_record("h2", "failed", "no fio")])
     assert written(results) == []
@@ -48,7 +48,7 @@ def test_what_comes_before_the_run_is_known_waits_in_order(results):
 
 
 def test_a_run_without_a_folder_was_only_planned(tmp_path):
-    found = Ledger()
+    found = ResultsFile()
     found.open(str(tmp_path), "r1")
     found.add([host_record("h1", "unreachable", "")])
     assert os.listdir(tmp_path) == []
@@ -63,14 +63,14 @@ def test_a_run_without_a_folder_was_only_planned(tmp_path):
 )
 def test_only_what_says_something_new_is_added_by_the_next_playbook_too(results, second, lines):
     for item in (record(), second):
-        found = Ledger()
+        found = ResultsFile()
         found.open(str(results), "r1")
         found.add([item])
     assert len(written(results)) == lines
 
 
 def test_a_state_that_returns_is_new(results):
-    found = Ledger()
+    found = ResultsFile()
     found.open(str(results), "r1")
     for state in ("unreachable", "ok", "unreachable"):
         found.add([host_record("h1", state, "")])
@@ -78,7 +78,7 @@ def test_a_state_that_returns_is_new(results):
 
 
 def test_a_failed_write_keeps_the_records_for_the_next_time(results, monkeypatch):
-    found = Ledger()
+    found = ResultsFile()
     found.open(str(results), "r1")
     real = module.store.append
 
@@ -94,7 +94,7 @@ def test_a_failed_write_keeps_the_records_for_the_next_time(results, monkeypatch
 
 
 def test_the_same_result_is_new_after_somebody_else_noted_that_the_host_began_anew(results):
-    found = Ledger()
+    found = ResultsFile()
     found.open(str(results), "r1")
     found.add([record()])
     module.store.begin_anew(str(results / "r1" / "results.jsonl"), "r1", "h1")
@@ -123,13 +123,13 @@ def test_a_disk_that_is_full_at_any_byte_loses_nothing(tmp_path, again):
     line = len(json.dumps(told[0])) + 1
     for place in range(0, 3 * line, 7):
         (tmp_path / str(place) / "r1").mkdir(parents=True)
-        found = Ledger()
+        found = ResultsFile()
         found.open(str(tmp_path / str(place)), "r1")
         found.add([record("Z9")])
         with room_for(line + place), pytest.raises(OSError):
             found.add(told)
         if again:
-            found = Ledger()
+            found = ResultsFile()
             found.open(str(tmp_path / str(place)), "r1")
             found.add(told)
         else:

@@ -18,12 +18,12 @@ MOST_MESSAGE = 1000
 
 
 def host_record(host: str, state: str, message: str) -> Record:
-    """A host's record without the run, which `Ledger` fills in. state: ok, unreachable, failed or unfinished."""
+    """A host's record without the run, which `ResultsFile` fills in. state: ok, unreachable, failed or unfinished."""
     common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": None}
     return dict(common, host=host, state=state, message=text.line(message, MOST_MESSAGE))
 
 
-class Ledger:
+class ResultsFile:
     """The results of one run. Until `open` told where they belong, and after a failed write, records wait in memory."""
 
     def __init__(self) -> None:

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""fio jobs: the text of a cell's job, and of a fill, from the one template. Pure but for the template."""
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+import jinja2
+
+from ..common import schema as schemas
+from . import cells as celling
+from . import loads, streams
+
+WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
+# The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
+POLLED = "io_uring_polled"
+# rw= of fio by access, for reads alone, writes alone, and both.
+RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
+
+
+def with_job(cell: celling.Cell, engine: str, sections: t.Sequence[dict[str, t.Any]]) -> celling.Cell:
+    """A cell with the text of its job; `polled` where its threads wait for completions by polling."""
+    polled = [section for section in sections if engine == POLLED and _can_poll(section)]
+    for section in polled:
+        section["polled"] = True
+    return {**cell, **({"polled": True} if polled else {}), "job": job_text(engine, sections)}
+
+
+def _can_poll(section: t.Mapping[str, t.Any]) -> bool:
+    """A polled ring takes reads and writes alone: neither trims nor flushes."""
+    return not (section.get("ioengine") or section.get("sync") or section["rw"].endswith("trim"))
+
+
+def fill_jobs(name: str, passes: int, block_size_bytes: int, engine: str, data: str = "random") -> dict[str, t.Any]:
+    """Sequential writes over everything: one job in whole blocks, one for the remainder, which is a single block of its
+    own size.
+
+    The remainder starts where the whole blocks end, so its offset is the first job's size. data: random or zeros.
+    """
+    whole = {"bs": block_size_bytes, "iodepth": "@ssd_max_queue_depth@", "size": "@ssd_remainder_offset@"}
+    rest = {
+        "bs": "@ssd_remainder_bytes@",
+        "iodepth": 1,
+        "offset": "@ssd_remainder_offset@",
+        "size": "@ssd_remainder_bytes@",
+    }
+    common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes, "zeros": data == "zeros"}
+    return {
+        "passes": passes,
+        "block_size_bytes": block_size_bytes,
+        **({"data": data} if data == "zeros" else {}),
+        "job": job_text(engine, [{**common, **whole}]),
+        "remainder_job": job_text(engine, [{**common, **rest, "name": f"{name}-remainder"}]),
+    }
+
+
+def sections_of(cell: celling.Cell, active_bytes: int, capacity: int) -> list[dict[str, t.Any]]:
+    """The sections of a cell's job: one, or one for each of its streams, which run at the same time."""
+    if not cell.get("jobs"):
+        return [section_of(cell, active_bytes)]
+    shared = {key: cell[key] for key in ("runtime_s", "ramp_s") if cell.get(key)}
+    return [
+        {
+            **section_of({**job, **shared, "id": f"{cell['id']}.{job['name']}"}, active_bytes),
+            **streams.section(job, active_bytes, capacity),
+        }
+        for job in cell["jobs"]
+    ]
+
+
+def section_of(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
+    """The values that a cell gives to the job template."""
+    reads, writes, both = RW[cell["access"]]
+    section = {
+        "name": cell["id"],
+        "rw": {100: reads, 0: writes}.get(cell["read_pct"], both),
+        "read_pct": cell["read_pct"],
+        "bs": cell["block_size_bytes"],
+        "iodepth": cell["queue_depth"],
+        "numjobs": cell["threads"],
+        "size": "@ssd_size_bytes@",
+        "runtime_s": cell["runtime_s"],
+    }
+    if cell["access"] == "sequential" and cell["threads"] > 1:
+        # Streams side by side: threads that read the same blocks after each other would measure the drive's cache.
+        share = active_bytes // cell["threads"] // cell["block_size_bytes"] * cell["block_size_bytes"]
+        section.update(size=share, offset_increment=share)
+    if cell.get("range"):
+        section.update(streams.placed(cell, active_bytes))
+    if cell.get("rate_iops"):
+        section["rate_iops"] = _rate(cell)
+    section.update({key: cell[key] for key in ("batch", "ramp_s", "ioengine", *streams.SYNC_KEYS) if cell.get(key)})
+    if cell.get("fdatasync"):
+        # With libaio and io_uring fio's time of a flush holds part of that of the write before it (3.33).
+        section["ioengine"] = "sync"
+    section.update(loads.section(cell))
+    return section
+
+
+def _rate(cell: celling.Cell) -> str:
+    """fio's rate_iops counts for each thread and direction; the cell's for all of them together."""
+    shares = [share for share in (cell["read_pct"], 100 - cell["read_pct"]) if share]
+    return ",".join(str(cell["rate_iops"] * share // 100 // cell["threads"]) for share in shares)
+
+
+def job_text(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """A job as fio reads it, with the placeholders that the host fills in."""
+    text: str = _template().render(ioengine="io_uring" if engine == POLLED else engine, jobs=sections)
+    return text
+
+
+@functools.lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return environment.from_string((WORKLOAD_ROLE / "templates" / "job.fio.j2").read_text(encoding="utf-8"))

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan of a fleet as preflight prints it, host by host (plan_text describes one host's)."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common import schema as schemas
+from ..plan import hostplan
+from . import again, earlier, findings, purges, run_json, wear
+from . import plan_text as describe
+from .findings import Run, View
+
+
+def lines_of(
+    views: t.Sequence[View],
+    run: Run | None,
+    plans: t.Mapping[str, t.Mapping[str, t.Any]],
+    chosen: t.Mapping[str, purges.Chosen],
+    known: t.Mapping[str, earlier.Known],
+) -> list[str]:
+    """The lines; none without a run."""
+    if run is None:
+        return []
+    lines = [f"Run {run.id}"]
+    held_to = run_json.criteria(views)
+    for view in views:
+        state = run.attach.get(view.name)
+        if view.unreachable:
+            lines.append(f"{view.name}: unreachable; its drives would count as not tested")
+        elif state in findings.DRIVES_SETTLED:
+            lines.append(f"{view.name}: this run is {state} there; nothing would be started")
+        elif view.name in plans and view.asked:
+            eligible = {
+                entry["drive"]: entry.get("path") or "?"
+                for entry in view.drives or ()
+                if entry.get("identity") and not findings.standing(entry, run)
+            }
+            looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
+            rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
+            worn = {
+                drive["drive"]: wear.text(
+                    *wear.of_drive(drive, rate, chosen[view.name]),
+                    wear.rated_bytes(drive["expected"].get("model"), ratings),
+                )
+                for drive in plans[view.name]["drives"]
+            }
+            plan, took = plans[view.name], known.get(view.name)
+            lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
+            lines += _beyond_budget(view)
+        lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
+    return lines + again.plan_lines(again.wanted(views), held_to)
+
+
+def _beyond_budget(view: View) -> list[str]:
+    """What ssd_time_budget leaves out on a host."""
+    variables = run_json.host_variables(view.asked or {})
+    rest = hostplan.left_out(variables, view.drives or ())
+    shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
+    return [f"  left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []

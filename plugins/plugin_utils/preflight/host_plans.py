@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan and the tests of each host, and what is wrong with them: in this play, and against how the run began."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import typing as t
+
+from ..common.version import collection_version
+from ..plan import hostplan
+from ..plan.testfiles import PlanError
+from ..results import run_record
+from . import again, criteria, definitions, run_json
+from .findings import Finding, Run, View
+
+
+def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
+    """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
+    plans, found = {}, []
+    for view in views:
+        # Nothing is left to be done on a host whose drives are all left out.
+        if view.asked is None or (view.left_out and not view.asked["ssd_drives"]):
+            continue
+        drives = [
+            entry
+            for entry in view.drives or ()
+            if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")
+        ]
+        try:
+            plans[view.name] = hostplan.build(
+                run_json.host_variables(view.asked),
+                run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
+                host=view.name,
+                boot_id=(view.facts or {}).get("boot_id", ""),
+                drives=drives,
+                engine_version=collection_version(),
+            )
+        except PlanError as error:
+            found += [_plan_finding(problem, view.name) for problem in error.problems]
+    return plans, found
+
+
+def tests_of(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
+    """What run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests are wrong."""
+    tests = {}
+    for view in views:
+        if view.asked is not None:
+            with contextlib.suppress(PlanError):
+                asked = hostplan.tests(run_json.host_variables(view.asked), view.drives or ())
+                tests[view.name] = {test["name"]: definitions.about(test) for test in asked}
+    return tests
+
+
+def findings(
+    views: t.Sequence[View],
+    run: Run | None,
+    results_dir: str,
+    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, t.Any],
+) -> list[Finding]:
+    """What is wrong with the tests by their names, with a second measurement, and with the criteria."""
+    run_folder = os.path.join(results_dir, run.id) if run else ""
+    found = _definition_findings(views, run, run_folder, tests, plans) + again.findings(views, run, results_dir)
+    # Of a second measurement they were looked at before the first, with all drives and tests.
+    return found if again.of(views) else found + criteria.findings(run_json.criteria(views), views, tests, plans)
+
+
+def _definition_findings(
+    views: t.Sequence[View],
+    run: Run | None,
+    run_folder: str,
+    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, t.Any],
+) -> list[Finding]:
+    """One name for two tests, within this play or against what the run was started with."""
+    # The name of a single step says what it is, not how: hosts may do it with different settings.
+    named = {
+        view.name: tests[view.name]
+        for view in views
+        if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"
+    }
+    if run is None:
+        return definitions.clashes(named, {})
+    try:
+        before = run_record.read_run(run_folder) or {}
+    except ValueError as error:
+        return [
+            Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); repair it, or use another ssd_run_id")
+        ]
+    return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
+
+
+def _plan_finding(problem: str, host: str) -> Finding:
+    own, prefix = problem.startswith(f"{host}: "), f"{host}: "
+    return Finding(problem[len(prefix) :] if own else problem, host)

@@ -1,0 +1,173 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""BMCs that power-cycle the server of a test: sushy-tools' emulator (Redfish) and pyghmi's own (IPMI)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+
+PASSWORD = "s3cret-Of-The-BMC"
+USER = "bmc-operator"
+SYSTEM = "27946b59-9e44-4fa7-8e91-f3527a1ef094"
+
+
+class Bmc:
+    """sushy-emulator with its fake driver over TLS, and what it says of the one system's power. `deaf`: while the file
+    is there, nothing shuts it down.
+    """
+
+    def __init__(self, folder):
+        import bcrypt  # comes with sushy-tools
+
+        self.folder = folder
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost",
+                "-keyout",
+                str(folder / "key.pem"),
+                "-out",
+                str(folder / "cert.pem"),
+            ],
+            check=True,
+            capture_output=True,
+        )
+        digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+        (folder / "users").write_text(f"{USER}:{digest}\n")
+        (folder / "sushy.conf").write_text(
+            "\n".join(
+                [
+                    "SUSHY_EMULATOR_FAKE_DRIVER = True",
+                    "SUSHY_EMULATOR_AUTH_FILE = {!r}".format(str(folder / "users")),
+                    f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}",
+                    (
+                        f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', "
+                        "'external_notifier': False, 'nics': []}]"
+                    ),
+                ]
+            )
+            + "\n"
+        )
+        with bound_socket(socket.SOCK_STREAM) as probe:
+            self.port = probe.getsockname()[1]
+        self.deaf = folder / "deaf"
+        code = [
+            "import os, sys",
+            "from sushy_tools.emulator.main import main",
+            "from sushy_tools.emulator.resources.systems.fakedriver import FakeDriver",
+            "set_power = FakeDriver.set_power_state",
+            "def obey(self, system, state):",
+            (
+                f"    if state != 'GracefulShutdown' or not os.path.exists({str(self.deaf)!r}): return set_power(self, "
+                "system, state)"
+            ),
+            f"    if open({str(self.deaf)!r}).read() == 'refuses': raise RuntimeError('this system takes no shutdown')",
+            "FakeDriver.set_power_state = obey",
+            "main()",
+        ]
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "\n".join(code),
+                "--config",
+                str(folder / "sushy.conf"),
+                "-i",
+                "localhost",
+                "-p",
+                str(self.port),
+                "--ssl-certificate",
+                str(folder / "cert.pem"),
+                "--ssl-key",
+                str(folder / "key.pem"),
+            ],
+            stdout=open(folder / "sushy.log", "w"),
+            stderr=subprocess.STDOUT,
+        )
+        deadline = time.monotonic() + 60
+        while self.power() is None:
+            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "sushy.log").read_text()
+            time.sleep(0.3)
+
+    def power(self):
+        request = urllib.request.Request(f"https://localhost:{self.port}/redfish/v1/Systems/{SYSTEM}")
+        request.add_header("Authorization", "Basic " + base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode())
+        try:
+            with urllib.request.urlopen(
+                request, context=ssl.create_default_context(cafile=str(self.folder / "cert.pem")), timeout=10
+            ) as answer:
+                return json.load(answer)["PowerState"]
+        except OSError:
+            return None
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+def bound_socket(kind=socket.SOCK_DGRAM):
+    """A socket with a port that nobody has."""
+    made = socket.socket(type=kind)
+    made.bind(("localhost", 0))
+    return made
+
+
+class IpmiBmc:
+    """A BMC that speaks IPMI: pyghmi's own, in a process of its own. `deaf` as above."""
+
+    def __init__(self, folder):
+        self.file, self.deaf = folder / "power", folder / "deaf"
+        self.file.write_text("on")
+        with bound_socket() as probe:
+            self.port = probe.getsockname()[1]
+        code = [
+            "import sys, pathlib, pyghmi.ipmi.bmc as bmc, pyghmi.ipmi.private.serversession as sessions",
+            # pyghmi's server does HMAC-SHA1 alone, but does not say so when its client asks for SHA256 (byte 12):
+            # answer 0x11, no such cipher suite.
+            "answer = sessions.ServerSession.create_open_session_response",
+            "refuse = lambda request: bytearray([request[0], 0x11]) + bytes(34)",
+            (
+                "sessions.ServerSession.create_open_session_response = lambda self, request: answer(self, request) if "
+                "request[12] == 1 else refuse(request)"
+            ),
+            "file = pathlib.Path(sys.argv[2])",
+            "class Fake(bmc.Bmc):",
+            "    def get_power_state(self): return file.read_text()",
+            "    def power_off(self): file.write_text('off')",
+            "    def power_on(self): file.write_text('on')",
+            f"    def power_shutdown(self): pathlib.Path({str(self.deaf)!r}).exists() or self.power_off()",
+            "    def is_active(self): return True",
+            f"Fake({{{USER!r}: {PASSWORD!r}}}, port=int(sys.argv[1]), address='::ffff:127.0.0.1').listen()",
+        ]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "\n".join(code), str(self.port), str(self.file)],
+            stdout=open(folder / "ipmi.log", "w"),
+            stderr=subprocess.STDOUT,
+        )
+        time.sleep(1.5)
+        assert self.process.poll() is None, (folder / "ipmi.log").read_text()
+
+    def power(self):
+        return {"on": "On", "off": "Off"}.get(self.file.read_text())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait(timeout=20)

@@ -1,0 +1,89 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Host jobs of a test's own process, on loop devices: plan, run, and what their journals say."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+
+MIB = 1 << 20
+# 64 MiB and the remainder below 128 KiB that usual capacities leave.
+ODD_SIZE = 64 * MIB + 90112
+QUICK = {
+    "name": "quick",
+    "title": "Quick",
+    "purge": {"method": "auto"},
+    "precondition": False,
+    "cells": [
+        {
+            "access": "random",
+            "block_size": "4KiB",
+            "read_pct": 0,
+            "threads": 1,
+            "queue_depth": 1,
+            "runtime_s": 1,
+            "rate_iops": 50,
+        }
+    ],
+    # A loop device has no fresh state to leave.
+    "steady_state": {
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
+        "min_capacity_multiple": 0,
+        "confirm_windows": 0,
+    },
+    "rounds": {"max": 5},
+}
+TUNE = {"sysfs": [{"name": "nomerges", "path": "/sys/block/@ssd_name@/queue/nomerges", "value": "2"}]}
+
+
+def fill_step():
+    return planning.step_plan("precondition", {})
+
+
+class HostJobs:
+    """Host jobs of this process, with a state folder and locks of their own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.count = 0
+
+    def plan(self, drives, tests, parallel=1, tune=None):
+        host = Host()
+        seen = inspection.inspect(host, [drive.selector for drive in drives])
+        return planning.render(
+            tests,
+            run={"id": "r", "name": "n"},
+            host="h",
+            boot_id=tuning.boot_id(host),
+            drives=seen,
+            engine_version="1",
+            variables={"ssd_parallel_drives": parallel},
+            tune=dict({"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}, **(tune or {})),
+        )
+
+    def prepare(self, plan, run_id="r"):
+        run = rundir.RunDir(str(self.folder / "state"), run_id)
+        os.makedirs(run.path, exist_ok=True)
+        files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
+        return run
+
+    def run(self, plan, run_id="r"):
+        """Run a host job to its end: (journal, status)."""
+        run = self.prepare(plan, run_id)
+        engine.HostJob(run, Host()).run()
+        return rundir.read_journal(run.journal), run.read_status()
+
+
+def events(journal, name):
+    return [record for record in journal if record["event"] == name]

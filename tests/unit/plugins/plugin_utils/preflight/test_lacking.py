@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import lacking
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+
+
+def view(tools):
+    return View("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": tools})
+
+
+def texts(found):
+    return [finding.text() for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("fio", "expected"),
+    [
+        (None, "h1: fio is missing"),
+        ({"path": "/x/fio", "version": None}, "does not report its version"),
+        ({"path": "/x/fio", "version": "3.27"}, "h1: fio 3.27 (/x/fio) is older than 3.28"),
+        ({"path": "/x/fio", "version": "2.30"}, "is older than 3.28"),
+        ({"path": "/x/fio", "version": "3.28"}, ""),
+        ({"path": "/x/fio", "version": "3.100"}, ""),
+        ({"path": "/x/fio", "version": "4.0"}, ""),
+    ],
+)
+def test_fio_is_there_and_new_enough(fio, expected):
+    found = texts(lacking.tools(view({"fio": fio, "wipefs": {"path": "/sbin/wipefs"}})))
+    assert len(found) == bool(expected) and expected in "".join(found)
+
+
+def test_every_missing_tool_is_named():
+    found = texts(lacking.tools(view({"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None})))
+    assert found == [f"h1: {name} is missing; install it with the package manager" for name in ("setpriv", "wipefs")]
