@@ -138,7 +138,8 @@ def _proved(run, record, specs, journal):
     """A record with what its journal proves of it, as the report has it."""
     if record["kind"] != "test":
         return record
-    made = proof.begin(run, "bench", record["drive"], record["test"], specs[record["test"]])
+    of = proof.Attempt(run["run"]["id"], record["drive"], record["test"], record["attempt"])
+    made = proof.begin(run, "bench", specs[record["test"]], of)
     for event in journal:
         if (event.get("test"), event.get("attempt")) == (record["test"], record["attempt"]):
             made.take(event)

@@ -7,6 +7,7 @@ that are only told.
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ..core.host import BOOT_ID, Host
@@ -14,6 +15,7 @@ from ..drive import capacity, wear
 from ..measure import job_data, world
 from ..measure.causes import SPOILS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
+from ..tuning import write_cache
 from ..vendor import in_force
 
 Mapping = t.Mapping[str, t.Any]
@@ -46,6 +48,7 @@ class Conditions:
         self._last: world.World = {}
         self._before: world.World = {}
         self._hidden: list[Cause] = []
+        self._cache = ""
         self.found: list[Cause] = []
         self.settings: Mapping | None = None
         self._written: Mapping = {}
@@ -86,6 +89,7 @@ class Conditions:
             return
         now = world.take(self._host, self._identity())
         self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
+        self._cache = self._own_cache()
 
     def end_test(self, test: Mapping, sampler: Sampler) -> list[str]:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
@@ -97,11 +101,28 @@ class Conditions:
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
         sampled = [Cause(world.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
         known = {item.cause for item in sampled}
-        spoilt = [item for item in world.changed(self._first, self._before, now) if item.cause not in known]
+        changed = world.changed(self._first, self._before, now)
+        changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
+        spoilt = [item for item in changed if item.cause not in known]
         data = [Cause("data", TOLD, text) for text in job_data.remarks(test)]
-        self.found = sampled + spoilt + world.unknown(self._first, now) + self._vendor() + self._hidden + data
+        self.found = (
+            sampled + spoilt + world.unknown(self._first, now, sampler.unseen_s) + self._vendor() + self._hidden + data
+        )
         self._last = now
         return [item.message for item in self.found if item.level == SPOILS]
+
+    def _own_cache(self) -> str:
+        """What the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
+        identity = self._identity()
+        return write_cache.state(self._host, os.path.basename(str(identity.get("kernel_name") or identity.get("path"))))
+
+    def _switched(self) -> list[Cause]:
+        """Its own write cache, in another state than when it began to be measured."""
+        before, now = self._cache, self._own_cache()
+        if before == now or not {before, now} <= set(write_cache.STATES):
+            return []
+        text = "its own write cache was {0} when its measurement began and is {1} now, which the kernel does not know"
+        return [Cause("write_cache", SPOILS, text.format(before, now))]
 
     def fields(self) -> dict[str, t.Any]:
         """For the record of the test."""

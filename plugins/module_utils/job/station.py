@@ -14,7 +14,8 @@ from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..guard.look import Stopped, Terms, longer_s
 from ..measure import causes, fio
-from ..measure.workbench import Workbench, seed
+from ..measure.seeds import seed
+from ..measure.workbench import Workbench
 from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..tuning.tuned_host import TunedHost
 from . import leaving

@@ -274,7 +274,13 @@ def _mix(sides: Mapping, options: Mapping) -> list[str]:
     rates = [int(rate) for rate in options.get("rate_iops", "").split(",") if rate.isdigit()]
     together = sum(rates)
     shares = [share, rates[0] / float(together)] if len(rates) == 2 and together else [share]
-    allowed = MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + _in_flight(options)
-    if min(shares) * total - allowed <= reads <= max(shares) * total + allowed:
+    if is_mixed(reads, total, shares, _in_flight(options)):
         return []
     return [f"{reads / total:.2%} of the I/Os were reads, not {share:.0%}"]
+
+
+def is_mixed(reads: int, total: int, shares: t.Sequence[float], in_flight: int) -> bool:
+    """Whether so many of all I/Os can be reads by chance. shares: of reads, as asked; any between them will do."""
+    share = shares[0]
+    allowed = MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + in_flight
+    return min(shares) * total - allowed <= reads <= max(shares) * total + allowed

@@ -160,7 +160,7 @@ class Rounds:
         rounds without a rule.
         """
         if not self._steady:
-            return [number for number in range(1, self.count + 1) if number not in self._spoilt][-self._last :]
+            return last_clean(self.count, self._spoilt, self._last)
         return self._windows(self.steady_at or self.count // self._every * self._every)[-1]
 
     def steady_state(self) -> list[dict[str, t.Any]]:
@@ -206,7 +206,7 @@ class Rounds:
         yet.
         """
         if not self._steady:
-            return len(self._spoilt) < self.count
+            return bool(self.window_rounds())
         windows = [self._windows(end) for end in range(self._every, self.count + 1, self._every)]
         could_count = [some for some in windows if self._is_whole(some)]
         return not could_count or any(self._is_clean(some) for some in could_count)
@@ -303,6 +303,16 @@ class Rounds:
             return (self.steady_at + self._after - self.count) * self._round_s
         written, elapsed_s = self._ends[-1] if self._ends else (0, 0.0)
         return bound_s(self._limits, self._round_s, self._size_bytes, self.count, written, elapsed_s)
+
+
+def last_clean(count: int, spoilt: t.Container[int], last: int) -> list[int]:
+    """The rounds that make the figures of a test without a rule: the clean ones, or the last of them.
+
+    last: how many. They are of the test's end: those before its last 2 x `last` rounds show another state of the drive,
+    and do not stand for spoilt ones.
+    """
+    first = max(1, count - 2 * last + 1) if last else 1
+    return [number for number in range(first, count + 1) if number not in spoilt][-last:]
 
 
 def fitted_end(result: t.Mapping[str, t.Any]) -> float | None:

@@ -154,6 +154,7 @@ class Sampler:
         interval_s: float,
         io_cpus: t.Callable[[], str | None],
         limit_c: t.Callable[[], int | None] = lambda: None,
+        clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self._host = host
         self._identity = identity
@@ -161,6 +162,10 @@ class Sampler:
         self._interval_s = interval_s
         self._io_cpus = io_cpus
         self._limit_c = limit_c
+        self._clock = clock
+        self._looked_s = 0.0
+        # The longest that nobody looked at the drive.
+        self.unseen_s = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._first: Sample | None = None
@@ -179,6 +184,7 @@ class Sampler:
         return list(self._spoilt.values())
 
     def __enter__(self) -> Sampler:
+        self._looked_s = self._clock()
         if self._interval_s > 0:
             self._known = self._identity()
             name = os.path.basename(str(self._known["path"]))
@@ -193,6 +199,7 @@ class Sampler:
 
     def __exit__(self, *_exception: object) -> None:
         if self._thread is None:
+            self._looked()
             return
         self._stop.set()
         self._thread.join(JOIN_S)
@@ -215,12 +222,17 @@ class Sampler:
 
     def _look(self, ask: bool = True) -> Sample:
         sample = take(self._host, self._known, self._path, ask)
+        self._looked()
         self._note("sample", **sample)
         if self._first is None:
             self._first = sample
         self._spoilt.update(spoilt(self._first, sample))
         self._spoilt.update(too_hot(sample, self._limit_c(), self._spoilt.get("temperature")))
         return sample
+
+    def _looked(self) -> None:
+        now_s = self._clock()
+        self.unseen_s, self._looked_s = max(self.unseen_s, now_s - self._looked_s), now_s
 
 
 def _listed(text: str | None) -> list[int]:

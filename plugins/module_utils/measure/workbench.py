@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
 import time
 import typing as t
@@ -39,14 +38,6 @@ DISCARDS = witness.SECTORS["discard"]
 CELL_GRACE_S = 30.0
 # A fill that writes nothing for so long is stuck.
 STUCK_S = 600.0
-
-
-def seed(*parts: t.Any) -> int:
-    """A seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash
-    of its names.
-    """
-    digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()
-    return int.from_bytes(digest[:4], "big") >> 1
 
 
 class Workbench:

@@ -27,6 +27,8 @@ HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "crit
 MEDIA_ERRORS_MORE = 0
 # At its warning temperature a drive may throttle (NVM Express, WCTEMP): "at" counts, as preflight's check does.
 BELOW_LIMIT_C = 0
+# A drive that throttles gets hot and cools down within minutes.
+UNSEEN_S = 600.0
 VIRTUAL = ("loop", "virtio", "nbd")
 SERIAL = ("sata", "sas")
 
@@ -171,9 +173,9 @@ def _cached(now: World) -> list[Cause]:
     return [Cause("direct_io", SPOILS, text)] if now["direct_io"] is False else []
 
 
-def unknown(first: World, now: World) -> list[Cause]:
+def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
     """What can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is one
-    sentence.
+    sentence. unseen_s: the longest that no sample was taken.
     """
     if now["transport"] in VIRTUAL:
         text = (
@@ -187,7 +189,7 @@ def unknown(first: World, now: World) -> list[Cause]:
         found.append(("health", "its health could be read before and no longer can: {0}".format(now["error"])))
     elif now["error"]:
         found.append(("health", "its health cannot be read: {0}".format(now["error"])))
-    missing = [name for name, there in _told(now) if not there]
+    missing = [name for name, there in [*_told(now), ("samples", unseen_s <= UNSEEN_S)] if not there]
     return [Cause(cause, UNKNOWN, text) for cause, text in found + [(name, MISSING[name]) for name in missing]]
 
 
@@ -200,6 +202,10 @@ MISSING = {
     "temperature": "its temperature, or its own limit for it, is unknown",
     "media_errors": "its media errors are unknown",
     "power_state": "the power state that it works in is unknown",
+    "samples": (
+        "nobody looked at it for more than 10 min (ssd_sample_interval_s): heat and a slower link that came and went "
+        "are unknown"
+    ),
 }
 
 

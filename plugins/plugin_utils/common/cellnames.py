@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 
 PREFERRED = "preferred"
+_LOAD = re.compile(r"(?:rand|seq)-([0-9]+)(b|k)-(?:(w100)|r([0-9]+))-(?:tc([0-9]+)-qd([0-9]+)\b)?")
+_GIVEN = {"rate_iops": re.compile(r"-([0-9]+)iops\b"), "batch": re.compile(r"-batch([0-9]+)\b")}
 _OF_PREFERRED = re.compile(rf"(rand|seq)-{PREFERRED}-")
 
 
@@ -26,3 +28,20 @@ def is_preferred(cell: str) -> bool:
 def on_drive(cell: str, preferred_bytes: int | None) -> str:
     """A cell's name on a drive that prefers writes of so many bytes; None: nobody knows, and it stays as it is."""
     return _OF_PREFERRED.sub(rf"\g<1>-{size(preferred_bytes)}-", cell) if preferred_bytes else cell
+
+
+def told(cell: str) -> dict[str, int]:
+    """What the name of a cell says of its load: block_size_bytes, read_pct, rate_iops and batch (0: none), threads,
+    queue_depth; of several streams nothing, of a point no threads and depth.
+    """
+    match = _LOAD.match(cell)
+    if match is None:
+        return {}
+    found = {
+        "block_size_bytes": int(match[1]) * (1024 if match[2] == "k" else 1),
+        "read_pct": 0 if match[3] else int(match[4]),
+    }
+    for key, pattern in _GIVEN.items():
+        given = pattern.search(cell)
+        found[key] = int(given[1]) if given else 0
+    return {**found, "threads": int(match[5]), "queue_depth": int(match[6])} if match[5] else found

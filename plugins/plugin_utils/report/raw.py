@@ -96,8 +96,9 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
 
     What was measured again (results/again.py) are further attempts.
     """
-    first = _read(run_dir, host, run)
-    then = _read(again.folder_of(run_dir), host, run)
+    run_id = str(((run or {}).get("run") or {}).get("id") or "")
+    first = _read(run_dir, host, run, run_id)
+    then = _read(again.folder_of(run_dir), host, run, again.id_of(run_id))
     attempts = collections.Counter[t.Tuple[str, str]]()
     for drive, test, attempt in first.measurements:
         attempts[drive, test] = max(attempts[drive, test], attempt)
@@ -109,7 +110,7 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
     return first._replace(measurements=measurements, problem=problem)
 
 
-def _read(run_dir: str, host: str, run: Mapping | None) -> HostRaw:
+def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
     folder = folder_of(run_dir, host)
     if folder is None:
         return HostRaw({}, [], {}, {})
@@ -129,9 +130,8 @@ def _read(run_dir: str, host: str, run: Mapping | None) -> HostRaw:
         else:
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements:
-                measurements[place].proof = proof.begin(
-                    run or {}, host, *place[:2], tests.get(place[0], {}).get(place[1]) or {}
-                )
+                spec = tests.get(place[0], {}).get(place[1]) or {}
+                measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place))
             measurements[place].take(event)
     return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import fio, load, plausible
+from ...module_utils.measure import fio, load, plausible, rounds
 
 # The host has accepted rates within 1 % of a direction's own runtime (plausible.py), which may be 2 % shorter than the
 # cell's.
 RATE_SHARE = 0.04
+# Of a single direction, whose runtime is the cell's: the digits that fio leaves out.
+ALONE_SHARE = 0.002
 # Below it whole milliseconds tell no rate.
 LEAST_S = 0.2
 # Means are sums of floats in another order.
 MEAN_SHARE = 1e-6
 # The last place of what the witness rounds, and a float's.
-LAST_S, LAST_QUEUED = 2e-6, 1e-4
+LAST_S, LAST_QUEUED, LAST_IDLE_S = 2e-6, 1e-4, 0.002
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -32,10 +34,32 @@ def contradictions(event: Mapping, cell: Mapping) -> list[str]:
     """
     seen, sides = event.get("seen") or {}, {name: event[name] for name in fio.SIDES if event.get(name)}
     run_s = seen.get("run_s")
-    if not run_s or run_s < LEAST_S or not sides:
+    if run_s is None or not sides:
         return []
-    found = [*_asked(sides, cell, run_s), *_rates(sides, cell, run_s), *_seen(sides, seen, run_s)]
+    found = [*_asked(sides, cell, run_s), *_mix(sides, cell), *_idled(event, seen, cell, run_s)]
+    # A cell that says it was shorter than it was asked to be is found out by then.
+    found += [*_rates(sides, cell, run_s), *_seen(sides, seen, run_s)] if run_s >= LEAST_S else []
     return [f"round {event['round']}, {event['cell']}: {text}" for text in found]
+
+
+def empty(event: Mapping) -> list[str]:
+    """Sides of a cell that have no I/O and are told all the same: the engine leaves them out."""
+    of_streams = [(stream["name"], stream) for stream in event.get("streams") or []]
+    return [
+        f"round {event['round']}, {name}: {side}s without an I/O"
+        for name, one in [(event["cell"], event), *of_streams]
+        for side in fio.SIDES
+        if one.get(side) and not one[side]["ios"]
+    ]
+
+
+def lasted_s(event: Mapping, cell: Mapping) -> float | None:
+    """How long a cell took since the one before it, by its own record; None where it does not tell."""
+    if event.get("gap_s") is None or "runtime_s" not in cell:
+        told: float | None = event.get("seconds")
+        return told
+    gap_s: float = event["gap_s"]
+    return gap_s + rounds.cell_s(cell)
 
 
 def _asked(sides: Mapping, cell: Mapping, run_s: float) -> list[str]:
@@ -59,15 +83,38 @@ def _asked(sides: Mapping, cell: Mapping, run_s: float) -> list[str]:
     return found
 
 
+def _mix(sides: Mapping, cell: Mapping) -> list[str]:
+    """The share of reads is the one asked for, within chance. Rate limits count for each direction by itself."""
+    share = (cell.get("read_pct") or 0) / 100.0
+    if not 0 < share < 1 or cell.get("jobs") or load.is_limited(cell):
+        return []
+    reads, writes = ((sides.get(name) or {}).get("ios", 0) for name in fio.DIRECTIONS)
+    if plausible.is_mixed(reads, reads + writes, [share], load.asked_in_flight(cell)):
+        return []
+    return [f"{reads} of {reads + writes} I/Os were reads, not {share:.0%}"]
+
+
+def _idled(event: Mapping, seen: Mapping, cell: Mapping, run_s: float) -> list[str]:
+    """The idle time that its causes were judged by is the gap before the cell, without what an I/O took longer."""
+    gap_s, idle_s = event.get("gap_s"), seen.get("idle_s")
+    if gap_s is None or idle_s is None or "runtime_s" not in cell:
+        return []
+    true = max(0.0, gap_s - max(0.0, run_s - cell["runtime_s"]))
+    return [] if idle_s >= true - LAST_IDLE_S else [f"it idled for {idle_s:g} s, but its gap gives {true:g} s"]
+
+
 def _rates(sides: Mapping, cell: Mapping, run_s: float) -> list[str]:
     """IOPS and bandwidth follow from counts and time."""
     busy_s = load.burst_time_s(cell) if cell.get("burst_s") else run_s
+    # fio makes the rate of a single direction from the very counts and time that the journal has.
+    alone = not cell.get("jobs") and len([name for name in sides if name != "sync"]) == 1
+    share = ALONE_SHARE if alone else RATE_SHARE
     found = []
     for name, side in sides.items():
         for rate, amount in (("iops", "ios"), ("bandwidth_bytes_per_s", "bytes")):
             true = side[amount] / busy_s
             # One I/O more or less is no contradiction.
-            if abs(side[rate] - true) > RATE_SHARE * true + side[amount] / side["ios"] / busy_s:
+            if abs(side[rate] - true) > share * true + side[amount] / side["ios"] / busy_s:
                 found.append(f"{name} {rate} {side[rate]:.6g}, but its counts give {true:.6g}")
     return found
 

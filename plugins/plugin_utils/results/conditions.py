@@ -32,6 +32,7 @@ COMPARED = (
 )
 # Of a drive in a run, with what people call them.
 NAMES = {
+    "model": "model",
     "capacity_bytes": "capacity",
     "lba_bytes": "LBA format",
     "link": "link",
@@ -46,6 +47,7 @@ Mapping = t.Mapping[str, t.Any]
 def of_drive(asked: Mapping, identity: Mapping) -> dict[str, t.Any]:
     """NAMES of a drive, but for what is unknown. asked: its entry in run.json."""
     found = {
+        "model": identity.get("model"),
         "capacity_bytes": identity.get("size_bytes"),
         "lba_bytes": identity.get("logical_block_size_bytes"),
         "link": link(identity),

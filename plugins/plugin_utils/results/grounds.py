@@ -93,8 +93,10 @@ def _contradicted(facts: RunFacts, host: str, drive: str, record: Mapping, about
         or recheck.problem(record, rule, (facts.asked.get((host, drive)) or {}).get("preferred_write_bytes"))
         or saturation.problem(record, rule, identity.get("size_bytes"))
     )
-    said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
+    last_rounds = about.get("last_rounds") or 0
+    said = said or validity.problem(record, rule, facts.strict, last_rounds) or proof.problem(record, facts.strict)
     said = said or prepared.problem(record, about, identity.get("size_bytes"))
+    said = said or ("; ".join(prepared.unknown(record)) if facts.strict else "")
     said = said or _without_its_state(facts, host, drive, about)
     return Ground("invalid", said) if said else None
 

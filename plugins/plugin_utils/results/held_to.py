@@ -147,10 +147,13 @@ def _share_problems(criterion: Mapping, given: t.Sequence[str]) -> list[str]:
 def _wrong_way(criterion: Mapping, given: t.Sequence[str]) -> str:
     """Why a criterion lets the worst drive pass: it bounds the better side of its metric alone."""
     metric = str(criterion.get("metric") or "")
-    if "_latency_us" in metric and list(given) == ["min"]:
-        return "a latency with a min alone passes the slowest drive; did you mean max?"
-    if list(given) == ["max"] and any(word in metric for word in ("iops", "bandwidth", "within_")):
-        return "a rate or a share with a max alone passes the slowest drive; did you mean min?"
+    ways = {limit[:3] for limit in given}
+    if "_latency_us" in metric and ways == {"min"}:
+        name = given[0].replace("min", "max")
+        return f"a latency with a {given[0]} alone passes the slowest drive; did you mean {name}?"
+    if ways == {"max"} and any(word in metric for word in ("iops", "bandwidth", "within_")):
+        name = given[0].replace("max", "min")
+        return f"a rate or a share with a {given[0]} alone passes the slowest drive; did you mean {name}?"
     return ""
 
 

@@ -223,6 +223,7 @@ def _judge_test(
     result["remarks"] = [
         *result["remarks"],
         *validity.loosened(limits),
+        *validity.looser_rule(about),
         *(text for check in result["criteria"] for text in validity.unsteady_cell(record, check["cell"])),
     ]
     if record.get("again"):

@@ -24,6 +24,14 @@ def problem(record: Mapping, about: Mapping, size_bytes: int | None) -> str:
     return _purge(record.get("purge") or {}, about) or _fill(record.get("precondition") or {}, about, size_bytes)
 
 
+def unknown(record: Mapping) -> list[str]:
+    """What nobody can tell of a drive's fill, as a sentence: that it wrote all is fio's word alone."""
+    done = record.get("precondition") or {}
+    if not done or done.get("kernel_bytes_written", 0) is not None:
+        return []
+    return ["whether its fill wrote all of it is unknown: the kernel does not count what is written to this drive"]
+
+
 def _purge(done: Mapping, about: Mapping) -> str:
     asked = (about.get("purge") or {}).get("method", "none")
     if asked == "none":
@@ -33,7 +41,10 @@ def _purge(done: Mapping, about: Mapping) -> str:
         return (
             f"the run asks for the purge {asked} before it, and its record has {'none' if method == 'none' else method}"
         )
-    return "" if done.get("verified") else f"its purge {method} was not verified"
+    looked = done.get("verification") or {}
+    if not done.get("verified") or looked.get("survived") or looked.get("sentinels") == 0:
+        return f"its purge {method} was not verified"
+    return ""
 
 
 def _fill(done: Mapping, about: Mapping, size_bytes: int | None) -> str:

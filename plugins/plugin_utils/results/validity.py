@@ -8,25 +8,33 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN, Limits
+from ...module_utils.measure.rounds import last_clean
 from ...module_utils.measure.spoilt import sentence
+from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
+from ..common import cellnames
 from ..common.values import number
+
+# What a test from fresh waits for where its definition says nothing (plan/saturation.py).
+LEAST_MULTIPLE = 2
+USUAL = {"range_limit": RANGE_LIMIT, "slope_limit": SLOPE_LIMIT}
+# Limits that have to be reached, as those do whose names end with _min.
+REACHED = ("device_depth",)
 
 Mapping = t.Mapping[str, t.Any]
 
 
-def problem(record: Mapping, rule: Mapping | None, strict: bool = False) -> str:
+def problem(record: Mapping, rule: Mapping | None, strict: bool = False, last_rounds: int = 0) -> str:
     """Why a steady or complete record can't count; an empty string when it may.
 
     record: of the test, with `validity` (docs/internals.md). rule: the test's steady_state as run.json keeps it.
-      strict: what is unknown
-    spoils (ssd_unknown_causes). The windows that have to agree with the one that counts must be clean too, and the
-    rounds between samples.
+      strict: what is unknown spoils (ssd_unknown_causes). last_rounds: of a test without a rule.
+    The windows that have to agree with the one that counts must be clean too, and the rounds between samples.
     """
     levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
     causes = [item for item in record.get("validity") or [] if item.get("level") in levels]
     windows = [window["window_rounds"] for window in record.get("steady_state") or [] if window.get("window_rounds")]
     if not windows:
-        return _all_spoilt(causes, record.get("rounds") or 0)
+        return _all_spoilt(causes, record.get("rounds") or 0, last_rounds)
     first, last = _span(windows, rule or {})
     found = [
         item
@@ -52,9 +60,36 @@ def loosened(limits: Mapping) -> list[str]:
         if name not in usual or limit is None:
             continue
         # Of what has to be reached less is looser, of all others more.
-        if (limit < usual[name]) if name.endswith("_min") else (limit > usual[name]):
+        if (limit < usual[name]) if name.endswith("_min") or name in REACHED else (limit > usual[name]):
             found.append(f"{name} {limit:g} (usual {usual[name]:g})")
     return [f"cells were held to looser limits than usual: {', '.join(found)}"] if found else []
+
+
+def looser_rule(about: Mapping) -> list[str]:
+    """What a test's figures stand on that is looser than the SNIA PTS, after which it may be called, as a sentence.
+
+    about: of the test in run.json.
+    """
+    rule = about.get("steady_state") or {}
+    limits = {name: (number(rule.get(name)) or 0, usual) for name, usual in USUAL.items()}
+    found = [f"{name} {limit:g} ({usual:g})" for name, (limit, usual) in limits.items() if limit > usual]
+    found += [f"window {rule['window']} ({WINDOW})"] if 0 < (rule.get("window") or 0) < WINDOW else []
+    told = [f"its rule of steady state is looser than that of the SNIA PTS: {', '.join(found)}"] if found else []
+    fresh = (about.get("purge") or {}).get("method", "none") != "none" and not about.get("precondition")
+    multiple = rule.get("min_capacity_multiple")
+    # A test from fresh that only reads has none to wait for.
+    if fresh and multiple is not None and multiple < LEAST_MULTIPLE and _writes(rule):
+        text = (
+            "its window may begin after {0:g} x the user capacity ({1} is usual): a fresh drive is faster than a full "
+            "one"
+        )
+        told.append(text.format(multiple, LEAST_MULTIPLE))
+    return told
+
+
+def _writes(rule: Mapping) -> bool:
+    """Whether what a rule tracks writes."""
+    return any(cellnames.told(item["cell"]).get("read_pct", 0) < 100 for item in rule.get("tracked") or [])
 
 
 def unsteady_cell(record: Mapping, cell: str | None) -> list[str]:
@@ -75,16 +110,17 @@ def _span(windows: t.Sequence[t.Sequence[int]], rule: Mapping) -> tuple[int, int
     return max(1, first - (rule.get("confirm_windows") or 0) * length), last
 
 
-def _all_spoilt(causes: t.Sequence[Mapping], rounds: int) -> str:
-    """Without a steady-state rule the clean rounds count: there must be one. After a discard none is."""
+def _all_spoilt(causes: t.Sequence[Mapping], rounds: int, last: int) -> str:
+    """Without a steady-state rule the clean rounds count: there must be one, of several at the end near it. After a
+    discard none is.
+    """
     lost = [item for item in causes if item["cause"] == DISCARDED]
     if lost:
         return f"the drive was not as the test made it: {'; '.join(map(sentence, lost))}"
     spoilt = {
         number for item in causes for begin, end in item["rounds"] for number in range(begin, min(end, rounds) + 1)
     }
-    return (
-        f"all of its {rounds} rounds are spoilt: {'; '.join(map(sentence, causes))}"
-        if rounds and len(spoilt) >= rounds
-        else ""
-    )
+    if not rounds or last_clean(rounds, spoilt, last):
+        return ""
+    which = f"all of its last {2 * last}" if 0 < 2 * last < rounds else f"all of its {rounds}"
+    return f"{which} rounds are spoilt: {'; '.join(map(sentence, causes))}"

@@ -103,26 +103,27 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
     problems = journal.Problems()
     found: dict[tuple[str, str, int], Record] = {}
     proofs: dict[tuple[str, str, int], proof.Proof] = {}
-    for attempt, event, spec in _events(folder, host, problems):
+    for attempt, event, spec, of in _events(folder, host, problems):
         if attempt not in found:
             found[attempt] = {"cells": [], "tracked": [], "link": None}
-            proofs[attempt] = proof.begin(folder.run, host, *attempt[:2], spec)
+            proofs[attempt] = proof.begin(folder.run, host, spec, of)
         _take(found[attempt], event)
         proofs[attempt].take(event)
     records = []
     for record in folder.hosts[host]:
         if record["kind"] == "test":
             attempt = (record["drive"], record["test"], record["attempt"])
-            record = {**record, **found.get(attempt, {}), "proof": proof.of(record, proofs.get(attempt))}
+            others = any(place[:2] == attempt[:2] for place in proofs)
+            record = {**record, **found.get(attempt, {}), "proof": proof.of(record, proofs.get(attempt), others)}
         records.append(record)
     return records, problems.text()
 
 
 def _events(
     folder: Folder, host: str, problems: journal.Problems
-) -> t.Iterator[tuple[tuple[str, str, int], Record, Record]]:
-    """(drive, test and attempt, event, the rendered test) of a host's journal; what was measured again goes on with the
-    attempts of the first measurement.
+) -> t.Iterator[tuple[tuple[str, str, int], Record, Record, proof.Attempt]]:
+    """(drive, test and attempt, event, the rendered test, what it has to be of) of a host's journal; what was measured
+    again goes on with the attempts of the first measurement.
     """
     firsts = {
         (record["drive"], record["test"]): record["again"]["first"]["attempt"]
@@ -134,11 +135,14 @@ def _events(
         if place is None or (run_dir != folder.path and not before):
             continue
         specs = tests_of(journal.plan(os.path.join(place, "plan.json"), problems))
+        run_id = str(folder.run["run"]["id"]) if run_dir == folder.path else again.id_of(str(folder.run["run"]["id"]))
         for event in journal.events(os.path.join(place, "journal.jsonl"), problems):
             if event["event"] in OF_TESTS and (not before or (event["drive"], event["test"]) in before):
                 drive, test = event["drive"], event["test"]
                 attempt = event["attempt"] + before.get((drive, test), 0)
-                yield (drive, test, attempt), event, specs.get(drive, {}).get(test) or {}
+                spec = specs.get(drive, {}).get(test) or {}
+                of = proof.Attempt(run_id, drive, test, event["attempt"])
+                yield (drive, test, attempt), event, spec, of
 
 
 def _take(entry: Record, event: Record) -> None:

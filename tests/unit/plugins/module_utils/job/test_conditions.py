@@ -21,6 +21,8 @@ TEST = {"precondition": None, "cells": [{"job": JOB}]}
 class Quiet:
     """A sampler that took its samples and found nothing, or these."""
 
+    unseen_s = 30.0
+
     def __init__(self, **causes):
         self.causes = causes
         self.reasons = list(causes.values())
@@ -119,3 +121,14 @@ def test_hidden_capacity_is_a_remark(total, shown, told):
     found = conditions.hidden(capacity.Hidden(total, shown, "this namespace (tnvmcap)"))
     assert [item.level for item in found] == ["told"] * told
     assert all("20.0% of its 1000 bytes are hidden" in item.message for item in found)
+
+
+@pytest.mark.parametrize(("after", "spoilt"), [("write back", False), ("write through", True), ("?", False)])
+def test_a_drive_that_switched_its_own_cache_spoils_the_test(micron, after, spoilt):
+    """queue/write_cache says what the kernel believes since it made the queue."""
+    own = "/sys/devices/pci0000:00/0000:04:00.0/scsi_disk/0:0:0:0/cache_type"
+    micron.host.put(own, "write back\n")
+    made = micron()
+    micron.host.put(own, after + "\n")
+    assert bool(made.end_test(TEST, Quiet())) == spoilt
+    assert (("write_cache", "spoils") in levels(made)) == spoilt

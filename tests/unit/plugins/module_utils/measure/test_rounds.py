@@ -257,6 +257,11 @@ def run_spoilt(test, spoilt, value=100):
         (make_test(every=2, max=30), {1, 5}, "steady", [6, 8, 10, 12, 14]),
         (make_test(tracked=0, max=4), {2}, "complete", [1, 3, 4]),
         (make_test(tracked=0, max=2), {1, 2}, "invalid", []),
+        # The last rounds are those of its end: what was clean long before shows another state of the drive.
+        ({**make_test(tracked=0, max=9), "last_rounds": 2}, {8, 9}, "complete", [6, 7]),
+        ({**make_test(tracked=0, max=9), "last_rounds": 2}, {7, 8, 9}, "complete", [6]),
+        ({**make_test(tracked=0, max=9), "last_rounds": 2}, {6, 7, 8, 9}, "invalid", []),
+        ({**make_test(tracked=0, max=3), "last_rounds": 2}, {2, 3}, "complete", [1]),
     ],
 )
 def test_a_spoilt_round_is_in_no_window(test, spoilt, outcome, window):

@@ -331,3 +331,16 @@ def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
 def test_a_serial_link(after, says):
     first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
     assert list(sampler.spoilt(first, dict(first, link_rate_gbit_s=after)).values()) == says
+
+
+@pytest.mark.parametrize(("interval_s", "unseen_s"), [(0, 5000.0), (100_000, 5000.0)])
+def test_how_long_nobody_looked_is_kept(nvme, interval_s, unseen_s):
+    """ssd_sample_interval_s may leave out the samples, or all but the first and the last."""
+    times = iter((0.0, 0.0, 5000.0)) if interval_s else iter((0.0, 5000.0))
+    identity = {"transport": "nvme", "path": "/dev/nvme0n1"}
+    made = sampler.Sampler(
+        nvme, lambda: identity, lambda event, **fields: None, interval_s, lambda: None, clock=lambda: next(times)
+    )
+    with made:
+        pass
+    assert made.unseen_s == unseen_s

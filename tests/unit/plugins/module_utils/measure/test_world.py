@@ -167,6 +167,12 @@ def test_what_cannot_be_read_is_unknown_and_said():
     assert unknowns(FIRST, error="smartctl is not installed") == {"health"}
 
 
+@pytest.mark.parametrize(("unseen_s", "told"), [(0.0, set()), (600.0, set()), (601.0, {"samples"})])
+def test_a_drive_that_nobody_looked_at_for_long_is_unknown(unseen_s, told):
+    assert {item.cause for item in world.unknown(FIRST, FIRST, unseen_s)} == told
+    assert {item.cause for item in world.unknown(LOOP, LOOP, unseen_s)} == {"world"}
+
+
 def test_a_loop_device_has_one_sentence():
     (found,) = world.unknown(LOOP, LOOP)
     assert found.cause == "world" and "whether its conditions held is unknown" in found.message

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, section
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import conditions, judge
-from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
 
 
 def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, criteria=()):
@@ -103,7 +103,9 @@ def test_damage_of_them_costs_tonights_report_nothing(damage):
     assert made(night("r2"), [before])["since"]["changes"]
 
 
-@pytest.mark.parametrize(("otherwise", "told"), OTHERWISE)
+@pytest.mark.parametrize(
+    ("otherwise", "told"), [*OTHERWISE, ({"identity": {"model": "OTHER"}}, f"model {MODEL} → OTHER")]
+)
 def test_a_criterion_holds_nothing_to_a_baseline_of_other_conditions(tmp_path, otherwise, told):
     folder = tmp_path / "r1" / "report"
     folder.mkdir(parents=True)

@@ -53,7 +53,13 @@ def test_the_outcome_of_the_task(mixed):
 
 @pytest.mark.parametrize(
     "purge, fresh",
-    [({}, False), ({"purge_class": "pts"}, True), ({"purge_class": "pts", "verified": False}, False), (None, False)],
+    [
+        ({}, False),
+        ({"purge_class": "pts", "method": "nvme_format_crypto"}, True),
+        ({"purge_class": "pts"}, False),
+        ({"purge_class": "pts", "method": "nvme_format_crypto", "verified": False}, False),
+        (None, False),
+    ],
 )
 def test_only_a_verified_purge_of_the_pts_is_called_write_saturation(tmp_path, purge, fresh):
     run_dir = generator.make(tmp_path)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import copy
 import math
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram, seeds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof, sequence
 
 IOS = 350
 SIZE = 2 * IOS * 4096
@@ -41,6 +41,8 @@ SEEN = {
     "throttled_s": 0.0,
     "elapsed_s": 10.5,
     "idle_s": 0.1,
+    "between_bytes": None,
+    "beside_bytes": None,
     "suspended_s": 0.0,
     "clock_jump_s": 0.0,
 }
@@ -50,7 +52,8 @@ COMMON = {"drive": "d", "test": "t", "attempt": 1}
 def side(number):
     """A round's writes: the tenth of them slow. (Their bins, their figures as the host tells them.)"""
     bins, write = of_latencies({100_000_000 + 1000 * number: IOS * 9 // 10, 240_000_000 + 1000 * number: IOS // 10})
-    return bins, {**write, "iops": write["iops"] + number % 3 / 10}
+    iops = write["iops"] + number % 3 / 10
+    return bins, {**write, "iops": iops, "bandwidth_bytes_per_s": 4096 * iops}
 
 
 def of_latencies(counts):
@@ -74,12 +77,13 @@ def of_latencies(counts):
 
 def seen_of(write):
     """What the witness saw of a cell that wrote so."""
-    mean_s = write["mean_latency_us"] / 1e6
+    mean_s, run_s = write["mean_latency_us"] / 1e6, write["ios"] / write["iops"]
     return {
         **SEEN,
+        "run_s": run_s,
         "mean_latency_s": mean_s,
         "longest_s": round(write["max_latency_us"] / 1e6, 6),
-        "queued": round(mean_s * write["ios"] / SEEN["run_s"], 4),
+        "queued": round(mean_s * write["ios"] / run_s, 4),
     }
 
 
@@ -98,6 +102,7 @@ def journal(test=None, spoilt=()):
                 event="cell",
                 round=number,
                 cell="c",
+                seed=seed_of(number, "c"),
                 accepted=True,
                 read=None,
                 write=write,
@@ -133,8 +138,18 @@ def journal(test=None, spoilt=()):
     return copy.deepcopy(events + kept + [end])
 
 
-def proved(events, limits=causes.Limits(), test=None):
-    made = proof.Proof({"c": CELL}, test or TEST, limits)
+def seed_of(number, cell):
+    return seeds.seed("r", *COMMON.values(), number, cell)
+
+
+def about(test):
+    """The test as run.json has it."""
+    return {**test, "cells": [cell["id"] for cell in test["cells"]]}
+
+
+def proved(events, limits=causes.Limits(), test=None, cells=None):
+    cells = cells or {"c": CELL}
+    made = proof.Proof(cells, about(test or TEST), limits, sequence=sequence.Sequence(cells, seed_of))
     for event in events:
         made.take(event)
     return made

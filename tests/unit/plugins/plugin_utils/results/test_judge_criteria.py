@@ -34,10 +34,10 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.ju
             "write_iops 800 < 900 (criterion wsat write_iops min_of_median 0.9: median)",
         ),
         (
-            {"max_of_median": 1.1},
+            {"min_of_median": 0.9, "max_of_median": 1.1},
             700.0,
             "fail",
-            "write_iops 800 > 770 (criterion wsat write_iops max_of_median 1.1: median)",
+            "write_iops 800 > 770 (criterion wsat write_iops min_of_median 0.9 max_of_median 1.1: median)",
         ),
         (
             {"min": 900, "min_of_median": 0.1},
@@ -58,10 +58,10 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.ju
             "median (criterion wsat write_iops min 700 min_of_median 0.9)",
         ),
         (
-            {"max_of_baseline": 1, "baseline": "r1"},
+            {"min_of_baseline": 1, "baseline": "r1"},
             800.0,
             "pass",
-            "write_iops 800 <= 800 (criterion wsat write_iops max_of_baseline 1 run r1: median)",
+            "write_iops 800 >= 800 (criterion wsat write_iops min_of_baseline 1 run r1: median)",
         ),
     ],
 )

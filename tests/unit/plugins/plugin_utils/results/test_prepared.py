@@ -27,6 +27,16 @@ DONE = {"purge": PURGED, "precondition": FILLED}
             "asks for the purge format before it, and its record has dealloc",
         ),
         ({**DONE, "purge": {**PURGED, "verified": False}}, ASKED, "its purge deallocate was not verified"),
+        (
+            {**DONE, "purge": {**PURGED, "verification": {"sentinels": 64, "survived": 3}}},
+            ASKED,
+            "its purge deallocate was not verified",
+        ),
+        (
+            {**DONE, "purge": {**PURGED, "verification": {"sentinels": 0, "survived": 0}}},
+            ASKED,
+            "its purge deallocate was not verified",
+        ),
         ({**DONE, "precondition": None}, ASKED, "asks for a fill of 2 passes before it, and its record has none"),
         (
             {**DONE, "precondition": {**FILLED, "passes": 1}},
@@ -72,3 +82,17 @@ def test_a_drive_that_was_not_prepared_as_asked(record, about, says):
 )
 def test_a_drive_that_was(record, about, size):
     assert prepared.problem(record, about, size) == ""
+
+
+@pytest.mark.parametrize(
+    ("counted", "causes", "verdict", "told"),
+    [(2 * SIZE, "spoil", "pass", 0), (None, "warn", "pass", 1), (None, "spoil", "invalid", 1)],
+)
+def test_a_fill_that_nobody_counted_is_unknown_and_said(counted, causes, verdict, told):
+    run = {"tests": {"t": ASKED}, "criteria": [], "asked": [{"host": "h", "drive": "d"}], "unknown_causes": causes}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"size_bytes": SIZE}}
+    record = {**DONE, "precondition": {**FILLED, "kernel_bytes_written": counted}}
+    test = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "rounds": 1, **record}
+    found = judge.judge(run, [drive, test])["drives"][0]
+    remarks = [text for text in found["tests"][0]["remarks"] if "unknown: whether its fill wrote all of it" in text]
+    assert (found["verdict"], len(remarks)) == (verdict, told)

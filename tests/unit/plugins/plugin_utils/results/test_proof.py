@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.pr
     RULE,
     TAIL,
     TEST,
+    about,
     forged,
     journal,
     last,
@@ -52,7 +53,8 @@ def test_a_point_is_held_to_the_load_that_its_sweep_gave():
     events = journal(test)
     for event in events[:-2]:
         event.update({"chosen": {"cell": "s", "threads": 1, "queue_depth": 4}} if event["event"] == "cell" else {})
-    made = proof.Proof({"c": dict(CELL, threads=32, queue_depth=32, point={"test": "s"})}, test, causes.Limits())
+    cell = dict(CELL, threads=32, queue_depth=32, point={"test": "s"})
+    made = proof.Proof({"c": cell}, about(test), causes.Limits())
     for event in events:
         made.take(event)
     assert (made.wrong, made.unproved) == ([], [])
@@ -98,6 +100,23 @@ def of_cells(key, value, shown=None):
     return change
 
 
+def longest_before_the_window(events):
+    """The longest latency of a saturation test lies before its window, and is not told."""
+    events[0]["write"]["max_latency_us"] = 9e5
+    events[0]["seen"]["longest_s"] = 0.9
+
+
+def started_late(events):
+    """Rounds that say they took a minute each, of cells that took ten seconds."""
+    for event in events:
+        event.update({"gap_s": 0.5} if event["event"] == "cell" else {})
+        event.get("seen", {}).update(idle_s=0.5)
+
+
+def idled(events):
+    last(events, "cell")["gap_s"] = 30.0
+
+
 def spoilt_and_not_told(events):
     last(events, "cell")["causes"] = [{"cause": "idle_gap", "level": "spoils", "message": "the drive idled"}]
 
@@ -128,6 +147,12 @@ def spoilt_and_not_told(events):
         (seen({"queued": 1.0}), "in flight of 4 asked"),
         (cells_times(2, "iops"), "write iops 7"),
         (cells_times(0.5, "mean_latency_us"), "µs were seen"),
+        (cells_times(1.03, "iops"), "but its counts give 35"),
+        (seen({"run_s": 0.1}), "it ran for 0.1 s of 10 s"),
+        (idled, "it idled for 0.1 s, but its gap gives 30 s"),
+        (started_late, "its cells took 42"),
+        (longest_before_the_window, "write_max_latency_us is reported as"),
+        (lambda events: events[-1]["cells"][0]["steady"].update(steady=False), "reported as not steady itself"),
         (cells_times(2, "bytes"), "and fio reported 1433600 (write)"),
         (told_everywhere("read_iops", 9000.0), "read_iops is reported as 9000.0"),
         (told("metrics", "write_within_200ms_pct", 100.0), "write_within_200ms_pct is reported as 100.0"),
@@ -172,7 +197,7 @@ def test_what_the_journal_contradicts_does_not_count(change, says):
         (of_cells("max_latency_us", 9e5, {"longest_s": 0.9}), "the longest latency of its rounds is 900000.0"),
         (of_cells("max_latency_us", 9e5), "a longest latency of 0.9 s, and 0.240001 s were seen"),
         (of_cells("stddev_latency_us", 5.0), "the standard deviation of its rounds"),
-        (seen({"queued": 3.95}), "IOPS x latency are 3.99049 I/Os in flight, and 3.95 were seen"),
+        (seen({"queued": 3.95}), "IOPS x latency are 4.01329 I/Os in flight, and 3.95 were seen"),
         (seen({"run_s": 9.7}), "it ran for 9.7 s of 10 s"),
         (of_cells("bytes", 4096, {"fio_bytes": {"write": 4096}}), "4096 bytes are not 350 I/Os of 4096 (write)"),
         (lambda events: events[0].update(trim=events[0]["write"]), "trims in a cell that has none"),

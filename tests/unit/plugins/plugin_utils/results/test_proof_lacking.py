@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof, tail_laws
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
     BODY,
+    COMMON,
     MS,
     RULE,
     SIZE,
@@ -37,28 +39,47 @@ def test_rounds_of_an_older_engine_are_held_to_what_they_tell():
     assert "the mean latency of its rounds" in "; ".join(proved(events).wrong)
 
 
+def test_what_cannot_be_computed_again_is_said():
+    events = journal()
+    record = record_of(events)
+    record = {**record, "proof": proof.of(record, proved(events[:-1]))}
+    assert "its journal was not collected" in " ".join(proof.lacking(record)) and proof.problem(record) == ""
+    assert "its journal was not collected" in proof.problem(record, strict=True)
+
+
 @pytest.mark.parametrize(
     ("lost", "says"),
     [
-        ("cell", "its journal lacks cells of the rounds that count"),
-        ("histogram", "no histogram was kept of it"),
-        ("test_finished", "its journal was not collected"),
+        (("cell", 6), "its journal lacks c of round 6"),
+        (("cell", None), "its journal lacks c of round 1"),
+        (("round", 6), "14 rounds are reported, its journal has 13"),
+        (("histogram", None), "are reported, but its journal lacks the histogram of it"),
     ],
 )
-def test_what_cannot_be_computed_again_is_said(lost, says):
+def test_a_journal_that_lacks_what_the_engine_wrote_before_the_end_was_changed(lost, says):
+    """What comes after it is there: no power loss does that."""
     events = journal()
-    kept = [event for event in events if event["event"] != lost]
-    record = record_of(events)
-    record = {**record, "proof": proof.of(record, proved(kept))}
-    assert says in " ".join(proof.lacking(record)) and proof.problem(record) == ""
-    assert lost == "test_finished" or says in proof.problem(record, strict=True)
+    kind, number = lost
+    kept = [event for event in events if event["event"] != kind or number not in (None, event.get("round"))]
+    assert says in "; ".join(proved(kept).wrong)
 
 
-@pytest.mark.parametrize("lost", [(), ("limits",), ("kernel_bytes", "fio_bytes")])
+def test_without_the_hosts_plan_nobody_knows_what_a_cell_was_asked_for():
+    made = proof.Proof({}, TEST, causes.Limits())
+    for event in journal():
+        made.take(event)
+    assert proof.NO_PLAN in made.unproved
+
+
+@pytest.mark.parametrize(
+    "lost", [(), ("limits",), ("kernel_bytes", "fio_bytes"), ("between_bytes",), ("suspended_s",), ("run_s", "queued")]
+)
 def test_a_cell_that_lost_what_was_seen_of_it_is_not_taken_for_a_clean_one(lost):
     events = journal()
     cell = last(events, "cell")
     cell["seen"] = {key: value for key, value in cell["seen"].items() if lost and key not in lost}
+    if "run_s" in lost:
+        cell["seen"].update(run_s=None, queued=None)
     record = record_of(events)
     assert proof.NOT_SEEN in proof.lacking(record) and proof.problem(record) == ""
     assert proof.NOT_SEEN in proof.problem(record, strict=True)
@@ -69,7 +90,7 @@ def test_a_host_cannot_have_the_controller_count_up_to_any_number():
     for changes in ({"rounds": far}, {"rounds": far, "steady_state": []}):
         events = journal()
         events[-1].update(changes)
-        assert proved(events).unproved
+        assert proved(events).wrong
     events = journal()
     for event in events[2:4]:
         event["round"] = far
@@ -88,6 +109,16 @@ def test_a_host_that_measured_cells_of_another_length_is_found_out():
         assert proved(journal(), test={**TEST, "runtimes_s": seconds}).wrong == wrong
 
 
+def test_a_side_without_an_io_does_not_hide_what_spoilt_its_cell():
+    events = journal()
+    nothing = dict.fromkeys(("iops", "ios", "bytes", "bandwidth_bytes_per_s", "mean_latency_us", "max_latency_us"), 0)
+    cell = last(events, "cell")
+    cell["seen"].update(kernel_bytes={"read": 0, "write": 2 << 30, "discard": 0})
+    cell["trim"] = {**nothing, "percentiles_us": {}}
+    wrong = "; ".join(proved(events).wrong)
+    assert "trims without an I/O" in wrong and "somebody else wrote" in wrong
+
+
 def test_the_judge_asks():
     run = {"tests": {"t": {"steady_state": RULE}}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
     drive = {
@@ -104,3 +135,47 @@ def test_the_judge_asks():
     lying = {"kind": "test", "host": "h", "drive": "d", "test": "t", **record_of(events)}
     found = judge.judge(run, [drive, lying])["drives"][0]
     assert found["verdict"] == "invalid" and "the host's data give" in found["reasons"][0]
+
+
+def test_a_record_of_an_attempt_that_its_journal_does_not_have_does_not_count():
+    events = journal()
+    record = {**record_of(events), "attempt": 7}
+    assert proof.of(record, None) == {
+        "wrong": [],
+        "unproved": [proof.NOT_AGAIN.format("its journal was not collected")],
+    }
+    assert "none with the number 7" in proof.problem({**record, "proof": proof.of(record, None, others=True)})
+
+
+SAMPLE = {
+    **COMMON,
+    "event": "sample",
+    "temperature_c": 40,
+    "critical_warning": 0,
+    "warning_temp_min": 5,
+    "critical_temp_min": 0,
+    "throttle_counts": {"t1": 3, "t2": 0},
+    "throttle_s": {"t1": 100, "t2": 0},
+    "media_errors": 0,
+    "error": "",
+    "link_speed_gts": 16.0,
+    "link_width": 4,
+    "aer": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({}, ""),
+        ({"temperature_c": 60}, ""),
+        ({"throttle_counts": {"t1": 4, "t2": 0}}, "by its samples it was throttled by thermal management 1"),
+        ({"link_width": 2}, "by its samples its link fell from 16 GT/s x4 to 16 GT/s x2"),
+        ({"aer": {}, "throttle_s": None}, ""),
+    ],
+)
+def test_what_the_samples_of_a_journal_show_cannot_be_left_out_of_its_conditions(change, says):
+    events = journal()
+    events[3:3] = [dict(SAMPLE), {**SAMPLE, **change}, dict(SAMPLE)]
+    wrong = "; ".join(proved(events).wrong)
+    assert says in wrong and bool(wrong) == bool(says)

@@ -16,6 +16,8 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.pr
     COMMON,
     SEEN,
     SIZE,
+    about,
+    seed_of,
     side,
 )
 
@@ -42,6 +44,7 @@ def of_streams():
         told = [{"name": f"{name}.log", **log}, {"name": f"{name}.trims", **trims}]
         whole = {"read": None, **log, **trims}
         place = dict(COMMON, event="cell", round=rounds.count + 1, cell=name, accepted=True, seen=SEEN, causes=[])
+        place["seed"] = seed_of(place["round"], name)
         events.append({**place, **whole, "streams": told})
         metrics = {name: fio.metrics_of(whole), **{stream["name"]: fio.metrics_of(stream) for stream in told}}
         histograms = {key: {one: bins for one in fio.SIDES if f"{one}_iops" in metrics[key]} for key in metrics}
@@ -57,7 +60,7 @@ def of_streams():
 
 
 def proved_streams(events):
-    made = proof.Proof({STREAMS["id"]: STREAMED["cells"][0]}, STREAMED, None)
+    made = proof.Proof({STREAMS["id"]: STREAMED["cells"][0]}, about(STREAMED), None)
     for event in events:
         made.take(event)
     return made

@@ -61,6 +61,15 @@ def test_a_window_with_a_spoilt_round_does_not_count(given, rule, strict, says):
     assert (says in found and bool(found)) if says else found == ""
 
 
+@pytest.mark.parametrize(
+    ("spoilt", "says"),
+    [((1, 90), ""), ((91, 95), ""), ((81, 99), ""), ((81, 100), "all of its last 20 rounds are spoilt: other I/O")],
+)
+def test_clean_rounds_of_long_before_are_not_a_tests_last_rounds(spoilt, says):
+    found = validity.problem(record(cause(spoilt), window=None, rounds=100), None, last_rounds=10)
+    assert says in found and bool(found) == bool(says)
+
+
 @pytest.mark.parametrize("unknown_causes, verdict", [("warn", "pass"), ("spoil", "invalid")])
 def test_the_judge_refuses_and_warns(unknown_causes, verdict):
     test = {
@@ -94,6 +103,8 @@ def test_the_judge_refuses_and_warns(unknown_causes, verdict):
         ({"other_io_share": 0.001, "queued_min": 0.95}, []),
         ({"other_io_share": 1}, ["cells were held to looser limits than usual: other_io_share 1 (usual 0.01)"]),
         ({"queued_min": 0}, ["cells were held to looser limits than usual: queued_min 0 (usual 0.9)"]),
+        ({"device_depth": 1}, ["cells were held to looser limits than usual: device_depth 1 (usual 31)"]),
+        ({"device_depth": 64}, []),
     ],
 )
 def test_looser_limits_are_told_beside_the_verdict(limits, says):
@@ -102,6 +113,47 @@ def test_looser_limits_are_told_beside_the_verdict(limits, says):
     drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
     made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
     assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == says
+
+
+PTS = {
+    "tracked": [{"cell": "rand-4k-w100-tc4-qd32", "metric": "write_iops"}],
+    "window": 5,
+    "range_limit": 0.2,
+    "slope_limit": 0.1,
+    "min_capacity_multiple": 2,
+}
+READ = [{"cell": "rand-4k-r100-tc4-qd32", "metric": "read_iops"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "filled", "says"),
+    [
+        ({}, False, ""),
+        ({"window": 10, "range_limit": 0.05}, False, ""),
+        ({"min_capacity_multiple": 0}, True, ""),
+        ({"min_capacity_multiple": 0, "tracked": READ}, False, ""),
+        (
+            {"range_limit": 0.5, "window": 3},
+            False,
+            "looser than that of the SNIA PTS: range_limit 0.5 (0.2), window 3 (5)",
+        ),
+        ({"slope_limit": "0.3"}, True, "slope_limit 0.3 (0.1)"),
+        ({"min_capacity_multiple": 0.5}, False, "its window may begin after 0.5 x the user capacity (2 is usual)"),
+    ],
+)
+def test_a_rule_that_is_looser_than_the_pts_is_told_beside_the_verdict(changes, filled, says):
+    """A test of the site's own may be called after the PTS, and have any rule."""
+    about = {
+        "purge": {"method": "auto"},
+        "precondition": {"passes": 2} if filled else None,
+        "steady_state": {**PTS, **changes},
+    }
+    told = validity.looser_rule(about)
+    assert says in "; ".join(told) and bool(told) == bool(says)
+    run = {"tests": {"t": about}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
+    assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == told
 
 
 @pytest.mark.parametrize(("steady", "told"), [(False, 1), (True, 0), (None, 0)])
