@@ -17,7 +17,7 @@ Mapping = t.Mapping[str, t.Any]
 # What the record of a test and the end of its test in the journal both tell.
 TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
 COUNTED = ("steady", "complete")
-MOST_SAID = 3
+MOST_SAID, MOST_KEPT = 3, 100
 # What figures that cannot be raise in arithmetic.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 NOT_SEEN = "what spoils a cell was not looked for again: its journal lacks what was seen of one"
@@ -58,7 +58,7 @@ class Proof:
                 self.wrong.append(f"its journal has round {event['round']} twice or out of order")
             elif before and any(event[key] < before[key] for key in ("bytes_written", "elapsed_s")):
                 self.wrong.append(f"round {event['round']} ended before the one before it, or with less written")
-            self._rounds[event["round"]] = event
+            self._rounds[event["round"]] = {key: event[key] for key in ("bytes_written", "elapsed_s")}
         elif kind == "histogram":
             self._histograms.setdefault(event["cell"], {})[event["direction"]] = event
         elif kind == "test_finished":
@@ -66,6 +66,7 @@ class Proof:
             if event["outcome"] in COUNTED:
                 self._judged(event)
             self._metrics, self._sides, self._rounds, self._histograms = {}, {}, {}, {}
+        del self.wrong[MOST_KEPT:]
 
     def _take_cell(self, event: Mapping) -> None:
         place = event["round"], event["cell"]
@@ -75,13 +76,13 @@ class Proof:
             self._metrics[place] = fio.metrics_of(event)
             cell = self._cells.get(event["cell"]) or {}
             astride = load.asked_in_flight(cell) if cell.get("ramp_s") else 0
-            self._sides[place] = event, astride
+            self._sides[place] = _sides_of(event), astride
             for stream in event.get("streams") or []:
                 if not stream["name"].startswith(event["cell"] + "."):
                     self.wrong.append(f"round {event['round']}, {event['cell']}: {stream['name']} is no stream of it")
                 else:
                     self._metrics[event["round"], stream["name"]] = fio.metrics_of(stream)
-                    self._sides[event["round"], stream["name"]] = stream, astride
+                    self._sides[event["round"], stream["name"]] = _sides_of(stream), astride
             self._told_twice(event)
             self.wrong += cell_laws.contradictions(event, cell)
         except UNKNOWN_FORM:  # such as rates without an I/O
@@ -297,6 +298,11 @@ def _other_lengths(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:
     asked = about.get("runtimes_s") or []
     other = [f"{name} {cell.get('runtime_s')} s" for name, cell in cells.items() if cell.get("runtime_s") not in asked]
     return [f"the host's plan has another length of cells: {', '.join(other[:MOST_SAID])}"] if asked and other else []
+
+
+def _sides_of(told: Mapping) -> Mapping:
+    """The figures alone: a host's journal has hundreds of thousands, with all that was seen of each."""
+    return {side: told[side] for side in fio.SIDES if told.get(side)}
 
 
 def _end(values: t.Sequence[float]) -> float | None:
