@@ -18,6 +18,7 @@ Mapping = t.Mapping[str, t.Any]
 TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
 COUNTED = ("steady", "complete")
 MOST_SAID, MOST_KEPT = 3, 100
+OF_HISTOGRAM = ("first_round", "last_round", "ios", "bins")
 # What figures that cannot be raise in arithmetic.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 NOT_SEEN = "what spoils a cell was not looked for again: its journal lacks what was seen of one"
@@ -60,7 +61,8 @@ class Proof:
                 self.wrong.append(f"round {event['round']} ended before the one before it, or with less written")
             self._rounds[event["round"]] = {key: event[key] for key in ("bytes_written", "elapsed_s")}
         elif kind == "histogram":
-            self._histograms.setdefault(event["cell"], {})[event["direction"]] = event
+            kept = {key: event[key] for key in OF_HISTOGRAM}
+            self._histograms.setdefault(event["cell"], {})[event["direction"]] = kept
         elif kind == "test_finished":
             self.told = {key: event.get(key) for key in TOLD_TWICE}
             if event["outcome"] in COUNTED:

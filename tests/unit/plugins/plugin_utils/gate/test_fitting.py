@@ -37,11 +37,13 @@ def fits(wanted, value):
 
 
 def passes_journal(event):
-    return event.get("event") in journal.EVENTS and fits(journal._of_event(event["event"]), event)
+    kind = event.get("event") if isinstance(event, dict) else None
+    return kind in journal.EVENTS and fits(journal._of_event(kind), event)
 
 
 def passes_line(record):
-    return record.get("kind") in records.KINDS and fits(records._of_kind(record["kind"]), record)
+    kind = record.get("kind") if isinstance(record, dict) else None
+    return kind in records.KINDS and fits(records._of_kind(kind), record)
 
 
 def passes_plan(value):
