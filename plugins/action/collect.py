@@ -17,7 +17,7 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, aside_prefix, now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record, unpack
 
@@ -27,6 +27,8 @@ ARGUMENTS = dict(
     state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
     limits=dict(type="dict", default={}),
 )
+# Every drive of the host that was not tested is told it.
+MOST_MESSAGE = 1000
 Result = t.Dict[str, t.Any]
 
 
@@ -168,6 +170,6 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
         "run_id": run_id,
         "host": name,
         "state": state,
-        "message": message,
+        "message": text.line(message, MOST_MESSAGE),
         "snapshot": info.get("snapshot"),
     }

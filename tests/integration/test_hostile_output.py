@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hostile import BAD, GOOD, RUN, asked_run, finished_run, play
+from hostile import BAD, GOOD, HONEST, RUN, asked_run, finished_run, play
 
 # M9: results.csv
 
@@ -104,6 +104,31 @@ def test_a_failure_that_a_host_makes_up_is_printed_clean(pair):
     for name in ("preflight", "discover", "stop"):
         _code, output = site.play(name)
         assert not unclean(output) and len(output) < 60_000, name
+
+
+SHELL = """#!/bin/sh
+case "$2" in
+*"{word}"*) printf '{said}'; printf '{said}' >&2; exit 1 ;;
+esac
+exec /bin/sh "$@"
+"""
+
+
+@pytest.mark.parametrize("word", ["mkdir", "rm -f -r"])
+def test_what_a_hosts_shell_says_is_printed_clean(pair, tmp_path, word):
+    """ansible-core puts a command's output into errors and warnings of its own."""
+    shell = tmp_path / "sh"
+    said = "".join(f"\\{byte:03o}" for byte in CONTROL.encode("utf-8", "surrogateescape"))
+    shell.write_text(SHELL.format(word=word, said=said))
+    shell.chmod(0o755)
+    site = pair(HONEST, ansible_shell_executable=str(shell), ansible_pipelining=False)
+    for name, drive in ((GOOD, "A1"), (BAD, "B2")):
+        finished_run(tmp_path / name, drive=drive, host=name)
+    asked_run(site.results, {GOOD: "A1", BAD: "B2"})
+    for name in ("preflight", "discover", "collect"):
+        _code, output = site.play(name, *(["-e", f"ssd_run_id={RUN}"] if name == "collect" else []))
+        assert "forged" in output or word != "mkdir", output
+        assert not unclean(output), name
 
 
 def watch_play(site, **more):

@@ -67,14 +67,15 @@ def screened(module: str, stdout: str) -> str:
     answer.
 
     Found as ansible-core finds it: from the first line that begins with {. What stands before and after the answer is
-    left out, as core prints it; output without an answer is made printable.
+    left out, as core prints it; output without an answer is made printable, and marked so that it stays none.
     """
     lines = stdout.splitlines()
     start = next((number for number, line in enumerate(lines) if line.strip().startswith("{")), len(lines))
     try:
         answer, _end = json.JSONDecoder().raw_decode("\n".join(lines[start:]).lstrip())
     except (ValueError, RecursionError):
-        return text.lines(stdout)
+        # Not as it came: what is made printable could become an answer that ansible-core reads.
+        return "".join(f"| {line}\n" for line in text.lines(stdout).splitlines())
     dropped = (
         _ACTED_UPON
         if "warnings" in schemas.load(SCHEMA)["$defs"].get(module, {}).get("properties", {})

@@ -11,12 +11,13 @@ import shlex
 import typing as t
 
 from ansible import constants as C
-from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from . import answers, facts
+from . import answers, facts, text
 
 COLLECTION = "ssdlab.fleet."
+MOST_SAID = 20_000
 Result = t.Dict[str, t.Any]
 
 
@@ -41,7 +42,8 @@ class HostAction(ActionBase):
         where it does not.
         """
         self._asked = module
-        answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
+        with _told_in_words():
+            answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
         result = answers.passed(module, answer)
         # The key is ours only where ansible-core looked for Python in this very task.
         if not self._discovered_interpreter_key:
@@ -54,11 +56,17 @@ class HostAction(ActionBase):
             {**res, "stdout": answers.screened(self._asked, res.get("stdout") or "")}, *rest
         )
 
+    def _low_level_execute_command(self, *args: t.Any, **kwargs: t.Any) -> Result:
+        """As ansible-core's, which prints what a command says on its standard error."""
+        done: Result = super()._low_level_execute_command(*args, **kwargs)
+        said = text.line(done.get("stderr") or "", MOST_SAID)
+        return {**done, "stderr": said, "stderr_lines": [said]}
+
     def fetch(self, remote: str, local: str, most_bytes: int) -> None:
         """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a
         larger file.
         """
-        with files_up_to(most_bytes):
+        with _told_in_words(), files_up_to(most_bytes):
             self._connection.fetch_file(remote, local)
 
     def remove(self, path: str) -> None:
@@ -73,6 +81,17 @@ def refuse_injected_facts() -> None:
     problem = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
     if problem:
         raise AnsibleActionFail(problem)
+
+
+@contextlib.contextmanager
+def _told_in_words() -> t.Iterator[None]:
+    """What ansible-core raises holds what the host printed: the same in printable words. Raises AnsibleError."""
+    try:
+        yield
+    except AnsibleConnectionFailure as error:
+        raise AnsibleConnectionFailure(text.line(error)) from None
+    except AnsibleError as error:
+        raise AnsibleError(text.line(error)) from None
 
 
 @contextlib.contextmanager

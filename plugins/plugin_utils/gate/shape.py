@@ -58,14 +58,16 @@ class Shape:
         self._fits = compiled.check(whole)
         self._validator = functools.partial(schemas.validator, whole)
 
-    def passed(self, value: t.Any, explained: bool = True) -> Passed:
+    def passed(self, value: t.Any, explained: bool = True, most_size: int | None = None) -> Passed:
         """The value as code behind the gate gets it. Raises Refused. explained: with the reason, which takes hundreds
-        of times as long to find.
+        of times as long to find. most_size: letters and values.
         """
         walk = _Walk()
         clean = walk.clean(value, self._tree, ())
         if walk.problems:
             raise Refused(walk.problems)
+        if most_size is not None and walk.size > most_size:
+            raise Refused([f"it holds {walk.size} letters and values, at most {most_size} may be"])
         if not self._fits(clean):
             why = schemas.explained(self._validator(), clean) if explained else []
             raise Refused(why or ["it does not fit its schema"])
@@ -163,6 +165,7 @@ class _Walk:
     def __init__(self) -> None:
         self.problems: list[str] = []
         self.dropped = 0
+        self.size = 0
         self._values = 0
 
     def _refuse(self, path: tuple[t.Any, ...], message: str) -> None:
@@ -173,6 +176,7 @@ class _Walk:
     def clean(self, value: t.Any, node: _Node, path: tuple[t.Any, ...]) -> t.Any:
         """The value without what may not pass; what can't be cleaned is a problem."""
         self._values += 1
+        self.size += 1
         if self._values > MOST_VALUES or len(path) > MOST_DEPTH:
             self._refuse(path[:4], "it is too large" if len(path) <= MOST_DEPTH else "it is nested too deep")
             return None
@@ -195,7 +199,10 @@ class _Walk:
 
     def _text(self, value: str, node: _Node, path: tuple[t.Any, ...]) -> str:
         if not node.is_name:
-            return text.line(value, node.most)
+            shown = text.line(value, node.most)
+            self.size += len(shown)
+            return shown
+        self.size += len(value)
         if not text.is_printable(value):
             self._refuse(path, f"{text.line(value, 80)!r} holds what cannot be printed")
         elif len(value) > node.most:
@@ -229,5 +236,6 @@ class _Walk:
                 self._refuse(path, f"{text.line(name, 80)!r} is no key")
                 continue
             below = (node.fields or {}).get(name) or node.others or _ANY
+            self.size += len(name)
             found[name] = self.clean(item, below, (*path, name))
         return found

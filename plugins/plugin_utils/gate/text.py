@@ -7,25 +7,37 @@ there that nobody sees. Pure.
 
 from __future__ import annotations
 
+import functools
 import re
 import typing as t
+import unicodedata
 
 MOST = 4096
 # Half of a pair: no character, and in no file that is written as UTF-8. YAML and JSON can hold it all the same.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Letters and marks that Unicode shows as nothing (Default_Ignorable_Code_Point) or as a blank, and that Python calls
-# printable; and piles of marks over one letter, which cover the lines around it.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-    "|[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3,}"
-)
+# printable.
+_NOTHING = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+# Letters from right to left: what stands beside them on the line changes places, figures too.
+_TURNING = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff]"
+_ACCENTS = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3,}"
+_MARKS, _LAST_MARK = ("Mn", "Me"), 0x1FFFF
+
+
+@functools.lru_cache(maxsize=None)
+def _unseen() -> re.Pattern[str]:
+    """What is not seen, moves what stands beside it, or covers the lines around it: piles of marks over one letter, in
+    any script (none needs four).
+    """
+    marks = "".join(chr(code) for code in range(_LAST_MARK) if unicodedata.category(chr(code)) in _MARKS)
+    return re.compile(f"{_NOTHING}|{_TURNING}|{_ACCENTS}|[{marks}]{{4,}}")
 
 
 def is_printable(text: str) -> bool:
     """Whether a text may be printed as it is: no control, format or surrogate character, no blank but the space, and
-    nothing that is not seen.
+    nothing that is not seen or that moves other letters.
     """
-    return text.isprintable() and (text.isascii() or _UNSEEN.search(text) is None)
+    return text.isprintable() and (text.isascii() or _unseen().search(text) is None)
 
 
 def line(value: object, most: int = MOST) -> str:
@@ -38,7 +50,7 @@ def line(value: object, most: int = MOST) -> str:
     if is_printable(text):
         return text
     shown = "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
-    shown = _UNSEEN.sub(lambda found: "".join(map(_escaped, found[0])), shown)
+    shown = _unseen().sub(lambda found: "".join(map(_escaped, found[0])), shown)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 

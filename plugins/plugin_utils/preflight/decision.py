@@ -84,7 +84,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
 
     marks: of the drives in quarantine.
     """
-    views = fleet_checks.added(views)
+    strange = {view.name: findings.answered_drives(view) for view in views}
+    # Ignored indeed: ten thousand drives that nobody asked for would be compared with all others, and told with them.
+    views = fleet_checks.added([view._replace(drives=None) if strange[view.name] else view for view in views])
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
@@ -101,7 +103,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
     found += ledgers.findings(lost, views)
     for view in views:
-        found += _of_host(view, run, destructive)
+        found += _of_host(view, run, destructive, strange[view.name])
     found += same.same_drives(views) + same.same_machines(views)
     plans, wrong = host_plans.of_hosts(views, run)
     found += wrong
@@ -144,15 +146,15 @@ def _run(
     return which_run.choose(views, now, own)
 
 
-def _of_host(view: View, run: Run | None, destructive: bool) -> list[Finding]:
-    """What is wrong with one host, by itself."""
+def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:
+    """What is wrong with one host, by itself. strange: that it answered about other drives."""
     return [
         *(Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})),
         *host_checks.blocking(view, run),
         *findings.answers(view, unreachable_counts=not destructive),
         *lacking.tuning(view, run),
         *findings.named_drives(view),
-        *findings.answered_drives(view),
+        *strange,
         *lacking.tools(view),
         *findings.refused(view, run),
         *findings.other_live_runs(view, run),

@@ -18,6 +18,8 @@ _HEAD = (
 )
 _ENTRY_INDENT = " " * 8
 _WIDTH = 120
+# No host's drives push those of others out of the output.
+MOST_DRIVES, MOST_REASONS = 200, 20
 # What makes a text of an inventory a template.
 _TEMPLATE = ("{{", "{%", "{#")
 # A YAML 1.1 reader takes some plain words for booleans or null, and anything like a number for one.
@@ -42,15 +44,18 @@ def _host(host: str, answer: t.Any) -> list[str]:
     lines = [f"    {_name(host)}:"]
     if drives is None:
         return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
-    chosen = [
-        drive for drive in drives if drive.get("eligible") is True and _has_name(drive) and not _is_template(drive)
-    ]
-    rest = [drive for drive in drives if drive not in chosen]
+    chosen: list[t.Any] = []
+    rest: list[t.Any] = []
+    for drive in drives[:MOST_DRIVES]:
+        fits = drive.get("eligible") is True and _has_name(drive) and not _is_template(drive)
+        (chosen if fits else rest).append(drive)
     lines.append("      ssd_drives:" if chosen else "      ssd_drives: []")
     for drive in chosen:
         lines.append(f"{_ENTRY_INDENT}{_entry(drive)}  # {_about(drive)}")
     for drive in rest:
         lines += _comments(_ENTRY_INDENT, [f"not eligible: {_about(drive)}", *_reasons(drive)])
+    if len(drives) > MOST_DRIVES:
+        lines += _comments(_ENTRY_INDENT, [f"and {len(drives) - MOST_DRIVES} more drives, which are not shown"])
     if not drives:
         lines += _comments(_ENTRY_INDENT, ["no drive found"])
     return lines
@@ -108,7 +113,10 @@ def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
         if named and _is_template(drive)
         else []
     )
-    return named + [f"  {refusal['code']}: {refusal['message']}" for refusal in drive.get("refusals", [])]
+    refusals = drive.get("refusals", [])
+    told = [f"  {refusal['code']}: {refusal['message']}" for refusal in refusals[:MOST_REASONS]]
+    more = [f"  and {len(refusals) - MOST_REASONS} more reasons"] if len(refusals) > MOST_REASONS else []
+    return named + told + more
 
 
 def _comments(indent: str, texts: t.Iterable[str]) -> list[str]:

@@ -21,6 +21,8 @@ RULES = (
     ("preflight_drivers", "the name of a kernel driver"),
     ("preflight_versions", "a tool, or kernel"),
 )
+# A server with two dozen drives that all have several things to tell has fewer.
+MOST_WARNINGS = 200
 LIMITS = ("temperature_headroom_c", "min_free_memory_mib", "min_cpus", "max_used_pct")
 VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
@@ -51,7 +53,17 @@ def warnings(views: t.Sequence[View], run: Run | None) -> list[Warned]:
     """What run.json keeps: every finding that does not stop the run, with its host; also those that the inventory lets
     pass (ok).
     """
-    return [{"host": view.name, **item} for view in views for item in _found(view, run) if item["level"] != BLOCKS]
+    return [{"host": view.name, **item} for view in views for item in _few(_found(view, run))]
+
+
+def _few(found: list[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
+    """No host's warnings push those of others away, and fill run.json, which every later play reads."""
+    told = [item for item in found if item["level"] != BLOCKS]
+    if len(told) <= MOST_WARNINGS:
+        return told
+    more = f"and {len(told) - MOST_WARNINGS} more warnings of this host"
+    about = {"drive": None, "level": WARNING, "message": more, "remedy": "look at the host itself"}
+    return [*told[:MOST_WARNINGS], {**told[MOST_WARNINGS], **about}]
 
 
 def lines(warned: t.Sequence[Warned]) -> list[str]:

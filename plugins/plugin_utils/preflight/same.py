@@ -55,9 +55,11 @@ def _groups(seen: t.Iterable[_Names]) -> list[list[_Names]]:
             if not key[1]:
                 continue
             known = buckets.setdefault(key, [])
-            for other in [one for one in known if _alike(one, names) and group_of[one] is not own]:
+            for other in known:
+                if group_of[other] is own or not _alike(other, names):
+                    continue
                 own, taken = group_of[other], own
-                own += [one for one in taken if one not in own]
+                own += taken
                 group_of.update({one: own for one in taken})
             known.append(names)
     return list({id(group): group for group in group_of.values()}.values())

@@ -81,7 +81,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
         latency=tables.latency_table(test["metrics"]),
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
         gap_s=measured.largest_gap_s if measured else None,
-        samples=conditions.samples(measured.samples) if measured else None,
+        samples=measured.samples.shown() if measured else None,
         duration_s=duration_s(record.get("started"), record.get("finished")),
     )
 

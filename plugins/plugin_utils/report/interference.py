@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import curves
+from . import curves, tables
 from .raw import Measurement
 
 METRIC = "read_p99_latency_us"
@@ -31,7 +31,7 @@ def table(cells: t.Sequence[Mapping], measured: Measurement | None) -> Mapping |
         return None
     grid = {place: name for name, place in places.items() if place}
     reads, writes = sorted({place[0] for place in grid}), sorted({place[1] for place in grid})
-    if len(grid) < len(cells) or len(reads) < 2 or len(writes) < 2:
+    if len(grid) < len(cells) or len(reads) < 2 or len(writes) < 2 or tables.is_sparse(len(grid), reads, writes):
         return None
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in measured.averages}
     tails = {place: figures.get(name, {}).get(METRIC) for place, name in grid.items()}

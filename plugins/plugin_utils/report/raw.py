@@ -13,10 +13,13 @@ from ...module_utils.run import summary
 from ..common import units
 from ..gate import journal
 from ..results import again, proof
+from . import conditions
 
 Mapping = t.Dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
 MANY_ALIKE = 5
+# At tests of drives. Two dozen drives with all tests, each begun several times, are a tenth of it.
+MOST_ATTEMPTS = 5000
 # Of each cell of each round, what the charts over time show.
 CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
 
@@ -26,7 +29,7 @@ class Measurement:
 
     `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
     figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause
-    between two cells. `samples`: the sample records, in order. `histograms`: {cell: {read, write: {ns: I/Os}}} over the
+    between two cells. `samples`: of its sample records. `histograms`: {cell: {read, write: {ns: I/Os}}} over the
     window. `fill`: the fill_curve record.
     `proof`: what the journal proves of it.
     """
@@ -36,7 +39,7 @@ class Measurement:
         self.cells: dict[str, dict[int, Mapping]] = {}
         self.averages: list[Mapping] = []
         self.largest_gap_s: float | None = None
-        self.samples: list[Mapping] = []
+        self.samples = conditions.Samples()
         self.histograms: dict[str, dict[str, dict[int, int]]] = {}
         self.fill: Mapping | None = None
         self.proof = proof.Proof({}, {}, None)
@@ -61,7 +64,7 @@ class Measurement:
             if event.get("gap_s") is not None:
                 self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
         elif event["event"] == "sample":
-            self.samples.append(event)
+            self.samples.take(event)
         elif event["event"] == "histogram":
             self.histograms.setdefault(event["cell"], {})[event["direction"]] = {
                 int(value): count for value, count in event["bins"].items()
@@ -129,6 +132,9 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
             _take_settings(settings, kind, event.get("settings") or [])
         else:
             place = (event["drive"], event["test"], event["attempt"])
+            if place not in measurements and len(measurements) >= MOST_ATTEMPTS:
+                problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it tells of too many attempts")
+                continue
             if place not in measurements:
                 spec = tests.get(place[0], {}).get(place[1]) or {}
                 measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place))

@@ -75,7 +75,8 @@ def test_series(
     tracked, numbers = _tracked(record, measured), drawn["rounds"]
     windows = record.get("steady_state") or []
     first = windows[0] if windows else {}
-    inside = [numbers.index(number) for number in first.get("window_rounds") or [] if number in numbers]
+    places = {number: place for place, number in reversed(list(enumerate(numbers)))}
+    inside = [places[number] for number in first.get("window_rounds") or [] if number in places]
     cells = measured.cells if measured else {}
     values = drawn["curves"][0]["values"] if drawn["curves"] else []
     return {

@@ -15,6 +15,7 @@ from .raw import Measurement
 
 Mapping = t.Dict[str, t.Any]
 
+LEAST_FILLED = 0.25
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 
 
@@ -31,6 +32,8 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
     )
     if not measured or len(by_place) < len(cells) or len(sizes) < 2 or len(mixes) < 2:
         return None
+    if is_sparse(len(by_place), sizes, mixes):
+        return None
     tracked = (about.get("tracked") or [{}])[0].get("metric") or "iops"
     metric = next((name for name in ("bandwidth", "mean_latency_us") if tracked.endswith(name)), "iops")
     unit, divisor = units.unit(metric)
@@ -46,6 +49,11 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
         if known
         else None
     )
+
+
+def is_sparse(cells: int, rows: t.Sized, columns: t.Sized) -> bool:
+    """Whether so few of a table's places have a cell that it is none: a host's plan of 500 cells may span 250,000."""
+    return cells < LEAST_FILLED * len(rows) * len(columns)
 
 
 def _heat(value: float | None, known: list[float]) -> float | None:

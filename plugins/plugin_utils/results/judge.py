@@ -12,6 +12,8 @@ from ..common.values import number
 from . import beside, freshness, held_to, tails, validity
 from .grounds import Ground, Mapping, RunFacts, colon, invalid
 
+# A sentence, and what a host says in it.
+MOST_REASON = 2000
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 
@@ -87,6 +89,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Mapping:
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
+    tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
     return {
         "host": host,
         "drive": drive,
@@ -94,9 +97,14 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Mapping:
         "model": identity.get("model"),
         "firmware": identity.get("firmware"),
         "verdict": verdict,
-        "reasons": list(dict.fromkeys(finding.reason for finding in shown)),
+        "reasons": list(dict.fromkeys(_short(finding.reason) for finding in shown)),
         "tests": tests,
     }
+
+
+def _short(reason: str) -> str:
+    """Every page and file has it, often more than once: what a host reports must not fill them."""
+    return reason if len(reason) <= MOST_REASON else reason[: MOST_REASON - 1] + "…"
 
 
 def _not_held(

@@ -20,7 +20,8 @@ Mapping = t.Mapping[str, t.Any]
 # What the record of a test and the end of its test in the journal both tell.
 TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
 COUNTED = ("steady", "complete")
-MOST_SAID = 3
+MOST_SAID, MOST_KEPT = 3, 100
+OF_HISTOGRAM = ("first_round", "last_round", "ios", "bins")
 # What figures that cannot be raise in arithmetic.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 NOT_SEEN = "what spoils a cell was not looked for again: its journal lacks what was seen of one"
@@ -89,9 +90,10 @@ class Proof:
                 self.wrong.append(f"its journal has round {event['round']} twice or out of order")
             elif before and any(event[key] < before[key] for key in ("bytes_written", "elapsed_s")):
                 self.wrong.append(f"round {event['round']} ended before the one before it, or with less written")
-            self._rounds[event["round"]] = event
+            self._rounds[event["round"]] = {key: event[key] for key in ("bytes_written", "elapsed_s")}
         elif kind == "histogram":
-            self._histograms.setdefault(event["cell"], {})[event["direction"]] = event
+            kept = {key: event[key] for key in OF_HISTOGRAM}
+            self._histograms.setdefault(event["cell"], {})[event["direction"]] = kept
         elif kind == "test_finished":
             self.told = {key: event.get(key) for key in TOLD_TWICE}
             if event["outcome"] in COUNTED:
@@ -99,6 +101,7 @@ class Proof:
                 self.wrong += [f"by its samples {text}" for text in self._seen.values()]
                 self._judged(event)
             self._metrics, self._sides, self._rounds, self._histograms = {}, {}, {}, {}
+        del self.wrong[MOST_KEPT:]
 
     def _take_sample(self, event: Mapping) -> None:
         """What a look at the drive shows against the first one: a record's conditions may leave it out."""
@@ -123,13 +126,13 @@ class Proof:
         self.wrong += cell_laws.empty(event)
         astride = load.asked_in_flight(cell) if cell.get("ramp_s") else 0
         self._metrics[at, event["cell"]] = fio.metrics_of(event)
-        self._sides[at, event["cell"]] = event, astride
+        self._sides[at, event["cell"]] = _sides_of(event), astride
         for stream in event.get("streams") or []:
             if not stream["name"].startswith(event["cell"] + "."):
                 self.wrong.append(f"round {at}, {event['cell']}: {stream['name']} is no stream of it")
             else:
                 self._metrics[at, stream["name"]] = fio.metrics_of(stream)
-                self._sides[at, stream["name"]] = stream, astride
+                self._sides[at, stream["name"]] = _sides_of(stream), astride
         self._told_twice(event)
         self.wrong += cell_laws.contradictions(event, {**cell, **(event.get("chosen") or {})})
 
@@ -245,7 +248,8 @@ class Proof:
         windows = [window["window_rounds"] for window in event["steady_state"] if window.get("window_rounds")]
         if windows:
             return list(windows[0])
-        return last_clean(event["rounds"], self._spoilt, self._about.get("last_rounds") or 0)
+        count = min(event["rounds"], len(self._rounds))  # a host may report two milliards
+        return last_clean(count, self._spoilt, self._about.get("last_rounds") or 0)
 
     def _judge_window(self, event: Mapping, numbers: list[int]) -> None:
         """The values of the tracked variables, what was written before, and that nothing spoilt the rounds."""
@@ -406,6 +410,11 @@ def problem(record: Mapping, strict: bool = False) -> str:
 def lacking(record: Mapping) -> list[str]:
     """What could not be computed again of a record that counts, as sentences."""
     return (record.get("proof") or {}).get("unproved", []) if record.get("outcome") in COUNTED else []
+
+
+def _sides_of(told: Mapping) -> Mapping:
+    """The figures alone: a host's journal has hundreds of thousands, with all that was seen of each."""
+    return {side: told[side] for side in fio.SIDES if told.get(side)}
 
 
 def _end(values: t.Sequence[float]) -> float | None:

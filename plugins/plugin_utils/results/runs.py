@@ -6,6 +6,7 @@ but for its reading of the results folder."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import typing as t
@@ -73,15 +74,16 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
         if run["state"] == FINISHED and host in asked.get(run["run_id"], ())
     }
     open_ids, claims = [], []
+    has_whole_host = functools.lru_cache(maxsize=None)(_has_whole_host)
     for host, runs in answers.items():
-        for run in runs:
+        for run in {run["run_id"]: run for run in runs}.values():
             if run["run_name"] != name or run["state"] not in UNFINISHED_STATES:
                 continue
             if host not in asked.get(run["run_id"], ()):
                 claims.append(Claim(host, run["run_id"], "which this controller has no record of having asked of it"))
             elif run["run_id"] in ended:
                 claims.append(Claim(host, run["run_id"], "which other hosts have finished"))
-            elif _has_whole_host(folders[run["run_id"]]):
+            elif has_whole_host(folders[run["run_id"]]):
                 claims.append(Claim(host, run["run_id"], "of which this controller has a host's whole results"))
             else:
                 open_ids.append(run["run_id"])

@@ -33,8 +33,9 @@ JOURNAL = "journal.jsonl"
 # like ours.
 _FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"
 _NAME = re.compile(rf"(?:{_FOLDER}){{0,6}}(?!\.{{1,2}}\Z|\.collected\Z)[A-Za-z0-9._-]{{1,255}}")
-# A header asks for as much memory as it is long; a host's longest file name is far below this.
-_MOST_READ = 1 << 20
+# A header asks for as much memory as it is long; a host's longest file name is far below this. All headers of a file
+# together may be as long: maps of sparse files, and words for all files that follow, have no other end.
+_MOST_READ = 1 << 18
 # A small archive may well shrink more than a large one.
 _RATIO_FROM_BYTES = 64 << 20
 
@@ -97,7 +98,7 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     os.mkdir(aside)
     try:
         with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
-            _extract(tar, aside, most)
+            _extract(tar, content, aside, most)
     except (
         tarfile.TarError,
         EOFError,
@@ -184,13 +185,21 @@ class _Content:
             # The others need some of it too.
             (free // 2, "half of the free space on the controller's disk"),
         )
-        self._at = 0
+        self._at, self._headers_until = 0, _MOST_READ
 
     def __enter__(self) -> _Content:
         return self
 
     def __exit__(self, *_error: t.Any) -> None:
         self._file.close()
+
+    def begin_headers(self) -> None:
+        """From here on a file's headers are read, as from the start on."""
+        self._headers_until = self._at + _MOST_READ
+
+    def begin_content(self) -> None:
+        """From here on a file's content is read."""
+        self._headers_until = 0
 
     def tell(self) -> int:
         return self._at
@@ -209,17 +218,29 @@ class _Content:
             raise tarfile.ReadError(f"a header of {size} bytes")
         data = self._file.read(size)
         self._at += len(data)
+        if 0 < self._headers_until < self._at:
+            raise tarfile.ReadError(f"the headers of a file take more than {_MOST_READ} bytes")
         for most, name in self._limits:
             if self._at > most:
                 raise tarfile.ReadError(f"it holds more than {most} bytes ({name}); ssd_collect_limits may allow more")
         return data
 
 
-def _extract(tar: tarfile.TarFile, target: str, most: Limits) -> None:
+def _members(tar: tarfile.TarFile, content: _Content) -> t.Iterator[tarfile.TarInfo]:
+    """Each member, of which tarfile keeps none: half a million with words of their own would fill the memory."""
+    while (member := tar.next()) is not None:
+        content.begin_content()
+        yield member
+        tar.members.clear()  # type: ignore[attr-defined]
+        tar.pax_headers.clear()  # type: ignore[attr-defined]
+        content.begin_headers()
+
+
+def _extract(tar: tarfile.TarFile, content: _Content, target: str, most: Limits) -> None:
     """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises
     tarfile.TarError, OSError.
     """
-    for number, member in enumerate(tar, 1):
+    for number, member in enumerate(_members(tar, content), 1):
         if number > most.files:
             raise tarfile.TarError(
                 f"it holds more than {most.files} files (limit files); ssd_collect_limits may allow more"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN, Limits
-from ...module_utils.measure.rounds import last_clean
 from ...module_utils.measure.spoilt import sentence
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ..common import cellnames
@@ -117,10 +116,13 @@ def _all_spoilt(causes: t.Sequence[Mapping], rounds: int, last: int) -> str:
     lost = [item for item in causes if item["cause"] == DISCARDED]
     if lost:
         return f"the drive was not as the test made it: {'; '.join(map(sentence, lost))}"
-    spoilt = {
-        number for item in causes for begin, end in item["rounds"] for number in range(begin, min(end, rounds) + 1)
-    }
-    if not rounds or last_clean(rounds, spoilt, last):
+    # Not counted one by one: a host may report two milliards of rounds.
+    first = max(1, rounds - 2 * last + 1) if last else 1
+    reached = first - 1
+    for begin, end in sorted(pair for item in causes for pair in item["rounds"]):
+        if begin <= reached + 1:
+            reached = max(reached, end)
+    if not rounds or reached < rounds:
         return ""
-    which = f"all of its last {2 * last}" if 0 < 2 * last < rounds else f"all of its {rounds}"
+    which = f"all of its last {2 * last}" if first > 1 else f"all of its {rounds}"
     return f"{which} rounds are spoilt: {'; '.join(map(sentence, causes))}"

@@ -17,6 +17,8 @@ from .schema import tables
 if t.TYPE_CHECKING:
     import numpy
 
+# What a column of rounds holds. A store that an earlier version filled may have what a host made up beyond.
+MOST_ROUND = 2**31 - 1
 # Verdicts of measurements whose figures count.
 COUNTING = ("pass", "fail")
 
@@ -55,7 +57,9 @@ def layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> Layo
                 names.setdefault(metric, len(names)),
             )
             for at, (number, cell, metric) in enumerate(figures)
-            if (metrics is None or metric in metrics) and (rounds or number == records.NO_ROUND)
+            if (metrics is None or metric in metrics)
+            and (rounds or number == records.NO_ROUND)
+            and number <= MOST_ROUND
         ]
         columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
         by_key[layout_key] = Layout(len(figures), *columns)

@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate impor
     test_answers,
     test_entrances,
     test_extremes,
+    test_fitting,
 )
 
 TESTS = Path(__file__).parents[2]
@@ -43,6 +44,8 @@ COUNTS = {
         )
     },
     "extreme figures": test_extremes.TRIES,
+    "odd journals": sum(n for way, n in test_fitting.TRIES.items() if way != "answers"),
+    "odd answers": test_fitting.TRIES["answers"],
 }
 
 

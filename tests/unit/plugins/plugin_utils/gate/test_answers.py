@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -119,6 +120,18 @@ def test_what_stands_around_an_answer_opens_no_way_past_the_screen(before, after
 
 def test_a_blank_that_only_ansible_core_takes_for_one_opens_no_way_past_the_screen():
     assert json.loads(answers.screened("find_run", json.dumps(FORGED).replace(", ", ",\x0b"))) == {"changed": False}
+
+
+@pytest.mark.parametrize("letter", ["\t", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\x7f", "\u202e"])
+@pytest.mark.parametrize("where", ["text", "between"])
+def test_what_is_made_printable_becomes_no_answer(letter, where):
+    """A tab in a text is no JSON; shown as \\t it is, with all that the screen had not left out."""
+    whole = json.dumps({"x": "a", **FORGED})
+    said = answers.screened("find_run", whole.replace("a" if where == "text" else " ", letter, 1))
+    for line in range(len(said.splitlines())):
+        with contextlib.suppress(ValueError):
+            read = json.loads("\n".join(said.splitlines()[line:]), strict=False)
+            assert read == {"x": "a", "changed": False} or set(read) == {"x", "changed"}
 
 
 @pytest.mark.parametrize(

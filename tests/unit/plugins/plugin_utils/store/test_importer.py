@@ -15,6 +15,7 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal, shape
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
@@ -377,6 +378,26 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
         done.problems
     ) == 1
     assert set(verdicts(url)) >= {"SIM0001", "SIM0003", "SIM0004"} and "SIM0002" not in verdicts(url)
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["sent now", "in the store since an earlier version"])
+def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path, monkeypatch, earlier):
+    """It stands in the store's layouts, which every later read of any run goes through."""
+    pytest.importorskip("pandas")
+    place = run_dir / "raw" / "server-2" / "journal.jsonl"
+    lines = [json.loads(line) for line in place.read_text().splitlines()]
+    for line in lines:
+        if line["event"] in ("cell", "round"):
+            line["round"] += 2**53
+    place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if earlier:
+        let_through = shape.Shape({})
+        monkeypatch.setattr(journal, "_of_event", lambda _kind: let_through)
+    put(url, run_dir)
+    monkeypatch.undo()
+    (path,) = exports.write(url, run_dir.name, str(tmp_path / "export"), ["csv"])
+    text = Path(path).read_text()
+    assert "SIM0001" in text and "SIM0003" in text and str(2**53)[:-2] not in text
 
 
 def change(run_dir, how, host, kind):
