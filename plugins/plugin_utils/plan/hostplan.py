@@ -97,7 +97,9 @@ def _within(
 ) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
     most_s = times.budget_s(variables.get("ssd_time_budget"))
     identities = [
-        drive["identity"] for drive in drives if (drive.get("identity") or {}).get("logical_block_size_bytes")
+        drive["identity"]
+        for drive in drives
+        if all((drive.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
     ]
     if most_s is None or not identities:
         return asked, {}

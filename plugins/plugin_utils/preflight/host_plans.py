@@ -27,7 +27,7 @@ def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[s
         drives = [
             entry
             for entry in view.drives or ()
-            if entry.get("identity") and entry["identity"].get("logical_block_size_bytes")
+            if all((entry.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
         ]
         try:
             plans[view.name] = hostplan.build(
