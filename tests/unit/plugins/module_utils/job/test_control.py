@@ -398,3 +398,11 @@ def test_what_a_purge_left_half_done_is_still_being_written(tmp_path, history, e
         out.writelines(json.dumps(record) + "\n" for record in history)
     paths = [control.own_data.path_of(str(tmp_path), {"serial": name}) for name in expected]
     assert control._still_written(run_dir) == paths  # pylint: disable=protected-access
+
+
+def test_a_run_that_goes_on_is_held_to_what_it_began_with():
+    began = {"criteria": [{"metric": "write_iops", "min": 500}, {"metric": "read_iops", "min": 1}]}
+    now = {"run": {}, "criteria": [{"metric": "read_iops", "min": 1}]}
+    assert control.held_to_all(began, now)["criteria"] == [*now["criteria"], began["criteria"][0]]
+    for before in (None, {}, {"criteria": []}, now):
+        assert control.held_to_all(before, now) is now
