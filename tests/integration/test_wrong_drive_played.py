@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 96 to 98 of docs/wrong-drives.md: what is left out of a play, and what a later play of a run forgets."""
+"""Cases 96 to 98 and 101 of docs/wrong-drives.md: what a play leaves out, and what a later play of a run forgets."""
 
 from __future__ import annotations
 
@@ -74,6 +74,24 @@ def test_case_98_a_run_that_goes_on_without_its_criteria(bench):
     left = [record for record in outcome.journal if record["event"] == "left"]
     assert [record["state"] for record in left] == ["evidence"], outcome.output
     assert bench.play(entries=entries).codes("spare") == {"evidence"}
+
+
+@pytest.mark.case(101)
+def test_case_101_a_run_that_goes_on_where_its_link_leads_to_another_drive(bench):
+    """A blank one, so that nothing else speaks against it: it would be erased, and measured for the first."""
+    (test,) = bench.site.vars["ssd_plan"]
+    quick = dict(test, steady_state=False, rounds={"max": 1})
+    long = dict(quick, name="long", purge={"method": "none"}, cells=[dict(test["cells"][0], runtime_s=10)])
+    bench.site.vars["ssd_plan"] = [dict(quick, name="first"), long]
+    first, other = bench.disk("first"), bench.disk("other")
+    link, arguments = bench.by_id(first.path), ("-e", "ssd_run_id=goes-on")
+    assert bench.play(*arguments, entries=[{"by_id": link}]).code == 0
+    _kill_in(bench, "long")
+    os.unlink("/dev/disk/by-id/" + link)
+    os.symlink(other.path, "/dev/disk/by-id/" + link)
+    outcome = bench.play(*arguments, playbook="qualify", entries=[{"by_id": link}])
+    assert outcome.codes(link) == {"identity_changed"} and outcome.code != 0, outcome.output
+    outcome.untouched("other")
 
 
 def _kill_in(bench, test):

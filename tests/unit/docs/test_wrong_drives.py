@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
 
 REPO = Path(__file__).parents[3]
-CASES = range(1, 101)
+CASES = range(1, 102)
 CHAPTER_NAMES = (
     "identity", "in_use", "shared", "state", "process", "content", "users", "named", "decided", "loop", "partitions",
     "played",
