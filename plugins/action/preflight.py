@@ -73,7 +73,8 @@ class ActionModule(ActionBase):
             views = [_view(name, answer or {}) for name, answer in heard["seen"].items()]
             marks = _marks(heard["store"], views)
             now = datetime.datetime.now(datetime.timezone.utc)
-            decided = decision.decide(views, self._task.check_mode, now, marks)
+            others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
+            decided = decision.decide(views, self._task.check_mode, now, marks, others)
             findings = decided.findings + _store(heard["store"])
             if decided.shows_plan:
                 self._show(decided.plan_text)
@@ -112,6 +113,17 @@ def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[View]) -> list
         return []
     results_dir = os.path.abspath(os.path.expanduser(str(given.get("results_dir", ""))))
     return quarantine.standing(str(given.get("url", "")), results_dir)
+
+
+def _others(
+    variables: t.Mapping[str, t.Any], seen: t.Collection[str], extra: t.Mapping[str, t.Any]
+) -> dict[str, t.Any]:
+    """ssd_drives of the inventory's hosts that are not in this play (--limit), as they stand there: nothing of it is
+    evaluated. What -e gives is no host's own.
+    """
+    hosts = [] if "ssd_drives" in extra else variables.get("groups", {}).get("all", ())
+    hostvars = variables.get("hostvars")
+    return {host: hostvars.raw_get(host).get("ssd_drives") for host in hosts if hostvars and host not in seen}
 
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:

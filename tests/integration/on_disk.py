@@ -111,3 +111,11 @@ PIECES = {
 }
 # At one offset of each kind: bcachefs is not known to libblkid 2.38 and so counts as data without a signature there.
 BCACHEFS = [(4 * KIB, _bcachefs())]
+
+
+def erofs():
+    """An empty file system of EROFS, in two blocks: its superblock at 1 KiB, the root's inode at 2 KiB, its folder."""
+    block = struct.pack("<IIIBBHQQIIII", 0xE0F5E1E2, 0, 0, 12, 0, 64, 1, 0, 0, 2, 0, 0)
+    inode = struct.pack("<HHHHIIIIHHI", 0, 0, 0o040755, 2, 27, 0, 1, 1, 0, 0, 0)
+    folder = struct.pack("<QHBBQHBB", 64, 24, 2, 0, 64, 25, 2, 0) + b"..."
+    return [(KIB, (block + uuid.uuid4().bytes).ljust(128, b"\0")), (2 * KIB, inode), (4 * KIB, folder)]

@@ -1,17 +1,22 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 77 to 80 and 89 of docs/wrong-drives.md: a loop device is what is behind it, not a path."""
+"""Cases 77 to 80, 89 and 100 of docs/wrong-drives.md: a loop device is what is behind it, not a path."""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import sys
+import tempfile
 from pathlib import Path
 
+import on_disk
 import pytest
 from wrong_drive import MIB, run
 
+MS_RDONLY = 1  # linux/mount.h
 # Sets where the loop device begins in its file (LOOP_SET_STATUS64), while it stays attached.
 SHIFT = """
 import fcntl, os, struct, sys
@@ -103,6 +108,28 @@ def test_case_79_two_names_of_one_file(outcome):
 @pytest.mark.case(89)
 def test_case_89_the_file_behind_it_is_swap(outcome):
     outcome.refused("swap file", "swap")
+
+
+@pytest.mark.case(100)
+def test_case_100_the_file_behind_it_is_mounted_without_a_loop_device(make_bench, tmp_path):
+    """As EROFS does since Linux 6.12, on file systems that have a page cache; what lies on it is given up."""
+    bench = make_bench()
+    disk = bench.disk("mounted as a file")
+    disk.file = os.path.join(tmp_path, "drive.img")
+    with open(disk.file, "wb") as file:
+        file.truncate(48 * MIB)
+    disk.path = disk.node = disk.attach(disk.file)
+    disk.entry = {"backing_file": disk.file, "allow": ["signature"], "ssd_overwrite_data": True}
+    for offset, data in on_disk.erofs():
+        disk.write(offset, data)
+    where = tempfile.mkdtemp(dir=bench.folder)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(disk.file.encode(), where.encode(), b"erofs", ctypes.c_ulong(MS_RDONLY), None):
+        number = ctypes.get_errno()
+        assert number in (errno.ENODEV, errno.ENOTBLK), os.strerror(number)
+        pytest.skip("this kernel mounts no files as EROFS")
+    disk.undo("umount", where)
+    bench.play().refused("mounted as a file", "mounted")
 
 
 @pytest.mark.case(80)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases 72, 73 and 85 to 88 of docs/wrong-drives.md: a drive that nobody uses now, and that something names."""
+"""Cases 72, 73, 85 to 88, 90 and 99 of docs/wrong-drives.md: a drive that nobody uses now, and that something names."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ ELSEWHERE = {
         "docker/containers/0f/hostconfig.json": '{{"Devices": [{{"PathOnHost": "{path}"}}]}}',
         "lxc/db/config": "lxc.mount.entry = {path} dev/disk none bind,create=file\n",
     },
+}
+# The same, of what is used on one machine of several, or once a container gets it.
+VOLUMES = {
+    "docker/volumes/data/opts.json": '{{"MountType": "ext4", "MountOpts": "", "MountDevice": "{path}"}}',
+    "pacemaker/cib/cib.xml": '<nvpair id="fs-device" name="device" value="{path}"/>\n',
+    "linstor.d/r1.res": 'resource "r1" {{\n  volume 0 {{ disk "{path}"; }}\n}}\n',
 }
 BOOT = {
     "/boot": {"grub2/grub.cfg": "menuentry 'old' {{\n  linux /vmlinuz root={path}p2\n}}\n"},
@@ -88,7 +94,8 @@ def outcome(bench):
     files["lifted.conf"] = lifted.path
     lifted.entry["allow"] = ["mentioned"]
     bench.lay_over("/etc", files)
-    for folder, texts in {**ELSEWHERE, **BOOT, "/var/spool": {**CRONTAB, **AT_JOBS}}.items():
+    elsewhere = {**ELSEWHERE, "/var/lib": {**ELSEWHERE["/var/lib"], **VOLUMES}}
+    for folder, texts in {**elsewhere, **BOOT, "/var/spool": {**CRONTAB, **AT_JOBS}}.items():
         bench.lay_over(folder, {name: text.format(path=bench.disk(name).path) for name, text in texts.items()})
     bench.in_namespace("ln", "-s", "/srv/db.service", "/etc/systemd/system/linked.service")
     for name, command in PLACES.items():
@@ -113,6 +120,12 @@ def test_case_73_a_file_that_no_parser_knows(outcome, name):
 @pytest.mark.case(85)
 @pytest.mark.parametrize("name", [name for texts in ELSEWHERE.values() for name in texts])
 def test_case_85_a_file_outside_etc_that_something_starts_from(outcome, name):
+    outcome.refused(name, "configured")
+
+
+@pytest.mark.case(99)
+@pytest.mark.parametrize("name", VOLUMES)
+def test_case_99_a_volume_that_nobody_has_mounted_here(outcome, name):
     outcome.refused(name, "configured")
 
 

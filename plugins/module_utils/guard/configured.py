@@ -142,8 +142,14 @@ _FILES: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
     ("/etc/tgt/conf.d/*", _any_device),
     # Containers that are stopped now.
     ("/var/lib/docker/containers/*/hostconfig.json", _any_device),
+    # A volume of Docker's that is mounted once a container gets it.
+    ("/var/lib/docker/volumes/*/opts.json", _any_device),
     ("/var/lib/lxc/*/config", _any_device),
     ("/var/lib/containers/storage/overlay-containers/*/userdata/config.json", _podman),
+    # What a cluster uses on one of its machines at a time, and what LINSTOR makes for DRBD.
+    ("/var/lib/pacemaker/cib/cib.xml", _any_device),
+    ("/var/lib/linstor.d/*.res", _any_device),
+    ("/var/lib/drbd.d/*.res", _any_device),
 )
 # Links to, or nodes of, the devices that something will use again.
 _LINKS = (

@@ -7,19 +7,28 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
+from ..core import sysfs
 from ..core.host import Host
+from ..drive.identity import SYSFS_SECTOR_BYTES
 from . import names, structure, tables
 from .blockreader import BlockReader
 from .blocks import Reader
 from .facts import Facts, Mark, add
+from .tables import Partition
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
 _BLKID_NOTHING_FOUND = 2
 _BLKID_AMBIVALENT = 8
 # What libblkid calls partition tables; every other signature is data.
 TABLE_TYPES = frozenset("gpt PMBR dos mac sun sgi bsd minix aix ultrix unixware solaris_x86 atari dasd hybrid".split())
+# Those of them whose partitions are read (tables). What lies in those of another is not known.
+_READ_TABLES = frozenset("gpt PMBR dos hybrid".split())
+# Tables in partitions, as the disk of a virtual machine has them: in a partition, and in one of its own partitions.
+_MOST_NESTED = 2
+# What the kernel shows of an extended partition: its first record, which libblkid takes for a table.
+_EXTENDED_BYTES = 4096
 # What libblkid calls file systems that several hosts share.
 CLUSTER_TYPES = frozenset("VMFS VMFS_volume_member gfs gfs2 ocfs ocfs2 gpfs lustre oracleasm".split())
 # A signature's own block: what is behind it is somebody's data.
@@ -66,13 +75,14 @@ def probe_blkid(host: Host, facts: Facts) -> None:
     _blkid(host, facts, "")
 
 
-def _blkid(host: Host, facts: Facts, where: str, *place: str) -> None:
+def _blkid(host: Host, facts: Facts, where: str, *place: str) -> list[str]:
+    """Note what blkid finds; the kinds of it."""
     result = host.run(["blkid", "-p", "-o", "export", *place, facts.path])
     if result.rc == _BLKID_AMBIVALENT:
         add(facts.signatures, where + "several that contradict each other")
-        return
+        return []
     if result.rc == _BLKID_NOTHING_FOUND and not result.stdout.strip() and not result.stderr.strip():
-        return
+        return []
     answers = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
     found = [answers[key] for key in ("PTTYPE", "TYPE") if key in answers]
     if result.rc != 0 or not (found or place):  # within a partition, its entry in the table alone is an answer
@@ -80,33 +90,65 @@ def _blkid(host: Host, facts: Facts, where: str, *place: str) -> None:
     for kind in found:
         _add_signature(facts, kind, where)
     names.add_tags(facts, answers)
+    return found
 
 
 def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
+    """where: a place within the drive; a table there is somebody's data, such as the disk of a virtual machine."""
     if kind in CLUSTER_TYPES:
         add(facts.cluster, where + kind)
-    if kind in TABLE_TYPES:
-        add(facts.tables, where + kind)
+    if kind in TABLE_TYPES and not where:
+        add(facts.tables, kind)
+        add(facts.signatures, *([] if kind in _READ_TABLES else [f"{kind}, whose partitions are not read"]))
     else:
         add(facts.signatures, where + kind)
 
 
 def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
-    """Partitions by the tables' own bytes, and what lies in each of them. Raises OSError where it cannot be read."""
-    for number, part in enumerate(tables.partitions(reader.read, reader.size_bytes), start=1):
-        where = f"partition {number}: "
-        add(facts.tables, *([] if facts.tables else [f"{where[:-2]} of type {part.type}"]))
-        if part.type in tables.EFI_SYSTEM:
-            add(facts.efi, f"at byte {part.start_bytes}")
-        if part.type in tables.CLUSTER:
-            add(facts.cluster, where + tables.CLUSTER[part.type])
-        names.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
-        length = min(
-            part.size_bytes, reader.size_bytes - part.start_bytes
-        )  # a table may tell of more than the drive has
-        if length > 0:
-            _blkid(host, facts, where, "--offset", str(part.start_bytes), "--size", str(length))
+    """Partitions by the tables' own bytes and by the kernel, and what lies in each of them. Raises OSError where it
+    cannot be read.
+    """
+    found = tables.partitions(reader.read, reader.size_bytes)
+    for number, part in enumerate(found, start=1):
+        add(facts.tables, *([] if facts.tables else [f"partition {number} of type {part.type}"]))
+        _probe_partition(host, facts, reader, part, f"partition {number}")
+    for name, part in _of_kernel(host, facts, found):
+        _probe_partition(host, facts, reader, part, name)
     facts.marks.extend(Mark(offset, length, True) for offset, length in tables.extents(reader.read, reader.size_bytes))
+
+
+def _of_kernel(host: Host, facts: Facts, found: Sequence[Partition]) -> list[tuple[str, Partition]]:
+    """Partitions that the kernel alone has, by name: of a table that we do not read, or added by hand."""
+    known = {(part.start_bytes, part.size_bytes) for part in found}
+    listed = []
+    for name in facts.partitions:
+        start, size = (sysfs.number(host, f"/sys/class/block/{name}/{file}") for file in ("start", "size"))
+        if start is not None and size is not None:
+            listed.append((name, Partition("", start * SYSFS_SECTOR_BYTES, size * SYSFS_SECTOR_BYTES)))
+    return [
+        (name, part)
+        for name, part in listed
+        if (part.start_bytes, part.size_bytes) not in known and part.size_bytes > _EXTENDED_BYTES
+    ]
+
+
+def _probe_partition(host: Host, facts: Facts, reader: Reader, part: Partition, name: str, depth: int = 0) -> None:
+    """What a partition is, and what lies in it; of a table in it the same. Raises OSError where it cannot be read."""
+    if part.type in tables.EFI_SYSTEM:
+        add(facts.efi, f"at byte {part.start_bytes}")
+    if part.type in tables.CLUSTER:
+        add(facts.cluster, f"{name}: {tables.CLUSTER[part.type]}")
+    names.add_tags(facts, {"PART_ENTRY_UUID": part.guid or ""})
+    length = min(part.size_bytes, reader.size_bytes - part.start_bytes)  # a table may tell of more than the drive has
+    if length <= 0:
+        return
+    kinds = _blkid(host, facts, f"{name}: ", "--offset", str(part.start_bytes), "--size", str(length))
+    if depth >= _MOST_NESTED or not TABLE_TYPES.intersection(kinds):
+        return
+    nested = tables.partitions(lambda offset, count: reader.read(part.start_bytes + offset, count), length)
+    for number, inner in enumerate(nested, start=1):
+        moved = inner._replace(start_bytes=part.start_bytes + inner.start_bytes)
+        _probe_partition(host, facts, reader, moved, f"{name}, partition {number}", depth + 1)
 
 
 def probe_places(host: Host, facts: Facts, handle: int, size_bytes: int, block_bytes: int) -> None:

@@ -6,7 +6,8 @@ ends no longer tell.
 
 Where each lies and what it looks like: libblkid's probers; ext2/3/4: sparse_super groups
 (Documentation/filesystems/ext4); XFS: one superblock for each allocation group; btrfs: mirrors at 64 MiB and 256 GiB;
-ZFS: uberblocks of the first two labels; md: 1.1, 1.2; LVM: a label in the first four sectors.
+ZFS: uberblocks of the first two labels; md: 1.1, 1.2; LVM: a label in the first four sectors; what several hosts may
+share (OCFS, OCFS2, GFS2, VMFS, Oracle ASM), since nothing lifts that.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ STARTS = (
     Magic("gpt", 512, b"EFI PART"),
     *(Magic("LVM2_member", _SECTOR * sector, b"LABELONE") for sector in range(4)),
     *(Magic("ocfs2", place, b"OCFSV2") for place in (1024, 2048)),
+    Magic("oracleasm", 32, b"ORCLDISK"),
 )
 # At a place of their own behind the start of a partition.
 LATER = (
@@ -83,6 +85,12 @@ LATER = (
     (32768, Magic("jfs", 0, b"JFS1")),
     (131072, Magic("zfs_member", 0, b"\x0c\xb1\xba\x00\x00\x00\x00\x00")),
     (131072, Magic("zfs_member", 0, b"\x00\x00\x00\x00\x00\xba\xb1\x0c")),
+    # In the third block, of 512 bytes to 4 KiB; mkfs.ocfs2 takes 4 KiB as a rule.
+    *((place, Magic("ocfs2", 0, b"OCFSV2")) for place in (4096, 8192)),
+    (8192, Magic("ocfs", 0, b"OracleCFS")),
+    # A volume, and the file system in it; behind both the version.
+    (_MIB, Magic("VMFS_volume_member", 0, b"\x0d\xd0\x01\xc0", _is_one_of("<I", 4, *range(1, 256)))),
+    (2 * _MIB, Magic("VMFS", 0, b"\x5e\xf1\xab\x2f", _is_one_of("<I", 4, *range(1, 256)))),
 )
 
 

@@ -209,7 +209,8 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     several = {identity.node(name) for group in together for name in group}
     for mount in shared.mounts:
         source = resolved(host, mount.source)
-        if mount.major_minor in facts.numbers or source in nodes or (mount.kind == "btrfs" and source in several):
+        used = mount.major_minor in facts.numbers or source in nodes or (mount.kind == "btrfs" and source in several)
+        if used or _is_file_behind(host, facts, mount):
             add(facts.mounts, f"{mount.source} on {mount.where}")
     # A swap file may be the one behind a loop device.
     facts.swaps = [swap for swap in shared.swaps if resolved(host, swap) in nodes or key_at(host, swap) in facts.keys]
@@ -236,6 +237,12 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
     facts.block_backing = next(
         (path for user, path in shared.stacked if user == facts.name and name_of(host, path)), None
     )
+
+
+def _is_file_behind(host: Host, facts: Facts, mount: Mount) -> bool:
+    """Whether the file behind a loop device is mounted without one, as EROFS does (Linux 6.12)."""
+    files = facts.keys if mount.source.startswith("/") and not _REMOTE.match(mount.kind) else set()
+    return any(key.startswith("file ") for key in files) and key_at(host, mount.source) in files
 
 
 def _walk_up(host: Host, facts: Facts, shared: Machine) -> None:

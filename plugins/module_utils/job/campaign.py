@@ -12,7 +12,7 @@ import typing as t
 from ..core.deadline import Hangs
 from ..core.host import BOOT_ID
 from ..drive import power_cycles
-from ..guard import own_data
+from ..guard import own_data, rules
 from ..guard.held import Refused
 from ..measure import fio
 from ..purge import methods
@@ -105,6 +105,7 @@ class Campaign:
             raise fio.Interrupted()
         self._tests.settle_unfinished()
         station.guard("start")
+        self._refuse_another()
         place = station.bench.place = station.job.tuned.take_place(station.drive)
         seen = {"identity": station.held.identity, "path": station.held.path}
         station.note("drive_started", tests=names, place=place._asdict(), power=self._power(), **seen)
@@ -122,6 +123,19 @@ class Campaign:
                 return "error"
         self._leave()
         return "complete"
+
+    def _refuse_another(self) -> None:
+        """A run that goes on is about the drive that it began with, whatever a link leads to by now. Raises Refused."""
+        history, held = self._station.history, self._station.held
+        began = next((record["identity"] for record in history if record["event"] == "drive_started"), {})
+        names = ("serial", "backing_file") if began.get("serial") or began.get("backing_file") else ("wwn",)
+        other = [
+            f"{name} was {began.get(name)} when the run began, is {held.identity.get(name)}"
+            for name in names
+            if began and began.get(name) != held.identity.get(name)
+        ]
+        if other:
+            raise Refused(rules.refuse("identity_changed", self._station.plan["selector"], held.path, "; ".join(other)))
 
     def _power(self) -> dict[str, t.Any]:
         """In which boot, and after how many power cycles of the drive, it is measured."""

@@ -89,6 +89,7 @@ def start_alone(
     make_run_folders(run_dir)
     installed = engines.install(engine, run_dir.state_dir)
     # A resumed run gets the identities as seen in this boot; what is asked for is the same.
+    plan = held_to_all(run_dir.read_plan(), plan)
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
     write_starting(host, run_dir, plan)
     launch(host, run_dir, installed)
@@ -99,6 +100,15 @@ def start_alone(
         "state": state,
         "restored": settings.alike(restored),
     }
+
+
+def held_to_all(before: t.Mapping[str, t.Any] | None, plan: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The plan with the criteria that the run was held to before: one that a play forgets would take the evidence away
+    of a drive that missed it.
+    """
+    now = plan.get("criteria") or []
+    forgotten = [criterion for criterion in (before or {}).get("criteria") or [] if criterion not in now]
+    return dict(plan, criteria=[*now, *forgotten]) if forgotten else plan
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:

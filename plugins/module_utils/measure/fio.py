@@ -90,7 +90,9 @@ def strays(job: str, device: str) -> list[str]:
     ]
     # "include FILE" has no =; the first word names the option.
     wrong = [
-        line for line, key, value in pairs if key.split(" ")[0] in NAMING or (key == "filename" and value != device)
+        line
+        for line, key, value in pairs
+        if NAMING.intersection(key.split()[:1]) or (key == "filename" and value != device)
     ]
     return wrong + (
         [] if any(key == "filename" for _line, key, _value in pairs) else ["no filename: fio makes files of its own"]

@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import os
 import typing as t
+from types import MappingProxyType
 
 from ..common import schema as schemas
 from ..results import history, last_written, run_record, runs
@@ -79,10 +80,16 @@ class Decision(t.NamedTuple):
         }
 
 
-def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, marks: left_out.Marks = ()) -> Decision:
+def decide(
+    views: t.Sequence[View],
+    check_mode: bool,
+    now: datetime.datetime,
+    marks: left_out.Marks = (),
+    others: same.Entries = MappingProxyType({}),
+) -> Decision:
     """Decide over a fleet. Reads test files and tries the results folder; changes nothing else.
 
-    marks: of the drives in quarantine.
+    marks: of the drives in quarantine. others: ssd_drives of hosts that are not in this play.
     """
     strange = {view.name: findings.answered_drives(view) for view in views}
     # Ignored indeed: ten thousand drives that nobody asked for would be compared with all others, and told with them.
@@ -104,7 +111,7 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     found += ledgers.findings(lost, views)
     for view in views:
         found += _of_host(view, run, destructive, strange[view.name])
-    found += same.same_drives(views) + same.same_machines(views)
+    found += same.same_drives(views) + same.same_machines(views) + same.named_elsewhere(views, others)
     plans, wrong = host_plans.of_hosts(views, run)
     found += wrong
     run_folder = os.path.join(results_dir, run.id) if run else ""

@@ -8,10 +8,15 @@ all it finds.
 from __future__ import annotations
 
 import typing as t
+from types import MappingProxyType
 
-from ...module_utils.drive.entry import wwn_key
+from ...module_utils.drive.entry import by_id_name, selector_item, selector_problem, wwn_key
 from ..common import values
+from ..common.schema import plain
 from .findings import DRIVES_SETTLED, Finding, Run, View
+
+# {host: its ssd_drives as the inventory has it}
+Entries = t.Mapping[str, t.Any]
 
 
 class _Names(t.NamedTuple):
@@ -43,6 +48,53 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
         for first, *rest in groups
         if len({host for host, _drive in [first, *rest]}) > 1
     ]
+
+
+def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType({})) -> list[Finding]:
+    """Drives that a host names as well which was not looked at: whether it uses them can't be known.
+
+    others: of hosts that are not in this play (--limit).
+    """
+    unseen = {view.name: ((view.asked or {}).get("ssd_drives"), "is unreachable") for view in views if view.unreachable}
+    unseen.update({host: (entries, "is not in this play") for host, entries in others.items()})
+    known: dict[tuple[str, str], dict[str, str]] = {}
+    for host, (entries, why) in unseen.items():
+        for entry in plain(entries) if isinstance(entries, list) else []:
+            known.setdefault(_called(entry), {})[host] = why
+    known.pop(_NOBODY, None)
+    return [
+        Finding(
+            f"duplicate: {host} names it too and {why}, so whether it uses the drive is not known; keep it under one "
+            "host (two drives with one serial number: name them by wwn)",
+            view.name,
+            str(entry["drive"]),
+        )
+        for view in views
+        for entry in view.drives or ()
+        for host, why in {host: why for name in _all_names(entry) for host, why in known.get(name, {}).items()}.items()
+        if host != view.name
+    ]
+
+
+_NOBODY = ("", "")
+
+
+def _called(entry: t.Any) -> tuple[str, str]:
+    """What an entry of ssd_drives calls its drive, as far as that means the same on any host; else _NOBODY."""
+    if selector_problem(entry) is not None:
+        return _NOBODY
+    key, value = selector_item(entry)
+    value = value.strip()
+    alike = {"serial": value, "wwn": wwn_key(value), "by_id": by_id_name(value)}
+    return (key, alike[key] or "") if alike.get(key) else _NOBODY
+
+
+def _all_names(entry: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
+    """What a drive that was looked at may be called."""
+    identity = entry.get("identity") or {}
+    serial, wwn = str(identity.get("serial") or ""), wwn_key(str(identity.get("wwn") or "")) or ""
+    names = [_called(entry.get("selector")), ("serial", serial), ("wwn", wwn)]
+    return list(dict.fromkeys(name for name in names if name[1]))
 
 
 def _groups(seen: t.Iterable[_Names]) -> list[list[_Names]]:

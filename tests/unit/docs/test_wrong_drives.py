@@ -14,8 +14,11 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
 
 REPO = Path(__file__).parents[3]
-CASES = range(1, 92)
-CHAPTER_NAMES = ("identity", "in_use", "shared", "state", "process", "content", "users", "named", "decided", "loop")
+CASES = range(1, 102)
+CHAPTER_NAMES = (
+    "identity", "in_use", "shared", "state", "process", "content", "users", "named", "decided", "loop", "partitions",
+    "played",
+)  # fmt: skip
 CHAPTERS = {name: f"tests/integration/test_wrong_drive_{name}.py" for name in CHAPTER_NAMES}
 CHAPTERS["own"] = "tests/integration/test_own_data.py"
 CHAPTERS["vm"] = "tests/vm/test_wrong_drive_guest.py"

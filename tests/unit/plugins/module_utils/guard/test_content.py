@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blocks import R
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
 
 SIZE = 16 << 20
+MIB = 1 << 20
 EFI = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b"
 LINUX = "0fc63daf-8483-4772-8e79-3d69d8477de4"
 VMFS = "aa31e02a-400f-11db-9590-000c2911d1b8"
@@ -129,8 +130,9 @@ def test_no_table_makes_the_parser_fail(pieces, signed):
 # --- a drive's content --------------------------------------------------------
 
 
-def look(fake, image):
+def look(fake, image, partitions=()):
     facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={"size_bytes": len(image)})
+    facts.partitions = list(partitions)
     reader = type("Reader", (), {"size_bytes": len(image), "read": staticmethod(image.read)})
     content.probe_blocks(fake, facts, reader)
     return facts
@@ -152,6 +154,39 @@ def test_partitions_are_looked_into_by_their_place_and_their_tags_kept(fake):
 
 def test_a_partition_of_a_cluster_file_system(fake):
     assert look(fake, Image().gpt(VMFS)).cluster == ["partition 1: VMFS"]
+
+
+def test_a_partition_that_the_kernel_alone_has_is_looked_into(fake):
+    """But not the first record of an extended one, nor a second time what a table tells of."""
+    for name, start, sectors in (("sda1", 64, 64), ("sda2", 5001, 100), ("sda3", 200, 8)):
+        fake.put(f"/sys/class/block/{name}/start", f"{start}\n")
+        fake.put(f"/sys/class/block/{name}/size", f"{sectors}\n")
+    fake.answers["blkid"] = (0, "TYPE=ext4\n", "")
+    facts = look(fake, Image().gpt(LINUX), partitions=["sda1", "sda2", "sda3", "sda4"])
+    assert facts.signatures == ["partition 1: ext4", "sda2: ext4"]
+    places = [argv[-4:-1] for argv in fake.commands if argv[0] == "blkid"]
+    assert places == [["32768", "--size", "32768"], [str(5001 * 512), "--size", "51200"]]
+
+
+def test_a_table_in_a_partition_is_data_and_what_it_tells_of_is_looked_into(fake):
+    """A table that names itself ends too."""
+    image, inner = Image().gpt(LINUX, first=2048, last=10239), Image(4 << 20).gpt(VMFS)
+    image.put(MIB, bytes(inner))
+    fake.answers["blkid"] = (0, "PTTYPE=gpt\n", "")
+    facts = look(fake, image)
+    assert "partition 1: gpt" in facts.signatures and facts.cluster == ["partition 1, partition 1: VMFS"]
+    assert facts.tables == ["partition 1 of type " + LINUX]
+    looked = [argv[-4:-1] for argv in fake.commands if argv[0] == "blkid"]
+    assert looked == [[str(MIB), "--size", str(4 << 20)], [str(MIB + 32768), "--size", "32768"]]
+    assert look(fake, Image().mbr((0x83, 0, 4096))).signatures
+
+
+@pytest.mark.parametrize(("kind", "read"), [("gpt", True), ("dos", True), ("sun", False), ("mac", False)])
+def test_a_table_whose_partitions_are_not_read_counts_as_data(fake, kind, read):
+    fake.answers["blkid"] = (0, f"PTTYPE={kind}\n", "")
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
+    content.probe_blkid(fake, facts)
+    assert facts.tables == [kind] and bool(facts.signatures) is not read
 
 
 @pytest.mark.parametrize("kind", ["VMFS_volume_member", "gfs2", "ocfs2", "oracleasm"])

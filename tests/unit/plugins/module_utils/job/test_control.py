@@ -165,3 +165,11 @@ def test_a_live_run_is_neither_removed_nor_restored(run_dir):
     with pytest.raises(control.JobError, match="restore this host itself"):
         control.restore(Host(), run_dir.state_dir)
     assert control.restore(Host(), run_dir.state_dir, run_id="another")["action"] == "nothing"
+
+
+def test_a_run_that_goes_on_is_held_to_what_it_began_with():
+    began = {"criteria": [{"metric": "write_iops", "min": 500}, {"metric": "read_iops", "min": 1}]}
+    now = {"run": {}, "criteria": [{"metric": "read_iops", "min": 1}]}
+    assert control.held_to_all(began, now)["criteria"] == [*now["criteria"], began["criteria"][0]]
+    for before in (None, {}, {"criteria": []}, now):
+        assert control.held_to_all(before, now) is now

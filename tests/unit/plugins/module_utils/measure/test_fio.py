@@ -163,7 +163,15 @@ def alive(pid):
 
 
 @pytest.mark.parametrize(
-    "line", ["include other.fio", "include=other.fio", "filename=/dev/sdb", "exec_prerun = dd", "directory=/"]
+    "line",
+    [
+        "include other.fio",
+        "include\tother.fio",
+        "include=other.fio",
+        "filename=/dev/sdb",
+        "exec_prerun = dd",
+        "directory=/",
+    ],
 )
 def test_a_job_that_names_more_than_the_drive_is_a_stray(line):
     job = "[cell]\nfilename=/dev/sda\nrw=write\n"

@@ -105,3 +105,44 @@ def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, step,
     found = texts(same.side_by_side(host, Run("r1", "qualify", {"h1": state} if state else {})))
     assert len(found) == count
     assert not count or found[0].startswith("h1: ssd_parallel_drives: A and A are namespaces of one drive")
+
+
+NVME = {"serial": "A", "wwn": "eui.0025385000000001"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ({"serial": "A"}, True),
+        ({"serial": " A "}, True),
+        ({"serial": "B"}, False),
+        ({"wwn": "0x0025385000000001"}, True),
+        ({"by_id": "nvme-x"}, True),
+        ({"by_id": "/dev/disk/by-id/nvme-x"}, True),
+        ({"serial": "A", "allow": ["signature"]}, True),
+        # A file has its own meaning on each machine.
+        ({"backing_file": "/a"}, False),
+        ({"serial": "{{ lookup('x') }}"}, False),
+        ("A", False),
+        (None, False),
+    ],
+)
+def test_a_drive_that_a_host_names_which_was_not_looked_at(entry, found):
+    seen = {**drive_of(**NVME), "selector": {"by_id": "nvme-x"}}
+    views = [view("h1", drives=[seen]), View("h2", {"ssd_drives": [entry]}, unreachable="gone")]
+    told = texts(same.named_elsewhere(views))
+    assert bool(told) is found and all("h2 names it too and is unreachable" in line for line in told)
+    told = texts(same.named_elsewhere(views[:1], {"h3": [entry]}))
+    assert bool(told) is found and all(line.startswith("h1: drive A: duplicate: h3 names it") for line in told)
+
+
+@pytest.mark.parametrize("entries", [None, "{{ drives }}", {"serial": "A"}, []])
+def test_hosts_without_a_list_of_drives_keep_nobody_away(entries):
+    seen = {**drive_of(**NVME), "selector": {"serial": "A"}}
+    assert same.named_elsewhere([view("h1", drives=[seen])], {"h2": entries}) == []
+
+
+def test_a_host_that_was_looked_at_is_compared_by_what_it_tells():
+    seen = {**drive_of(**NVME), "selector": {"serial": "A"}}
+    views = [view("h1", drives=[seen]), view("h2", drives=[seen], ssd_drives=[{"serial": "A"}])]
+    assert same.named_elsewhere(views) == []
