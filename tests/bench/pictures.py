@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pictures of the docs, of this version's pages, by Chromium: a constructed fleet of 96 drives on 12 hosts with one
-bad drive and one bad host.
+bad drive and one bad host, and the night before, when both were fine.
 
     python tests/bench/pictures.py [--folder docs/images]
 """
@@ -59,18 +59,29 @@ def snapshot(number: int) -> dict:
     }
 
 
-def fleet(results: pathlib.Path) -> pathlib.Path:
-    """The report of the constructed fleet."""
-    noise = random.Random(4)
-    drives = []
+def drives(noise: random.Random, slow: bool) -> list[generator.Drive]:
+    """All of the fleet's; slow: as the bad ones made them."""
+    made = []
     for host in range(HOSTS):
         for number in range(DRIVES):
-            speed = noise.gauss(1, 0.01) * (0.79 if host == BAD_HOST else 1)
-            speed *= 0.52 if (host, number) == BAD_DRIVE else 1
+            speed = noise.gauss(1, 0.01) * (0.79 if slow and host == BAD_HOST else 1)
+            speed *= 0.52 if slow and (host, number) == BAD_DRIVE else 1
             serial = f"22{host:02}3A4F{number:02}"
             steady, fresh = 41_000 * speed, 92_000 * noise.gauss(1, 0.01)
-            drives.append(generator.Drive(host_name(host), serial, generator.MODEL, fresh, steady, "steady"))
-    run_dir = generator.make(results, drives=drives, rounds=40, criteria=CRITERIA)
+            made.append(generator.Drive(host_name(host), serial, generator.MODEL, fresh, steady, "steady"))
+    return made
+
+
+def fleet(results: pathlib.Path) -> pathlib.Path:
+    """The report of the constructed fleet."""
+    build.make(str(results), generator.moved(run_of(results, drives(random.Random(5), False)), 20).name)
+    run_dir = run_of(results, drives(random.Random(4), True))
+    return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
+
+
+def run_of(results: pathlib.Path, made: list[generator.Drive]) -> pathlib.Path:
+    """The folder of a run of these drives, with racks and what the hosts are."""
+    run_dir = generator.make(results, drives=made, rounds=40, criteria=CRITERIA)
     known = {host_name(number): snapshot(number) for number in range(HOSTS)}
     run = json.loads((run_dir / "run.json").read_text())
     for entry in run["asked"]:
@@ -86,7 +97,7 @@ def fleet(results: pathlib.Path) -> pathlib.Path:
         first, _end, rest = journal.read_text().partition("\n")
         envelope = {key: json.loads(first)[key] for key in ("schema_version", "time", "run_id", "host")}
         journal.write_text(f"{first}\n{json.dumps({**envelope, 'event': 'snapshot', **told})}\n{rest}")
-    return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
+    return run_dir
 
 
 @contextlib.contextmanager

@@ -133,14 +133,18 @@ class Site:
             "ssd_plan": [SHORT_TEST],
         }
 
-    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), timeout_s=PLAY_TIMEOUT_S):
-        """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
+    def _command(self, playbook, args, env, group):
+        """(arguments of ansible-playbook, its environment)."""
         inventory = self.folder / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
         path = playbook if isinstance(playbook, Path) else REPO / "playbooks" / (playbook + ".yml")
-        arguments = [str(path), "-i", str(inventory), *args]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
+        return [str(path), "-i", str(inventory), *args], environment
+
+    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), timeout_s=PLAY_TIMEOUT_S):
+        """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
+        arguments, environment = self._command(playbook, args, env, group)
         if not prefix and self.tools == TOOLS and PLAYS.serves(environment):
             done = PLAYS.run(arguments, cwd, environment, PLAY_TIMEOUT_S)
             return done.returncode, done.stdout + done.stderr
@@ -155,6 +159,23 @@ class Site:
             check=False,
         )
         return done.returncode, done.stdout + done.stderr
+
+    def start(self, playbook, *args):
+        """A playbook in a process that somebody else ends; what it says goes to `said`."""
+        arguments, environment = self._command(playbook, args, None, "ssd_servers")
+        with open(self.folder / "said.txt", "w") as output:
+            return subprocess.Popen(
+                [str(self.tools / "ansible-playbook"), *arguments],
+                cwd=REPO,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def said(self):
+        return (self.folder / "said.txt").read_text()
 
     def run_folders(self):
         return sorted((self.state / "runs").glob("*")) if self.state.exists() else []

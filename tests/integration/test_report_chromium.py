@@ -27,6 +27,11 @@ pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and 
 EVIL = "</script><script>window.harmed=1</script><img src=//192.0.2.1/x onerror=window.harmed=1>"
 STOPPED = generator.Drive("server-4", "SIM0004", EVIL, 90_000, 40_000, "interrupted")
 DRAWN_S = 20
+AXE = (pathlib.Path(importlib.util.find_spec("axe_core_python").origin).parent / "axe.min.js").read_text()
+VIOLATIONS = """
+  const told = violation => [violation.id, violation.nodes.map(n => n.html.slice(0, 200) + n.failureSummary)];
+  axe.run().then(result => arguments[0](result.violations.map(told)));
+"""
 
 
 @pytest.fixture(name="browser", scope="module")
@@ -164,6 +169,8 @@ def test_a_bad_drive_and_a_bad_host_are_told_above_everything(browser, fleet):
         "c.getBoundingClientRect().bottom])"
     )
     assert "h4" in host[0] and "AMI 2.4 where 5 of 5 others have AMI 2.6" in host[0] and host[1] < 900
+    news = browser.execute_script("return document.querySelector('.news').getBoundingClientRect().bottom")
+    assert news < 300
     assert "S1-2 on h1" in drive[0] and "It is the drive, not the host" in drive[0] and drive[1] < 900
     first = browser.execute_script(
         "return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child "
@@ -222,17 +229,12 @@ def test_every_table_sorts_by_a_key(browser, fleet):
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (1280, "dark"), (400, "light")])
 def test_who_cannot_see_or_use_a_mouse_can_read_it(browser, mixed, worn, fleet, width, scheme):
-    axe = (pathlib.Path(importlib.util.find_spec("axe_core_python").origin).parent / "axe.min.js").read_text()
     for page in (fleet, worn, mixed.parent / names.host_page("server-3")) if width > 400 else (fleet,):
         show(browser, page, width, scheme=scheme)
         if page == worn:
             drawn(browser, "curve")
-        browser.execute_script(axe)
-        found = browser.execute_async_script(
-            "axe.run().then(r => arguments[0](r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200) + "
-            "n.failureSummary)])))"
-        )
-        assert found == [], page
+        browser.execute_script(AXE)
+        assert browser.execute_async_script(VIOLATIONS) == [], page
 
 
 def test_what_a_drive_says_does_no_harm(browser, mixed):
@@ -283,6 +285,70 @@ def test_it_prints(browser, worn, fleet):
         pdf = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
         assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
         assert browser.get_log("browser") == []
+
+
+PRINTED = """
+  const shown = kind => [...document.querySelectorAll(kind)].filter(element => element.getClientRects().length);
+  return {
+    controls: shown('button, select, input').filter(element => !element.closest('th')).length,
+    arrows: shown('th > button').filter(element => getComputedStyle(element, '::after').display !== 'none').length,
+    folded: document.querySelectorAll('details:not([open])').length,
+    paper: getComputedStyle(document.body).backgroundColor,
+    cut: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    narrow: shown('#rows td.why, #groups tbody th').filter(cell => cell.getBoundingClientRect().width < 110).length,
+  };
+"""
+
+
+WHITE = {"paper": "rgb(255, 255, 255)"}
+
+
+def test_paper_has_no_buttons_and_is_white(browser, mixed, worn, fleet):
+    """Also for who looks at a dark screen: nothing to press, nothing folded up, nothing beyond the edge."""
+    for page in (fleet, mixed, worn):
+        show(browser, page, width=718, scheme="dark")
+        if page == worn:
+            drawn(browser, "curve")
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
+        )
+        browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        found = browser.execute_script(PRINTED)
+        browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        assert found == {"controls": 0, "arrows": 0, "folded": 0, **WHITE, "cut": 0, "narrow": 0}, page
+
+
+@pytest.mark.parametrize(("hosts", "drives", "outcome"), [(1, 0, "steady"), (1, 1, "steady"), (6, 4, "invalid")])
+def test_a_fleet_of_none_of_one_and_of_nothing_that_counts(browser, tmp_path, hosts, drives, outcome):
+    page = fleets.odd_page(tmp_path, hosts, drives, outcome)
+    for width, scheme in ((1400, "light"), (700, "dark")):
+        show(browser, page, width, scheme=scheme)
+        wait_for(browser, "return document.readyState === 'complete'")
+        cut = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert browser.get_log("browser") == [] and browser.execute_script(cut) == 0
+        assert browser.execute_script(f"return {ROWS}.length") == (24 if drives == 4 else 0)
+        browser.execute_script(AXE)
+        assert browser.execute_async_script(VIOLATIONS) == []
+
+
+def test_names_are_sorted_as_people_count(browser, tmp_path):
+    """Also serial numbers that begin with digits, and the runs of a drive by when they began."""
+    drives = [generator.DEMO[0]._replace(serial=serial) for serial in ("2203A10", "2203A9", "19", "2203A1")]
+    page = page_of(tmp_path, drives=drives, rounds=8)
+    show(browser, page.parent / names.host_page("server-1"))
+    browser.find_element("css selector", ".drives-of-host th:nth-child(2) button").send_keys("\ue007")
+    shown = "return [...document.querySelectorAll('.drives-of-host tbody th')].map(cell => cell.textContent)"
+    assert browser.execute_script(shown) == ["19", "2203A1", "2203A9", "2203A10"]
+    show(browser, page)
+    browser.execute_script("document.querySelector('[data-sort=\"drive\"]').click()")
+    assert browser.execute_script(f"return {ROWS}.map(r => r.querySelector('.who a').textContent)") == [
+        "19",
+        "2203A1",
+        "2203A9",
+        "2203A10",
+    ]
 
 
 def test_a_run_that_is_copied_alone_still_draws(browser, worn, tmp_path):

@@ -14,6 +14,7 @@ import time
 
 import pytest
 import simulated_ssd as simulator
+from awx_jobs import kill
 
 TEST = {
     "name": "short",
@@ -102,6 +103,51 @@ def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, dri
     assert code == 0 and len(records(nights, "n1-again")) == 1, output
     code, output = nights.play("import")
     assert code == 0 and "n1-again" not in output, output
+
+
+def killed_once(site, reached, *arguments):
+    """A play that is killed with all that it runs as soon as `reached` is true. Its host jobs live on, as in truth."""
+    process = site.start("qualify", *arguments)
+    try:
+        until = time.monotonic() + 400
+        while not reached():
+            assert process.poll() is None and time.monotonic() < until, site.said[-4000:]
+            time.sleep(0.02)
+    finally:
+        kill(process)
+
+
+def events(site, kind):
+    """The runs whose journals on the host have such an event, once for each."""
+    lines = [line for run in site.run_folders() for line in (run / "journal.jsonl").read_text().splitlines()]
+    return sorted(event["run_id"] for event in map(json.loads, lines) if event["event"] == kind)
+
+
+@pytest.mark.parametrize("phase", ["before the host job", "in a round", "after the last round"])
+def test_a_controller_that_dies_in_the_second_measurement_is_played_again(nights, drive, phase):
+    """The drive was slow once. Whenever the controller dies, playing the run again gives the verdict of the second
+    measurement, and the drive is erased no third time.
+    """
+    again = nights.results / "n1-again"
+    journal = nights.state / "runs/n1-again/journal.jsonl"
+    mark = {"in a round": '"event": "round"', "after the last round": '"event": "test_finished"'}.get(phase)
+
+    def reached():
+        if not (again / "run.json").exists():
+            return False
+        if drive["rate"].read_text() != FAST:
+            drive["rate"].write_text(FAST)
+        return mark is None or (journal.exists() and mark in journal.read_text())
+
+    killed_once(nights, reached, "-e", "ssd_run_id=n1")
+    assert not (nights.results / "n1/report/summary.json").exists(), "the play was killed before its report"
+    code, output = nights.play("qualify", "-e", "ssd_run_id=n1")
+    assert code == 0, output
+    test, verdict, reasons = told(nights)
+    assert verdict == "pass" and any("measured again (n1-again); the first time write_iops" in text for text in reasons)
+    assert test["again"]["first"]["metrics"]["write_iops"] < 40 < 45 < test["metrics"]["write_iops"]
+    assert len(records(nights, "n1-again")) == 1 == len(records(nights, "n1"))
+    assert events(nights, "purge") == events(nights, "job_started") == ["n0", "n1", "n1-again"], "once each"
 
 
 def test_a_drive_that_is_slow_again_fails_and_says_so(nights):

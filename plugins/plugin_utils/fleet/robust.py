@@ -22,11 +22,12 @@ Z_LIMIT = 3.5
 SPREAD_FLOOR = 0.005
 # How much worse than the median a drive has to be for anybody to mind.
 PRACTICAL = 0.05
-# A drive has to be so many times as far off as its group goes on the good side (good_limit): BEYOND_GOOD and, of few
-# drives, whose good side tells less, BEYOND_GOOD_OF_FEW / n more. By simulation (tests/bench/fleet_statistics.py): with
-# noise whose tails are those of Student's t with 5 degrees of freedom, 1 of 20 fleets of good drives has a flag.
-BEYOND_GOOD = 1.95
-BEYOND_GOOD_OF_FEW = 7.0
+# A drive has to be so many times as far off as its group goes on the good side (good_limit), in one figure or in all of
+# its figures together: so many, and of few drives, whose good side tells less, so many / n more. By simulation
+# (tests/bench/fleet_statistics.py --table limits and flags): with noise whose tails are those of Student's t with 5
+# degrees of freedom, 1 of 20 fleets of good drives has a flag, whether a drive's figures go together or not.
+BEYOND_GOOD = (2.5, 3.6)
+BEYOND_GOOD_TOGETHER = (2.3, 8.0)
 # One drive alone that is far better than all others hides no bad one: it counts for so many times the second.
 MOST_OF_SECOND = 1.3
 # Of the findings, how many may be false; in a fleet of good drives the chance of any.
@@ -84,34 +85,48 @@ def chance(z: Array, others: int) -> Array:
     return stats.t.sf(np.asarray(z) / (1 + 1 / others + 5 / others**2), freedom)
 
 
-def good_limit(z: Array, groups: Array, drives: Array) -> Array:
-    """How far off a drive has to be to stand out of what its group does on the good side: for each value that of its
-    group, 0 where there are no two drives.
+def good_limit(good: Array, groups: Array, beyond: tuple[float, float]) -> Array:
+    """How far off a drive has to be to stand out of what its group does on the good side: for each group, 0 where there
+    are no two drives.
 
     What is noise goes as far on the one side as on the other, and no bad drive is on the good one. A group goes as far
-    as its best drive in any of its figures, which is taken for no more than MOST_OF_SECOND times the second. z, groups
-    and drives (numbers from 0) have one entry a figure; a drive is in one group.
+    as its best drive, which is taken for no more than MOST_OF_SECOND times the second. good: how far each drive goes;
+    groups: which one it is in, a number from 0. beyond: BEYOND_GOOD or BEYOND_GOOD_TOGETHER.
     """
-    best = np.zeros(int(drives.max()) + 1 if len(drives) else 0)
-    np.maximum.at(best, drives, -z)
-    group_of = np.zeros(len(best), dtype=int)
-    group_of[drives] = groups
-    order = np.lexsort((-best, group_of))
-    starts = np.flatnonzero(np.diff(group_of[order], prepend=-1))
+    order = np.lexsort((-good, groups))
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     limits = np.zeros(int(groups.max()) + 1 if len(groups) else 0)
     for start, end in zip(starts, [*starts[1:], len(order)]):
         if end - start > 1:
-            first, second = best[order[start : start + 2]]
-            times = BEYOND_GOOD + BEYOND_GOOD_OF_FEW / (end - start)
-            limits[group_of[order[start]]] = times * min(first, MOST_OF_SECOND * second)
-    return limits[groups]
+            first, second = good[order[start : start + 2]]
+            times = beyond[0] + beyond[1] / (end - start)
+            limits[groups[order[start]]] = times * min(first, MOST_OF_SECOND * second)
+    return limits
 
 
 def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
     """Which figures stand out of chance, of all of a fleet: at the false discovery rate, and beyond what noise does on
-    the good side (good_limit).
+    the good side, by themselves or with the drive's other figures (the root of the sum of the squares of z).
+
+    z, p, groups and drives (numbers from 0) have one entry a figure; a drive is in one group.
     """
-    return discoveries(p) & (z > Z_LIMIT) & (z > good_limit(z, groups, drives))
+    count = int(drives.max()) + 1 if len(drives) else 0
+    group_of = np.zeros(count, dtype=int)
+    group_of[drives] = groups
+    best, good, bad = sides(z, drives, count)
+    alone = z > good_limit(best, group_of, BEYOND_GOOD)[groups]
+    together = bad > good_limit(good, group_of, BEYOND_GOOD_TOGETHER)[group_of]
+    return discoveries(p) & (z > Z_LIMIT) & (alone | together[drives])
+
+
+def sides(z: Array, drives: Array, count: int) -> tuple[Array, Array, Array]:
+    """How far each of so many drives goes on the good side in one figure, there in all of them, on the bad side in
+    all.
+    """
+    best = np.zeros(count)
+    np.maximum.at(best, drives, -z)
+    good, bad = (np.sqrt(np.bincount(drives, np.maximum(side, 0) ** 2, count)) for side in (-z, z))
+    return best, good, bad
 
 
 def is_even_in_logarithms(metric: str, values: Array) -> bool:

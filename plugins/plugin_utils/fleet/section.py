@@ -150,7 +150,7 @@ def reason(metric: str, value: float, median: float, by: float, peers: int) -> s
 def _low_hosts(
     low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]
 ) -> list[dict[str, t.Any]]:
-    """One entry a host, told by its rate that is lowest, else by the figure that is worst."""
+    """One entry a host, told by its rate that is lowest, else by the figure that is worst; the worst rate first."""
     told = []
     for host, rows in low.groupby("host", sort=False):
         rates = rows[rows["metric"].map(metrics.is_rate).astype(bool)]
@@ -170,7 +170,8 @@ def _low_hosts(
                 "z": float(worst["z"]),
             }
         )
-    return sorted(told, key=lambda entry: -entry["by_pct"])
+    # Rates first: a tail is soon worse by half, and says less.
+    return sorted(told, key=lambda entry: (not metrics.is_rate(entry["metric"]), -entry["by_pct"]))
 
 
 def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Mapping]) -> dict[str, t.Any] | None:

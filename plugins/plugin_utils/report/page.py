@@ -11,14 +11,14 @@ import collections
 import typing as t
 
 from ..common import units
+from ..common.drives import order
 from ..results.judge import VERDICTS
-from . import curves, distributions, names, svg
+from . import changes, curves, distributions, names, svg
 from .listing import Mapping, data, made_page
 from .sources import Sources
 
 # What is told in full above the tables; the rest is counted, and found in them.
 MOST_TOLD = 20
-MOST_CHANGES = 100
 # Curves over each other say nothing beyond so many.
 MOST_CURVES = 150
 
@@ -29,27 +29,46 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
     """
     fleet = sources.fleet
     frame = distributions.figures(sources) if len(rows) > 1 else None
-    attention = [row for row in rows if row["verdict"] != "pass" or row["outliers"]]
+    attention = cards([row for row in rows if row["verdict"] != "pass" or row["outliers"]])
     return {
         **about(sources, rows),
         "headline": headline(rows, fleet),
         "attention": attention[:MOST_TOLD],
-        "attention_more": max(0, len(attention) - MOST_TOLD),
+        "attention_more": sum(len(card["drives"]) for card in attention[MOST_TOLD:]),
         "low_hosts": [
             {**entry, "page": made_page(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []
         ][:MOST_TOLD],
         "fleet": fleet,
         "groups": distributions.groups(fleet, frame),
-        "since": _since(fleet.get("since"), earlier),
+        "news": changes.news(fleet, earlier),
+        "since": changes.since(fleet.get("since"), earlier),
+        "compared": changes.compared(fleet, earlier),
         "margin": _margin(fleet.get("margin"), earlier),
         "overlays": _overlays(sources, rows, made),
         "pages": sum(row["page"] in made for row in rows),
         "made": made,
         "hosts": len({row["host"] for row in rows} | set(sources.hosts)),
-        "silent": [record for record in sources.hosts.values() if record.get("state") not in ("ok", None)][:MOST_TOLD],
+        "silent": _silent(sources, {card["host"] for card in attention if card["verdict"] == "not_tested"})[:MOST_TOLD],
         "data": data(sources, rows, made, frame),
         "damaged_lines": sources.damaged_lines,
     }
+
+
+def cards(attention: t.Sequence[Mapping]) -> list[Mapping]:
+    """Rows that need attention, as they are told: drives of a host with the same verdict for the same reasons at once,
+    as `drives` of the first.
+    """
+    alike: dict[t.Any, list[Mapping]] = {}
+    for number, row in enumerate(attention):
+        own = number if row["outliers"] or not row["reasons"] else tuple(row["reasons"])
+        alike.setdefault((row["host"], row["verdict"], own), []).append(row)
+    return [{**drives[0], "drives": drives} for drives in alike.values()]
+
+
+def _silent(sources: Sources, told: t.Container[str]) -> list[Mapping]:
+    """The records of hosts that something is wrong with, of which no drive that was not tested tells that."""
+    mute = [record for record in sources.hosts.values() if record.get("state") not in ("ok", None)]
+    return sorted((record for record in mute if record["host"] not in told), key=lambda record: order(record["host"]))
 
 
 def about(sources: Sources, rows: list[Mapping]) -> Mapping:
@@ -107,31 +126,8 @@ def _margin(margin: Mapping | None, earlier: t.Container[str]) -> Mapping | None
     if not margin:
         return None
     order = sorted(margin["drives"], key=lambda entry: (not entry["beyond"], entry["cycle"] == "power cycle"))
-    href = f"../../{margin['run']}/report/index.html" if margin["run"] in earlier else ""
+    href = changes.report_of(margin["run"], earlier)
     return {"run": margin["run"], "href": href, "drives": order[:MOST_TOLD], "more": max(0, len(order) - MOST_TOLD)}
-
-
-def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
-    if not since:
-        return None
-    shown = [change for change in since.get("changes") or [] if change["verdict"] in ("worse", "better")]
-    rest: dict[str, int] = {}
-    otherwise: dict[tuple[str, ...], int] = {}
-    for change in since.get("changes") or []:
-        if change["verdict"] == "conditions changed":
-            key = (change["model"], change["test"], change["changed"])
-            otherwise[key] = max(otherwise.get(key, 0), change["n"])
-        elif change not in shown:
-            rest[change["verdict"]] = rest.get(change["verdict"], 0) + 1
-    href = f"../../{since['run']}/report/index.html" if since["run"] in earlier else ""
-    verdicts = sorted(since.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
-    told = {
-        "verdicts": verdicts[:MOST_CHANGES],
-        "verdicts_more": max(0, len(verdicts) - MOST_CHANGES),
-        "changes": shown[:MOST_CHANGES],
-        "otherwise": [(*key, drives) for key, drives in otherwise.items()][:MOST_CHANGES],
-    }
-    return {**since, **told, "href": href, "rest": rest}
 
 
 def _overlays(sources: Sources, rows: list[Mapping], made: t.Container[str]) -> list[Mapping]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ..common.drives import order
 from ..fleet import metrics
 from ..results.judge import VERDICTS
 from . import curves, names
@@ -26,7 +27,8 @@ def rows(sources: Sources) -> list[Mapping]:
 
     outliers: those of fleet.outliers that are its own. low: the entry of fleet.low_hosts that it is part of, or None.
       page: its page, from the
-    report's folder. Order: by verdict, then outliers, then drives of low hosts, then how far below the others.
+    report's folder. Order: by verdict, then outliers, then drives of low hosts, then how far below the others, then
+    by name.
     """
     of_host = racks(sources.run)
     outliers: dict[tuple[str, str], list[Mapping]] = {}
@@ -106,7 +108,9 @@ def figure(judged: Mapping) -> Mapping | None:
 
 def _rank(row: Mapping) -> tuple[t.Any, ...]:
     off = (row["figure"] or {}).get("off_median") or 0.0
-    return VERDICTS.index(row["verdict"]), not row["outliers"], row["low"] is None, -off if _more_is_worse(row) else off
+    worse = -off if _more_is_worse(row) else off
+    place = order(row["host"], row["drive"])
+    return VERDICTS.index(row["verdict"]), not row["outliers"], row["low"] is None, worse, place
 
 
 def _more_is_worse(row: Mapping) -> bool:

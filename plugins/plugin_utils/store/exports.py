@@ -14,6 +14,7 @@ import typing as t
 
 from ...module_utils.core.files import own_slug, write_atomic
 from ..common import units
+from ..common.drives import order
 from ..report import files
 from . import frames, ocptv, records
 from .engine import Store, opened
@@ -60,7 +61,7 @@ def load(store: Store, run_id: str) -> StoredRun:
         )
         kept = sa.select(record.c.content).select_from(record.join(part, record.c.part_id == part.c.id))
         tests = connection.execute(kept.where(part.c.run_id == row.id, record.c.kind == "test")).scalars().all()
-    found = sorted((records.unpacked(content) for content in drives), key=lambda drive: (drive["host"], drive["drive"]))
+    found = sorted(map(records.unpacked, drives), key=lambda drive: order(drive["host"], drive["drive"]))
     times = {
         (one["host"], one["drive"], one["test"]): (one["started"], one["finished"])
         for one in map(records.unpacked, tests)

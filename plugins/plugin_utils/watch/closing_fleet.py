@@ -109,7 +109,7 @@ def _since(fleet: Record) -> list[str]:
 
 
 def _longer(fleet: Record) -> list[str]:
-    """Against the nights before and the baseline."""
+    """Against the nights before and the baseline; one firmware against another."""
     nights, baseline = fleet.get("nights") or {}, fleet.get("baseline") or {}
     head = f"against the {len(nights.get('runs') or [])} runs before"
     told = _changes(head, nights.get("changes") or []) + _otherwise(head, nights.get("changes") or [])
@@ -121,7 +121,7 @@ def _longer(fleet: Record) -> list[str]:
             else (_changes(head, baseline["changes"]) or [f"{head}: no figure was shown to change"])
             + _otherwise(head, baseline["changes"])
         )
-    return told
+    return told + _changes("in this run", fleet.get("firmwares") or [])
 
 
 def _changes(head: str, changes: t.Iterable[Record]) -> list[str]:

@@ -19,3 +19,23 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import drives
 )
 def test_a_place_names_a_drive_with_its_host_alone(serial, label, name):
     assert drives.name(serial, "h1", label) == name
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["drive1", "drive2", "drive10"],
+        ["rack2-9", "rack10-1", "rack10-02", "rack10-11"],
+        ["", "007", "7a", "A", "a", "a0", "b"],
+        ["10.0.0.9", "10.0.0.10", "10.0.1.1"],
+        ["x" + "9" * 5000, "x1" + "0" * 5000],
+        ["b²1", "²"],
+    ],
+)
+def test_names_are_sorted_as_people_count(names):
+    assert sorted(names[::-1], key=drives.order) == names
+
+
+def test_the_hosts_name_counts_first():
+    pairs = [("h2", "S10"), ("h10", "S1"), ("h10", "S2")]
+    assert sorted(pairs[::-1], key=lambda pair: drives.order(*pair)) == pairs

@@ -87,21 +87,40 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
 
 
 @pytest.mark.parametrize(
-    ("z", "groups", "drives", "reach"),
+    ("good", "groups", "reach"),
     [
-        # The best figure of each of three drives is -5, -4 and -1, whatever figure it is of: the best one counts.
-        ([-5.0, -4.0, -1.0, 9.0, -2.0, 0.5], [0] * 6, [0, 1, 2, 0, 1, 2], [5.0] * 6),
+        ([5.0, 4.0, 1.0], [0] * 3, [5.0]),
         # One that is far better than all others counts for little more than the second.
-        ([-50.0, -3.0, -1.0], [0] * 3, [0, 1, 2], [3.9] * 3),
-        ([-5.0, 9.0, -1.0, -1.2], [0, 0, 1, 1], [0, 1, 2, 3], [0.0, 0.0, 1.2, 1.2]),
-        ([-5.0], [0], [0], [0.0]),
-        ([], [], [], []),
+        ([50.0, 3.0, 1.0], [0] * 3, [3.9]),
+        ([5.0, 1.0, 1.2], [0, 1, 1], [0.0, 1.2]),
+        ([5.0], [0], [0.0]),
+        ([], [], []),
     ],
 )
-def test_how_far_a_group_goes_on_the_good_side(z, groups, drives, reach):
-    found = robust.good_limit(np.array(z), np.array(groups, dtype=int), np.array(drives, dtype=int))
-    sizes = [len({drive for drive, its in zip(drives, groups) if its == group}) for group in groups]
-    assert found.tolist() == pytest.approx([(1.95 + 7 / n) * far for far, n in zip(reach, sizes)])
+def test_how_far_a_group_goes_on_the_good_side(good, groups, reach):
+    found = robust.good_limit(np.array(good), np.array(groups, dtype=int), (2.0, 3.0))
+    assert found.tolist() == pytest.approx([(2 + 3 / groups.count(group)) * far for group, far in enumerate(reach)])
+
+
+def stands_out(worse, best):
+    """Which figures of the first of 24 drives do; those of the next two are so good, all others good by 1."""
+    figures = np.full((24, 6), -1.0)
+    figures[0, : len(worse)] = worse
+    figures[1:3, : len(best)] = [-z for z in best]
+    drives = np.repeat(np.arange(24), 6)
+    z = figures.ravel()
+    found = robust.stand_out(z, robust.chance(z, 10**6), np.zeros(len(z), dtype=int), drives).reshape(24, 6)
+    assert not found[1:].any()
+    return found[0].tolist()
+
+
+def test_a_drive_stands_out_by_one_figure_or_by_all_of_its_own_together():
+    assert stands_out([8.0], [3.0])[0]
+    # Beyond chance, and no further off than twice what the good side does.
+    assert not any(stands_out([6.0], [3.0] * 6))
+    assert stands_out([6.0] * 4, [1.0] * 6) == [True] * 4 + [False] * 2
+    # What is no figure of chance by itself is none with others.
+    assert stands_out([20.0, 2.0], [1.0] * 6) == [True] + [False] * 5
 
 
 def test_a_rate_and_its_latency_are_as_far_off():

@@ -76,6 +76,21 @@ def test_a_bad_host_is_named_with_what_differs_and_its_drives_are_not_blamed():
     ]
 
 
+def test_a_host_is_not_low_where_others_are_as_far_off_on_the_good_side():
+    """Of many hosts with long-tailed noise one is always far off; where none is fast, none is slow by chance."""
+    assert [item["host"] for item in made(*fleet(hosts=12, low={3: 0.93}, noise=0.003))["low_hosts"]] == ["h3"]
+    assert made(*fleet(hosts=12, low={3: 0.93, 5: 1.075, 7: 1.07}, noise=0.003))["low_hosts"] == []
+
+
+def test_a_host_whose_rates_are_low_comes_before_one_that_has_worse_tails():
+    run, records = fleet(hosts=10, low={3: 0.85})
+    for record in records:
+        if (record["kind"], record["host"]) == ("test", "h5"):
+            record["metrics"]["write_p99_9_latency_us"] *= 3
+    low = made(run, records)["low_hosts"]
+    assert [item["host"] for item in low] == ["h3", "h5"] and low[0]["by_pct"] < low[1]["by_pct"]
+
+
 def test_a_bad_drive_on_a_bad_host_is_still_named():
     found = made(*fleet(hosts=8, low={3: 0.82}, slow={(3, 0): 0.6, (5, 2): 0.8}))
     assert [item["host"] for item in found["low_hosts"]] == ["h3"] and flagged(found) == [

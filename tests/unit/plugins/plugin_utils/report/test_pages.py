@@ -43,6 +43,13 @@ def test_what_is_wrong_comes_first(index):
     assert "plotly" not in html
 
 
+def test_drives_of_one_rank_come_by_name_as_people_count(tmp_path):
+    lost = [(f"server-{number}", f"SIM{number}") for number in (10, 11, 9)]
+    run_dir = generator.make(tmp_path, unreachable=lost)
+    drives = data_of(pathlib.Path(build.make(str(tmp_path), run_dir.name).path))["drives"]
+    assert [drive[2] for drive in drives][1:4] == ["SIM9", "SIM10", "SIM11"]
+
+
 def test_the_map_has_a_level_for_each_drive(index):
     data = data_of(index)
     (figure,) = [each for each in data["heat"] if each["metric"] == "write_iops"]

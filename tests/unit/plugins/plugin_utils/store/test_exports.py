@@ -160,6 +160,22 @@ def test_junit_is_that_of_the_report(run, tmp_path):
     assert sorted(cases.findall(open(path, encoding="utf-8").read())) == sorted(cases.findall(report))
 
 
+def test_drives_come_in_the_order_of_the_report(tmp_path):
+    """server-2 before server-10, in every file."""
+    drives = [generator.DEMO[0]._replace(host=f"server-{at}", serial=f"SIM{at}") for at in (1, 2, 10, 11)]
+    run_dir = generator.make(tmp_path / "results", drives, rounds=8)
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    (path,) = exports.write(url, run_dir.name, str(tmp_path / "out"), ["junit"])
+    made = build.make(str(run_dir.parent), run_dir.name)
+    cases = [re.findall(r'classname="([^"]*)"', open(place).read()) for place in (path, made.path[:-10] + "junit.xml")]
+    assert cases[0] == cases[1] and len(cases[0]) == 4
+    (path,) = exports.write(url, run_dir.name, str(tmp_path / "out"), ["prometheus"])
+    hosts = re.findall(r'drive_verdict\{.*?host="([^"]*)"', open(path).read())
+    assert hosts == [drive.host for drive in drives]
+
+
 def test_what_is_not_there_is_told(run, tmp_path):
     with pytest.raises(StoreError, match="no run 20990101T000000Z-x: import"):
         exports.write(run[0], "20990101T000000Z-x", str(tmp_path), ["junit"])

@@ -9,6 +9,7 @@ import json
 import math
 import shutil
 import sqlite3
+import struct
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,72 @@ def test_a_second_import_changes_nothing(url, run_dir):
     before = everything(url)
     assert put(url, run_dir)[1:3] == (False, 0)
     assert everything(url) == before
+
+
+def test_an_edited_folder_is_what_the_store_says_then(url, run_dir, tmp_path):
+    """Figures, criteria and what a host said, changed by hand: as the report says it, without a second row of anything,
+    and as a new store has it.
+    """
+    put(url, run_dir)
+    before = {name: len(found) for name, found in everything(url).items()}
+    worn = next(drive for drive in generator.DEMO if drive.serial == "SIM0003")
+    for path in (run_dir / "results.jsonl", run_dir / "raw" / worn.host / "journal.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if line.get("drive") == worn.serial and line.get("test") == "wsat":
+                edited(line)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    change(run_dir, lambda record: {**record, "state": "ok", "message": "edited"}, "server-9", "host")
+    done = put(url, run_dir)
+    assert done.changed and done.hosts == 2 and not put(url, run_dir).changed
+    assert {name: len(found) for name, found in everything(url).items()} == before
+    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
+    # Not what its histograms say, but no longer below the limit.
+    assert verdicts(url)["SIM0003"] == "invalid" and verdicts(url)["SIM0009"] == "not_tested"
+    anew = engine.resolve("", str(tmp_path / "anew"))
+    (tmp_path / "anew").mkdir()
+    put(anew, run_dir)
+    assert [figures(store) for store in (url, anew)] == [figures(anew)] * 2
+    assert max(figures(url)["SIM0003"]) > 3 * 35_000
+
+
+def edited(record):
+    """A record or an event of a test with three times the rate, a third of the latency."""
+    for name, value in list(record.get("metrics", {}).items()):
+        if value is not None:
+            record["metrics"][name] = value * 3 if "latency" not in name else value / 3
+    for item in [*record.get("cells", []), *record.get("tracked", [])]:
+        edited(item)
+        if item.get("metric"):
+            item["value"] *= 3
+    for window in record.get("steady_state", []):
+        in_iops = ("average", "slope", "fitted_start", "fitted_end")
+        window.update({key: window[key] * 3 for key in in_iops if key in window})
+        window["window_values"] = [value * 3 for value in window["window_values"]]
+
+
+def figures(url):
+    """The vectors of each drive's measurements."""
+    with engine.opened(url) as store, store.reading() as connection:
+        campaign, measurement = schema.tables().campaign, schema.tables().measurement
+        query = sa.select(campaign.c.label, measurement.c.figures).where(measurement.c.campaign_id == campaign.c.id)
+        found = {}
+        for label, vector in connection.execute(query):
+            found.setdefault(label, []).extend(struct.unpack(f"<{len(vector) // 8}d", vector))
+        return {label: sorted(values) for label, values in found.items()}
+
+
+def test_what_was_taken_out_of_a_folder_stays_until_the_store_is_rebuilt(url, run_dir):
+    """Another slice's folder lacks it too, and takes nothing back."""
+    put(url, run_dir)
+    slice_of(run_dir, run_dir.parent / "less", ["server-1", "server-2"])
+    for name in ("run.json", "results.jsonl"):
+        shutil.copy(run_dir.parent / "less" / run_dir.name / name, run_dir / name)
+    assert not put(url, run_dir).changed and len(verdicts(url)) == 5
+    Path(engine.path(url)).unlink()
+    put(url, run_dir)
+    assert sorted(verdicts(url)) == ["SIM0001", "SIM0002"]
 
 
 def test_slices_of_a_run_merge_in_any_order(tmp_path, run_dir):

@@ -111,6 +111,12 @@ def test_what_changed_over_more_than_a_night(more, line):
     assert closing_fleet.lines({**nothing, **more}, {}) == [line]
 
 
+def test_what_a_firmware_did_is_told():
+    worse = {**CHANGE, "firmware": "2", "against": "1"}
+    told = closing_fleet._longer({"firmwares": [worse, {**worse, "verdict": "can't tell yet"}]})
+    assert told == ["in this run: M with firmware 2 instead of 1 iops iops is 7.1 % worse (n=9)"]
+
+
 def test_a_controller_without_pandas_says_so():
     assert closing_fleet.lines({"problem": "the fleet is not judged: …"}, {}) == ["the fleet is not judged: …"]
 

@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the fleet's page says of changes: since the run before, over the nights, against a baseline, between firmwares.
+Pure; nothing is escaped here, the templates do that.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..common.units import rounded
+from ..results.judge import VERDICTS
+
+Mapping = t.Dict[str, t.Any]
+
+MOST_ROWS = 100
+CHANGED = ("worse", "better")
+OTHERWISE = "conditions changed"
+
+
+def report_of(run_id: str, earlier: t.Container[str]) -> str:
+    """Where the report of an earlier run is, from the fleet's page; "" where it has none."""
+    return f"../../{run_id}/report/index.html" if run_id in earlier else ""
+
+
+def news(fleet: Mapping, earlier: t.Container[str]) -> Mapping | None:
+    """{run, href, told: [texts]} of the run before, the most telling first; run "" where there was none. None where the
+    fleet was not judged.
+    """
+    if fleet.get("problem") or "since" not in fleet:
+        return None
+    found = fleet["since"] or {"run": "", "verdicts": [], "changes": []}
+    told = _verdicts(found["verdicts"]) + _worst(found["changes"], "")
+    told += _worst(fleet.get("firmwares") or [], "in this run, ")
+    return {"run": found["run"], "href": report_of(found["run"], earlier), "told": told}
+
+
+def _verdicts(given: t.Sequence[Mapping]) -> list[str]:
+    """How many drives got worse and better verdicts, one of them by name."""
+    told = []
+    known = [entry for entry in given if entry["before"]]
+    for what, before, now in (("no longer", True, False), ("now", False, True)):
+        mine = [entry for entry in known if (entry["before"] == "pass", entry["now"] == "pass") == (before, now)]
+        if mine:
+            name = f" ({mine[0]['drive']} on {mine[0]['host']})" if len(mine) == 1 else ""
+            told.append(f"{_drives(len(mine))}{name} {what} pass{'es' if len(mine) == 1 else ''}")
+    if len(given) > len(known):
+        told.append(f"{_drives(len(given) - len(known))} {'is' if len(given) - len(known) == 1 else 'are'} new")
+    return told
+
+
+def _drives(count: int) -> str:
+    return f"{count:,} drive{'' if count == 1 else 's'}"
+
+
+def _worst(changes: t.Sequence[Mapping], where: str) -> list[str]:
+    """The figure of these that changed most, worse before better, and how many others did."""
+    for verdict in CHANGED:
+        found = [change for change in changes if change["verdict"] == verdict]
+        if found:
+            first, rest = max(found, key=lambda change: abs(change["by"])), len(found) - 1
+            more = f", and {rest:,} more figure{'' if rest == 1 else 's'} {verdict}" if rest else ""
+            return [
+                f"{where}{first['model'] or 'unknown model'}{_firmware(first)}: {first['test']} {first['metric']} is "
+                f"{rounded(100 * abs(first['by']), 2)} % {verdict}{more}"
+            ]
+    return []
+
+
+def _firmware(change: Mapping) -> str:
+    now, then = change.get("firmware"), change.get("against")
+    return f" with firmware {now} instead of {then}" if now and then and now != then else ""
+
+
+def since(found: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
+    """Verdicts and figures against the run before."""
+    if not found:
+        return None
+    verdicts = sorted(found.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
+    shown = {"verdicts": verdicts[:MOST_ROWS], "verdicts_more": max(0, len(verdicts) - MOST_ROWS)}
+    run = {"run": found["run"], "href": report_of(found["run"], earlier)}
+    return {**run, **shown, **_table(found.get("changes") or [])}
+
+
+def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
+    """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]."""
+    nights, baseline, firmwares = (fleet.get(name) for name in ("nights", "baseline", "firmwares"))
+    found = []
+    if nights:
+        title = f"Against the {len(nights['runs'])} runs before, each drive's median of them"
+        found.append({"id": "nights", "title": title, "run": "", **_table(nights["changes"])})
+    if baseline:
+        run = {"run": baseline["run"], "href": report_of(baseline["run"], earlier)}
+        table = {**_table(baseline["changes"]), "problem": baseline.get("problem")}
+        found.append({"id": "baseline", "title": "Against the baseline", **run, **table})
+    if firmwares:
+        found.append({"id": "firmwares", "title": "One firmware against another, in this run", **_table(firmwares)})
+    return found
+
+
+def _table(changes: t.Sequence[Mapping]) -> Mapping:
+    """changes: rows of what is worse or better. rest: how many figures are neither. otherwise: what was not compared,
+    and why.
+    """
+    shown = [change for change in changes if change["verdict"] in CHANGED]
+    rest: dict[str, int] = {}
+    otherwise: dict[tuple[str, ...], int] = {}
+    for change in changes:
+        if change["verdict"] == OTHERWISE:
+            key = (change["model"], change["test"], change["changed"])
+            otherwise[key] = max(otherwise.get(key, 0), change["n"])
+        elif change["verdict"] not in CHANGED:
+            rest[change["verdict"]] = rest.get(change["verdict"], 0) + 1
+    return {
+        "changes": shown[:MOST_ROWS],
+        "changes_more": max(0, len(shown) - MOST_ROWS),
+        "rest": rest,
+        "otherwise": [(*key, drives) for key, drives in otherwise.items()][:MOST_ROWS],
+    }
