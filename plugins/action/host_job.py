@@ -1,17 +1,18 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Renders a host's whole plan in one task and carries it, with the engine, to the host."""
+"""Renders a host's whole plan in one task and sends it to the host, with the engine where that does not lie there."""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import pack
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.control import SEND_ENGINE
 from ansible_collections.ssdlab.fleet.plugins.modules.host_job import ARGUMENTS
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
@@ -22,12 +23,15 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decisi
 
 MODULE = "host_job"
 # Arguments that only the controller needs, for the plan.
-OWN_ARGUMENTS = ("run_name", "boot_id", "drives")
+NEEDED_ARGUMENTS = ("run_name", "boot_id", "drives")
+OWN_ARGUMENTS = (*NEEDED_ARGUMENTS, "engines")
 # Made when ansible-playbook loads this, once, and not by the worker that it starts for each host.
 ENGINE = zipapp.build(collection_version())
+KNOWN = {"name": ENGINE.name, "sha256": ENGINE.sha256}
+SENT = {**KNOWN, "data": pack(ENGINE.data)}
 DEFAULTS = {name: role_default(name) for name in hostplan.VARIABLES}
 REQUIRED_IF = [
-    ("state", "present", ["run_id", *OWN_ARGUMENTS]),
+    ("state", "present", ["run_id", *NEEDED_ARGUMENTS]),
     ("state", "stopped", ["run_id"]),
     ("state", "absent", ["run_id"]),
 ]
@@ -36,7 +40,6 @@ REQUIRED_IF = [
 class ActionModule(HostAction):
     """See the module of the same name."""
 
-    TRANSFERS_FILES = True
     _requires_connection = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
@@ -57,20 +60,34 @@ class ActionModule(HostAction):
     def _start(
         self, own: dict[str, t.Any], arguments: dict[str, t.Any], variables: dict[str, t.Any]
     ) -> dict[str, t.Any]:
-        """Carry the plan and the engine to the host, and have its job started; the module's answer."""
+        """Have the host's job started; the module's answer."""
         if not own["drives"]:
             raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
         plan = self._plan(own, str(arguments.get("run_id", "")), variables)
         folder = self._run_folder(plan["run"]["id"], variables)
         plan["decision"] = self._decided(plan, folder)
-        arguments["plan_file"] = self._carry("plan.json", json.dumps(plan).encode())
-        arguments["engine"] = self._carry(ENGINE.name, ENGINE.data)
+        arguments["plan"] = pack(json.dumps(plan).encode())
+        known = (variables.get("ssd_attach") or {}).get(plan["host"])
         # Before it is asked: the answer may get lost with the host.
-        if not self._task.check_mode and not (variables.get("ssd_attach") or {}).get(plan["host"]):
+        if not self._task.check_mode and not known:
             self._begin_anew(folder, plan)
-        answer = self.ask(MODULE, arguments, variables)
+        at_once = not self._task.check_mode and not known and is_missing(own["engines"])
+        answer = self._ask_to_start(arguments, variables, at_once)
         if answer.get("action") == "start" and not self._task.check_mode:
             self._begin_anew(folder, plan)
+        return answer
+
+    def _ask_to_start(
+        self, arguments: dict[str, t.Any], variables: dict[str, t.Any], at_once: bool
+    ) -> dict[str, t.Any]:
+        """The module's answer; the engine is sent at once, or where the host asks for it."""
+        answer: dict[str, t.Any] = {"action": SEND_ENGINE}
+        if not at_once:
+            answer = self.ask(MODULE, {**arguments, "engine": KNOWN}, variables)
+        if answer.get("action") == SEND_ENGINE:
+            answer = self.ask(MODULE, {**arguments, "engine": SENT}, variables)
+        if answer.get("action") == SEND_ENGINE:
+            return {"failed": True, "changed": False, "msg": "this host asks for the engine that it was sent"}
         return answer
 
     def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -111,15 +128,7 @@ class ActionModule(HostAction):
         except ValueError as error:
             raise AnsibleActionFail("{0}: {1}".format(plan["host"], error)) from error
 
-    def _carry(self, name: str, data: bytes) -> str:
-        """Put a file into the task's temporary folder on the host, readable by the user that the module runs as."""
-        if not self._connection._shell.tmpdir:
-            self._make_tmp_path()
-        remote = self._connection._shell.join_path(self._connection._shell.tmpdir, name)
-        with tempfile.TemporaryDirectory() as folder:
-            local = os.path.join(folder, name)
-            with open(local, "wb") as out:
-                out.write(data)
-            self._transfer_file(local, remote)
-        self._fixup_perms2((self._connection._shell.tmpdir, remote))
-        return remote
+
+def is_missing(engines: list[str] | None) -> bool:
+    """Whether the host said that it lacks the engine. engines: those that it has, None where it was not asked."""
+    return engines is not None and ENGINE.name not in engines

@@ -28,6 +28,9 @@ ARGUMENTS = {
     "export_dir": {"type": "str", "default": ""},
 }
 KEPT = "nothing is lost: the results are in {0}. Once the store is back, run playbooks/import.yml"
+# A job of AWX loses its disk, and with it the folder.
+KEPT_ON_HOSTS = KEPT + ", or where that folder is gone with its job: collect again, since the hosts still have them"
+NOT_LOADED = "nothing was loaded, and nothing started; run it again once the store is back"
 
 
 class ActionModule(ActionBase):
@@ -62,10 +65,9 @@ class ActionModule(ActionBase):
             if given["release"] is not None:
                 return _released(url, given["release"])
             return _fetched(url, results_dir, given) if given["fetch"] else self._filled(url, results_dir, given)
-        except packages.StoreError as error:
-            raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
-        except OSError as error:
-            raise AnsibleActionFail(f"{error}; {KEPT.format(results_dir)}") from error
+        except (packages.StoreError, OSError) as error:
+            advice = NOT_LOADED if given["fetch"] else KEPT_ON_HOSTS if given["raw"] else KEPT
+            raise AnsibleActionFail(f"{error}; {advice.format(results_dir)}") from error
 
     def _filled(self, url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         run_id, marked = given["run_id"], []

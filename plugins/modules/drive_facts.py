@@ -187,6 +187,11 @@ drives:
           description: Whether the kernel reports it as rotational.
           type: bool
           sample: false
+        io_poll:
+          description: Whether its queue takes polled I/O, as that of an NVMe drive with poll queues
+            (C(nvme.poll_queues)).
+          type: bool
+          sample: false
     eligible:
       description: Whether it may be erased.
       type: bool

@@ -89,6 +89,12 @@ runs:
   type: list
   elements: dict
   sample: []
+engines:
+  description: The names of the engines that lie in the state folder. Which one is run goes by its content.
+  returned: when O(run_info) is given
+  type: list
+  elements: str
+  sample: [engine-0.1.0-0f5a3d1c9f11.pyz]
 host_info:
   description: See RV(ssdlab.fleet.host_info#module:host_info).
   returned: when O(host_info) was answered

@@ -17,7 +17,8 @@ description:
   - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
   - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan)
     and O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
-  - An action plugin of the same name renders the plan on the controller and carries it, with the engine, to the host.
+  - An action plugin of the same name renders the plan on the controller and sends it to the host, with the engine where
+    that does not lie there yet.
   - It does not look at O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks look at. Use check mode to see what
     it would do.
 options:
@@ -58,12 +59,32 @@ options:
         such.
     type: list
     elements: dict
-  plan_file:
-    description: The rendered plan, a JSON file on the host. Set by the action plugin.
-    type: path
+  engines:
+    description:
+      - The engines that lie on the host, from RV(ssdlab.fleet.examine#module:engines). The engine is sent at once if it
+        is not among them.
+      - Without this the host is asked first, and once more with the engine if it lacks it. An engine that lies there is
+        only run if its content is that of the controller's.
+    type: list
+    elements: str
+  plan:
+    description: The rendered plan, compressed. Set by the action plugin.
+    type: str
   engine:
-    description: The engine, a zipapp on the host. Set by the action plugin.
-    type: path
+    description: The engine that is to run. Set by the action plugin.
+    type: dict
+    suboptions:
+      name:
+        description: The name of its file.
+        type: str
+        required: true
+      sha256:
+        description: The digest of its content.
+        type: str
+        required: true
+      data:
+        description: Its content, compressed. Left out where it lies on the host.
+        type: str
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:
@@ -157,11 +178,14 @@ restored:
        outcome: restored, count: 1}
 """
 
+import json
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import read_json
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import unpack
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.engines import Engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
 # The action plugin checks these too, before it builds anything.
@@ -172,8 +196,17 @@ ARGUMENTS = {
     "run_name": {"type": "str"},
     "boot_id": {"type": "str"},
     "drives": {"type": "list", "elements": "dict"},
-    "plan_file": {"type": "path"},
-    "engine": {"type": "path"},
+    "engines": {"type": "list", "elements": "str"},
+    # Long, and nothing that a log should hold.
+    "plan": {"type": "str", "no_log": True},
+    "engine": {
+        "type": "dict",
+        "options": {
+            "name": {"type": "str", "required": True},
+            "sha256": {"type": "str", "required": True},
+            "data": {"type": "str", "no_log": True},
+        },
+    },
 }
 
 
@@ -181,7 +214,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec=ARGUMENTS,
         required_if=[
-            ("state", "present", ["run_id", "plan_file", "engine"]),
+            ("state", "present", ["run_id", "plan", "engine"]),
             ("state", "stopped", ["run_id"]),
             ("state", "absent", ["run_id"]),
         ],
@@ -197,8 +230,10 @@ def main() -> None:
             module.exit_json(**done)
         run_dir = RunDir(module.params["state_dir"], module.params["run_id"])
         if module.params["state"] == "present":
-            plan = read_json(module.params["plan_file"])
-            module.exit_json(**control.start(host, run_dir, plan, module.params["engine"], check))
+            plan, engine = json.loads(unpack(module.params["plan"])), module.params["engine"]
+            data = unpack(engine["data"]) if engine["data"] else None
+            wanted = Engine(engine["name"], engine["sha256"], data)
+            module.exit_json(**control.start(host, run_dir, plan, wanted, check))
         change = control.stop if module.params["state"] == "stopped" else control.remove
         module.exit_json(**change(host, run_dir, check))
     except (control.JobError, ValueError, OSError) as error:

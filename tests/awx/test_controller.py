@@ -187,6 +187,7 @@ def test_a_workflow_goes_from_the_plan_to_the_message_whatever_a_step_ends_with(
 def test_a_watch_ends_before_awx_ends_it_and_slices_are_where_hosts_are_asked(made):
     templates = by_name(made[0], "job_templates")
     assert json.loads(templates["SSD watch"]["extra_vars"])["ssd_watch_for_s"] < templates["SSD watch"]["timeout"]
+    assert json.loads(templates["SSD start"]["extra_vars"])["ssd_slice"] in (True, "True")
     assert {name for name, item in templates.items() if item["job_slice_count"] == 3} == {
         "SSD start",
         "SSD watch",

@@ -8,7 +8,8 @@ answered, by its name and arguments, and the archive. Then many hosts that answe
 report. What the controller does is real; what a host would do, and ssh, costs nothing here. docs/fleet-size.md has the
 figures. Run as root from the repository's root:
 
-.venv/bin/python tests/bench/fleet.py [--hosts 10 100 300 1000] [--forks 20] [--tasks] [--faults] [--recording FOLDER]
+.venv/bin/python tests/bench/fleet.py [--hosts 10 100 300 1000] [--forks 20] [--tasks] [--floor] [--faults]
+[--recording FOLDER]
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import harness
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = Path(__file__).resolve().parent / "fleet_plugins"
+QUALIFY = ROOT / "playbooks/qualify.yml"
 RUN_ID = "recorded"
 CPU_LIMIT_S, WALL_LIMIT_S, MEMORY_LIMIT_MIB = 0.5, 0.3, 1024
 # Of a thousand hosts; the rest are as they should be.
@@ -45,6 +47,8 @@ TEST = {
     "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
     "rounds": {"max": 8},
 }
+# The tasks that ask a host; any other one only costs its process.
+ASKS = ("ssdlab.fleet.examine", "ssdlab.fleet.host_job", "ssdlab.fleet.collect")
 Variables = t.Dict[str, t.Any]
 
 
@@ -82,6 +86,7 @@ def play(
     shared: Variables,
     forks: int = 20,
     extra: t.Mapping[str, str] | None = None,
+    playbook: Path = QUALIFY,
 ) -> Cost:
     """Qualify hosts; inventory, results and output go below `folder`. extra: environment variables."""
     inventory, counted, sent = (folder / name for name in ("inventory.json", "tasks.json", "sent.txt"))
@@ -102,7 +107,7 @@ def play(
     }
     argv = [
         str(Path(sys.executable).parent / "ansible-playbook"),
-        str(ROOT / "playbooks/qualify.yml"),
+        str(playbook),
         "-i",
         str(inventory),
     ]
@@ -187,6 +192,23 @@ def replay(recording: Path, count: int, forks: int, faults: bool, extra: t.Mappi
     return cost
 
 
+def floor(recording: Path, of: Cost, count: int, forks: int) -> Cost:
+    """What as many tasks cost that do nothing: `ping` for each that asks a host, `debug` for any other."""
+    each = [task for task in of.tasks if not task["run_once"]]
+    executed = round(sum(len(task["hosts"]) for task in each) / count)
+    asking = sum(len(task["hosts"]) for task in each if task["action"] in ASKS) // count
+    nothing = [{"ansible.builtin.ping": {}}] * asking + [{"ansible.builtin.debug": {"msg": ""}}] * (executed - asking)
+    folder = Path(tempfile.mkdtemp(prefix="ssdlab-fleet-bench-"))
+    playbook = folder / "floor.yml"
+    playbook.write_text(json.dumps([{"hosts": "ssd_servers", "gather_facts": False, "tasks": nothing}]))
+    shared = variables(recording, (recording / "backing.txt").read_text(encoding="utf-8"))
+    cost = play(folder, {f"host{number:04}": {} for number in range(count)}, shared, forks, playbook=playbook)
+    if cost.rc:
+        sys.exit(f"exit code {cost.rc}: see {folder}/output.txt")
+    shutil.rmtree(folder)
+    return cost
+
+
 def passed(folder: Path) -> set[str]:
     """The hosts whose drive passed; none where the play did not come to its report."""
     reports = folder.glob("results/*/report/summary.json")
@@ -194,11 +216,11 @@ def passed(folder: Path) -> set[str]:
     return {drive["host"] for drive in drives if drive["verdict"] == "pass"}
 
 
-def told(cost: Cost, count: int, tasks: bool) -> list[str]:
+def told(cost: Cost, count: int, tasks: bool, what: str = "") -> list[str]:
     """A play's figures for people."""
     executed = sum(len(task["hosts"]) for task in cost.tasks)
     lines = [
-        f"{count} hosts: {cost.cpu_s / count:.3f} CPU-s and {cost.wall_s / count:.3f} s of wall a host,"
+        f"{count} hosts{what}: {cost.cpu_s / count:.3f} CPU-s and {cost.wall_s / count:.3f} s of wall a host,"
         f" {cost.memory_mib:.0f} MiB, {executed / count:.1f} task executions and"
         f" {cost.sent_bytes / count / 1024:.0f} KiB sent a host"
     ]
@@ -214,6 +236,7 @@ def main() -> int:
     parser.add_argument("--forks", type=int, default=20)
     parser.add_argument("--recording", type=Path, help="keep the recording here, or use the one that is here")
     parser.add_argument("--tasks", action="store_true", help="list the tasks: for how many hosts, and their CPU")
+    parser.add_argument("--floor", action="store_true", help="also as many tasks that do nothing")
     parser.add_argument(
         "--faults", action="store_true", help="5 %% of the hosts hang, 5 %% are unreachable, 1 %% answer garbage"
     )
@@ -228,6 +251,8 @@ def main() -> int:
         for count in options.hosts:
             cost = replay(recording, count, options.forks, options.faults, extra)
             print(*told(cost, count, options.tasks), sep="\n", flush=True)
+            if options.floor:
+                print(*told(floor(recording, cost, count, options.forks), count, options.tasks, ", floor"), flush=True)
             high += [count] * (cost.cpu_s / count > CPU_LIMIT_S or cost.memory_mib > MEMORY_LIMIT_MIB)
     print(f"limits: {CPU_LIMIT_S} CPU-s, {MEMORY_LIMIT_MIB} MiB, and {WALL_LIMIT_S} s of wall on a quiet machine")
     return 1 if high else 0

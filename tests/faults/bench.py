@@ -11,6 +11,7 @@ drive whose server was stopped.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import multiprocessing
 import os
@@ -24,7 +25,7 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, decision, job, locks, planning, rundir, summary
+from product import Host, decision, engines, job, locks, planning, rundir, summary
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -135,16 +136,15 @@ class Bench:
         )
         return dict(plan, decision=decision.made(plan))
 
-    def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> str:
+    def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> engines.Engine:
         """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""
-        path = self.folder / "engine-{0}.pyz".format("faulty" if spec else "sound")
         text = ENGINE.format(
             here=str(HERE), spec=json.dumps(spec), lock_dir=locks.LOCK_DIR, told=str(self.told), settings=settings
         )
-        path.write_text(text)
-        return str(path)
+        name = "engine-{0}.pyz".format("faulty" if spec else "sound")
+        return engines.Engine(name, hashlib.sha256(text.encode()).hexdigest(), text.encode())
 
-    def start(self, plan: dict[str, t.Any], engine: str) -> dict[str, t.Any]:
+    def start(self, plan: dict[str, t.Any], engine: engines.Engine) -> dict[str, t.Any]:
         """As the module `campaign` does it: in a process that is gone afterwards. Raises JobError."""
         ours, theirs = multiprocessing.Pipe()
         starter = multiprocessing.get_context("fork").Process(
@@ -263,7 +263,7 @@ class Bench:
             self.wait(10)
 
 
-def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: str) -> None:
+def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: engines.Engine) -> None:
     """Start a job, and send (what that gives, "") or (None, why it did not start)."""
     try:
         pipe.send((job.start(Host(), run, plan, engine), ""))

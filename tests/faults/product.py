@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, engines, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
@@ -28,6 +28,7 @@ __all__ = [
     "deadline",
     "decision",
     "engine",
+    "engines",
     "files",
     "fio",
     "guard",

@@ -30,7 +30,6 @@ import tempfile
 import threading
 import warnings
 from pathlib import Path
-from typing import NoReturn
 
 REPO = Path(__file__).resolve().parents[2]
 COLLECTIONS = str(REPO / "playbooks/collections")
@@ -85,12 +84,14 @@ class PlayServer:
             for thread in reading:
                 thread.start()
             answers = connection.makefile("r", encoding="utf-8")
-            pid = int(answers.readline() or self._fail())
+            pid = answers.readline()
+            if not pid:
+                raise RuntimeError("the play server ended: " + Path(self._folder, "log").read_text(encoding="utf-8"))
             connection.settimeout(timeout_s)
             try:
                 code = int(answers.readline())
             except TimeoutError:
-                os.killpg(pid, signal.SIGKILL)
+                os.killpg(int(pid), signal.SIGKILL)
                 raise subprocess.TimeoutExpired(arguments, timeout_s) from None
         for thread in reading:
             thread.join(timeout_s)
@@ -125,9 +126,6 @@ class PlayServer:
             )
         listening.close()
         atexit.register(self.stop)
-
-    def _fail(self) -> NoReturn:
-        raise RuntimeError("the play server ended: " + Path(self._folder, "log").read_text(encoding="utf-8"))
 
     def stop(self) -> None:
         """End the server; plays that still run go on."""
@@ -186,7 +184,7 @@ def _supervise(connection: socket.socket, request: dict, descriptors: list[int])
     for descriptor in descriptors:
         os.close(descriptor)
     connection.sendall(f"{pid}\n".encode())
-    _, status = os.waitpid(pid, 0)
+    status = os.waitpid(pid, 0)[1]
     connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
@@ -200,8 +198,8 @@ def _serve(listening: socket.socket) -> None:
     os.close(null)
     threading.Thread(target=_end_with_owner, args=(owner,), daemon=True).start()
     while True:
-        connection, _ = listening.accept()
-        line, descriptors, _, _ = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)
+        connection = listening.accept()[0]
+        line, descriptors = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)[:2]
         while not line.endswith(b"\n"):
             line += connection.recv(MAX_REQUEST_BYTES)
         if os.fork() == 0:

@@ -10,14 +10,20 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import sys
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, folder, liveness, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
+    archive,
+    decision,
+    engines,
+    folder,
+    liveness,
+    summary,
+)
 
 DRIVE = "A1"
 PLAN = {
@@ -64,7 +70,8 @@ DAMAGES = {
 
 
 def start(run_dir):
-    return control.start(Host(), run_dir, json.loads(json.dumps(PLAN)), sys.executable, check=True)
+    engine = engines.Engine("engine-1.pyz", "")
+    return control.start(Host(), run_dir, json.loads(json.dumps(PLAN)), engine, check=True)
 
 
 ACTS = {

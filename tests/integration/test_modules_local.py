@@ -97,8 +97,8 @@ def test_old_names_still_work_and_name_the_new_ones(lab):
                     "seen.host_facts.tools.sh.path is truthy and seen.host_info == seen.host_facts",
                     "known.state == 'absent' and known.runs == []",
                     "job.state == 'restored' and not job.changed",
-                    # Only the action plugin says so: the module alone would ask for a plan_file.
-                    "started is failed and 'drives' in started.msg and 'plan_file' not in started.msg",
+                    # Only the action plugin says so: the module alone would ask for an engine.
+                    "started is failed and 'drives' in started.msg and 'engine' not in started.msg",
                 ]
             }
         },

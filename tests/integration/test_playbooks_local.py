@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.action import host_job
 
 
 @pytest.fixture
@@ -114,6 +117,45 @@ def test_a_run_may_be_started_watched_and_collected_by_plays_of_their_own(lab):
     code, output = lab.play("report")
     assert code == 0, output
     assert lab.summary()["verdicts"]["pass"] == 2
+
+
+@pytest.mark.parametrize(
+    ("playbook", "arguments", "succeeds"),
+    [("start", (), False), ("start", ("-e", "ssd_slice=true"), True), ("watch", (), True), ("report", (), False)],
+)
+def test_only_a_slice_may_be_without_servers(lab, playbook, arguments, succeeds):
+    """AWX slices the hosts of an inventory, whatever groups they are in; and a host may be disabled during a night."""
+    code, output = lab.play(playbook, *arguments, group="others")
+    assert (code == 0) is succeeds and ("No server to work on" in output) is not succeeds, output
+
+
+def test_a_sites_task_timeout_ends_no_watch(lab):
+    """It is for tasks that ask one host; watching takes as long as the run."""
+    limit_s = 5
+    (plan,) = lab.vars["ssd_plan"]
+    lab.vars["ssd_plan"] = [dict(plan, cells=[dict(plan["cells"][0], runtime_s=limit_s)])]
+    code, output = lab.play("start")
+    assert code == 0, output
+    began = time.monotonic()
+    code, output = lab.play("watch", env={"ANSIBLE_TASK_TIMEOUT": str(limit_s)})
+    assert code == 0 and "failed=0" in output, output
+    assert time.monotonic() - began > 2 * limit_s
+    (run,) = lab.run_folders()
+    assert json.loads((run / "status.json").read_text())["state"] == "finished"
+
+
+def test_an_engine_on_the_host_is_run_only_if_it_is_the_controllers(lab, tmp_path):
+    """And one that is there is not written again."""
+    marker, engine = tmp_path / "marker", lab.state / host_job.ENGINE.name
+    lab.state.mkdir(mode=0o755)
+    engine.write_text(f"open({str(marker)!r}, 'w').close()\n")
+    code, output = lab.play("qualify")
+    assert code == 0 and lab.summary()["verdicts"]["pass"] == 2, output
+    assert engine.read_bytes() == host_job.ENGINE.data and not marker.exists()
+    first = engine.stat()
+    code, output = lab.play("start", "-e", "ssd_run_id=another")
+    assert code == 0 and len(lab.run_folders()) == 2, output
+    assert (engine.stat().st_ino, engine.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
 
 
 def test_discover_prints_what_can_be_pasted_and_why_not(lab):

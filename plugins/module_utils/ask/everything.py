@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping
 
 from ..core.host import Host
+from ..run import engines
 from ..run.folder import LIVE_STATES
 from . import checks, drives, host, runs
 
@@ -39,7 +40,11 @@ def answer(machine: Host, given: Mapping[str, Any], check_mode: bool, validate: 
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
             said["failures"][part] = f"{kind}{error}"
 
-    ask("run_info", runs.OPTIONS, lambda values: runs.answer(machine, values, check_mode))
+    def ask_runs(values: Values) -> Values:
+        said["engines"] = engines.names(values["state_dir"])
+        return runs.answer(machine, values, check_mode)
+
+    ask("run_info", runs.OPTIONS, ask_runs)
     ask("host_info", host.OPTIONS, lambda values: host.answer(machine, values))
     ask("drive_facts", drives.OPTIONS, lambda values: drives.answer(machine, values))
     # Not where a run works: reading its drives would show in what it measures.

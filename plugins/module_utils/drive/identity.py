@@ -108,6 +108,7 @@ def identity(host: Host, name: str) -> dict[str, Any]:
         "max_discard_bytes": sysfs.number(host, block + "/queue/discard_max_bytes"),
         "queue_depth": attributes.queue_depth(host, name),
         "rotational": {"0": False, "1": True}.get(host.get(block + "/queue/rotational") or ""),
+        "io_poll": {"0": False, "1": True}.get(host.get(block + "/queue/io_poll") or ""),
     }
 
 

@@ -17,9 +17,8 @@ from .descriptors import GONE
 from .facts import Facts, Machine, Mount, add
 from .names import device_number, resolved, unescape
 from .openers import Watch
+from .system import name_of, read_system
 
-# What lies on these places is the system (issue: resolve them through any number of layers).
-SYSTEM_PLACES = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/var")
 # What is open or mounted there may block for ever when it is looked at.
 _REMOTE = re.compile(r"(nfs\d?|cifs|smb3?|ceph|9p|afs|lustre|gpfs|beegfs|fuse(\..+)?)$")
 # Where kernel targets keep the path that they export (Documentation/nvme/nvmet, target/configfs; SCST, USB gadget).
@@ -67,7 +66,7 @@ def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) 
             facts.stacked.append((name, host.realpath(writeback)))
     facts.groups = [set(host.listdir(path)) for path in host.glob("/sys/fs/btrfs/*/devices")]
     _read_exports(host, facts)
-    _read_system(host, facts)
+    read_system(host, facts)
     _read_openers(host, facts, names, quick)
 
 
@@ -173,77 +172,6 @@ def _bound_files(host: Host, process: str, mounts: Sequence[Mount]) -> list[tupl
     return [(key, where) for key, where in found if key and not key.startswith("char")]
 
 
-# --- the system's own drives --------------------------------------------------
-
-
-def _read_system(host: Host, facts: Machine) -> None:
-    """Walk from each of the system's places down to the disks: `slaves`, partitions, files behind loop devices."""
-    for mount in facts.mounts:
-        if mount.where in SYSTEM_PLACES:
-            todo = _sources(host, facts, mount)
-            while todo:
-                name = todo.pop()
-                if name not in facts.system:
-                    facts.system[name] = mount.where
-                    todo += _below(host, facts, name)
-
-
-def _sources(host: Host, facts: Machine, mount: Mount) -> list[str]:
-    """The block devices of a mount, by kernel name."""
-    found = [facts.names[mount.major_minor]] if mount.major_minor in facts.names else []
-    source = _name_of(host, mount.source)
-    if source:
-        found.append(source)
-    found += [name for group in facts.groups if group & set(found) for name in group]
-    if mount.kind == "zfs":
-        found += _pool(host, facts, mount.source.split("/")[0])
-    if mount.kind == "overlay":
-        paths = re.findall(r"(?:lowerdir|upperdir)=([^,]+)", mount.options)
-        under = {_mount_of(facts, path) for line in paths for path in line.split(":")} - {mount, None}
-        found += [facts.names[below.major_minor] for below in under if below and below.major_minor in facts.names]
-    return found
-
-
-def _below(host: Host, facts: Machine, name: str) -> list[str]:
-    block = "/sys/class/block/" + name
-    found = host.listdir(block + "/slaves")
-    if host.exists(block + "/partition"):
-        found.append(os.path.basename(os.path.dirname(host.realpath(block))))
-    for user, path in facts.stacked:
-        if user == name:
-            under = _mount_of(facts, path)
-            found += [_name_of(host, path) or (facts.names.get(under.major_minor) if under else None) or name]
-    return [each for each in found if each != name]
-
-
-def _mount_of(facts: Machine, path: str) -> Mount | None:
-    """The mount that holds a path: the longest, the last of several on one place."""
-    best = None
-    for mount in facts.mounts:
-        inside = path == mount.where or path.startswith(mount.where.rstrip("/") + "/")
-        if inside and (best is None or len(mount.where) >= len(best.where)):
-            best = mount
-    return best
-
-
-def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
-    """The devices of a ZFS pool: no file of the kernel tells them."""
-    result = host.run(["zpool", "list", "-v", "-H", "-P", "-L", pool])
-    names = [_name_of(host, word) for word in result.stdout.split() if word.startswith("/dev/")]
-    if result.rc != 0 or not any(names):
-        facts.failures.append(
-            f"the system lies on the ZFS pool {pool}, and zpool list does not name its drives: "
-            f"{result.stderr.strip():.100}"
-        )
-    return [name for name in names if name]
-
-
-def _name_of(host: Host, path: str) -> str | None:
-    """The kernel name behind a device path; None where there is no such block device."""
-    name = resolved(host, path)[len("/dev/") :].replace("/", "!") if path.startswith("/dev/") else ""
-    return name if name and host.exists("/sys/class/block/" + name) else None
-
-
 # --- processes ----------------------------------------------------------------
 
 
@@ -306,7 +234,7 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
         if resolved(host, path) in exportable or number in facts.numbers or other in facts.keys:
             add(facts.exported, who)
     facts.block_backing = next(
-        (path for user, path in shared.stacked if user == facts.name and _name_of(host, path)), None
+        (path for user, path in shared.stacked if user == facts.name and name_of(host, path)), None
     )
 
 

@@ -10,13 +10,15 @@ import traceback
 import typing as t
 
 from ..core.deadline import Hangs
+from ..core.host import BOOT_ID
+from ..drive import power_cycles
 from ..guard import own_data
 from ..guard.held import Refused
 from ..measure import fio
 from ..purge import methods
 from ..purge import step as purge_step
 from ..purge.method import PurgeError
-from . import leaving
+from . import failed, leaving
 from .drive_tests import DriveTests
 from .standing import crash_text, finished_tests, waiting
 from .station import Job, Station
@@ -48,6 +50,7 @@ class Campaign:
             outcome, message = "error", str(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
             outcome, message = "error", self._crash(error)
+        self._keep_logs(outcome, message)
         outcome, message = self._let_go(message if hangs else "") or (outcome, message)
         try:
             self._station.note("drive_finished", outcome=outcome, message=message)
@@ -57,6 +60,12 @@ class Campaign:
             phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
         )
         return outcome
+
+    def _keep_logs(self, outcome: str, message: str) -> None:
+        """Of a drive that failed, before anybody takes its power."""
+        with contextlib.suppress(OSError):  # a full disk, which the journal's own records tell
+            missed, finished = self._tests.missed(), self._tests.finished
+            failed.keep_logs(self._station, failed.why(outcome, message, missed, finished))
 
     def _let_go(self, hangs: str) -> tuple[str, str] | None:
         """Give the drive back. hangs: why it is only abandoned.
@@ -98,7 +107,7 @@ class Campaign:
         station.guard("start")
         place = station.bench.place = station.job.tuned.take_place(station.drive)
         seen = {"identity": station.held.identity, "path": station.held.path}
-        station.note("drive_started", tests=names, place=place._asdict(), **seen)
+        station.note("drive_started", tests=names, place=place._asdict(), power=self._power(), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
         station.bench.check_fio()
@@ -113,6 +122,12 @@ class Campaign:
                 return "error"
         self._leave()
         return "complete"
+
+    def _power(self) -> dict[str, t.Any]:
+        """In which boot, and after how many power cycles of the drive, it is measured."""
+        host, identity = self._station.job.host, self._station.held.identity
+        count = self._station.watchdog.call("count its power cycles", lambda: power_cycles.read(host, identity))
+        return {"boot_id": host.get(BOOT_ID), "power_cycles": count}
 
     def _leave(self) -> None:
         """How the drive is left at the end: a missed criterion makes it evidence, what went well may be made blank."""

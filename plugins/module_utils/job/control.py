@@ -20,7 +20,7 @@ from ..core.locks import Lock, Locked, host_lock
 from ..guard import own_data
 from ..purge.methods import left_behind
 from ..purge.step import goes_on
-from ..run import archive, decision, shapes, summary
+from ..run import archive, decision, engines, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
 from ..run.liveness import Process, is_live, job_of, pid_start, run_state
 from ..tuning import settings
@@ -32,20 +32,23 @@ from .launch import (
     await_start,
     changes,
     decide,
-    install,
     launch,
     make_run_folders,
     write_starting,
 )
 from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restore_leftovers, restore_run
 
+# What a start answers that needs the engine and was not sent it: it did nothing.
+SEND_ENGINE = "send_engine"
 UNTRUSTED = (
     "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their "
     "own there: {1}"
 )
 
 
-def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False) -> dict[str, t.Any]:
+def start(
+    host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: engines.Engine, check: bool = False
+) -> dict[str, t.Any]:
     """Like `start_alone`, one at a time: of two plays that start one run at the same moment the second attaches. Raises
     JobError.
     """
@@ -57,9 +60,10 @@ def start(host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, chec
 
 
 def start_alone(
-    host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: str, check: bool = False
+    host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: engines.Engine, check: bool = False
 ) -> dict[str, t.Any]:
-    """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run.
+    """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run; the
+    action is SEND_ENGINE where it neither lies here nor was sent.
 
     A record that a dead job left is restored first. Raises JobError, and Damaged for a plan that nobody can read.
     """
@@ -74,6 +78,8 @@ def start_alone(
     if check or action in ("attach", "nothing"):
         return {"changed": action in ("start", "resume"), "action": action, "state": state, "restored": []}
     _refuse_second_run(host, run_dir)
+    if engine.data is None and not engines.lies(engine, run_dir.state_dir):
+        return {"changed": False, "action": SEND_ENGINE, "state": state, "restored": []}
     with _host_to_itself(run_dir.run_id):
         restored = restore_leftovers(host, run_dir.state_dir)
     try:
@@ -81,7 +87,7 @@ def start_alone(
     except NotRestored as error:
         raise JobError(str(error)) from None
     make_run_folders(run_dir)
-    installed = install(engine, run_dir.state_dir)
+    installed = engines.install(engine, run_dir.state_dir)
     # A resumed run gets the identities as seen in this boot; what is asked for is the same.
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
     write_starting(host, run_dir, plan)

@@ -7,10 +7,8 @@ sign of life.
 
 from __future__ import annotations
 
-import filecmp
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -72,17 +70,6 @@ def make_run_folders(run_dir: RunDir) -> None:
     for path in (run_dir.state_dir, runs, run_dir.path):
         make_folders(path)
         os.chmod(path, 0o755)
-
-
-def install(engine: str, state_dir: str) -> str:
-    """Keep the zipapp in the state folder: Ansible's own copy goes with the task. Its name tells its content."""
-    target = os.path.join(state_dir, os.path.basename(engine))
-    if not os.path.exists(target) or not filecmp.cmp(engine, target, shallow=False):
-        aside = target + ".new"
-        shutil.copyfile(engine, aside)
-        os.chmod(aside, 0o644)
-        os.replace(aside, target)
-    return target
 
 
 def write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:

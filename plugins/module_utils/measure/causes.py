@@ -186,6 +186,9 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
                 "whether the host limits fio is unknown: /proc/stat does not list the CPUs that fio was given",
             )
         )
+    if cell.get("polled") and seen["fio_cpu"] >= limits.fio_cpu_max:
+        text = "whether the host limits fio is unknown: its threads poll for completions, and so never wait"
+        found.append(Cause(HOST_LIMITED, UNKNOWN, text))
     short = _short(cell, seen, limits)
     busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
     said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
@@ -213,7 +216,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
 
 def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     found = []
-    if seen["fio_cpu"] >= limits.fio_cpu_max:
+    if seen["fio_cpu"] >= limits.fio_cpu_max and not cell.get("polled"):
         found.append(
             (
                 "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"

@@ -23,6 +23,7 @@ DIRECTIONS = ("read", "write", "trim")
 OPTIONS = (
     "filename",
     "ioengine",
+    "hipri",
     "direct",
     "rw",
     "rwmixread",

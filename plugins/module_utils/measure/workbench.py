@@ -16,6 +16,7 @@ from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
 from . import causes, fillcurve, fio, load, plausible, witness
+from .cellwatch import CellWatch
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive
@@ -46,53 +47,6 @@ def seed(*parts: t.Any) -> int:
     """
     digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
-
-
-class _Watch:
-    """A witness's looks right before fio starts and right after it ended."""
-
-    def __init__(self, host: Host, eyes: witness.Witness) -> None:
-        self._host = host
-        self._eyes = eyes
-        self._before: witness.Moment | None = None
-        self.after: witness.Moment | None = None
-        self._process: dict[str, int] | None = None
-
-    def begin(self) -> None:
-        """To be called last before fio."""
-        self._before = self._eyes.look()
-
-    def end(self, pid: int) -> None:
-        """To be called once fio has ended and before it is reaped."""
-        self.after = self._eyes.look()
-        self._process = witness.process_bytes(self._host, pid)
-
-    def seen(
-        self,
-        cell: t.Mapping[str, t.Any],
-        result: t.Mapping[str, t.Any],
-        last: witness.Moment | None,
-        gap_s: float | None,
-        settled: t.Sequence[int] | None,
-    ) -> dict[str, t.Any]:
-        """What was seen of a cell.
-
-        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
-          after our last I/O.
-        """
-        before, after = t.cast(witness.Moment, self._before), t.cast(witness.Moment, self.after)
-        found = witness.evidence(cell, result, before, after, self._process, self._eyes)
-        # An I/O of seconds makes fio run longer; that is no idling.
-        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
-        since = last or before
-        boot_s = after.boot_s - since.boot_s
-        clocks = {
-            "clock_jump_s": after.wall_s - since.wall_s - boot_s,
-            "suspended_s": boot_s - (after.time_s - since.time_s),
-        }
-        told = {name: round(value, 3) for name, value in clocks.items()}
-        others = witness.between(settled, before.stat)
-        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
 
 
 class Workbench:
@@ -161,16 +115,16 @@ class Workbench:
 
         gap_s: time without I/O since the cell before; streams: of fio.streams, of a cell that has several;
           histograms: {"" or a stream's name: of fio.histograms}, for Tails and not for the journal;
-          seen: what its causes are
-        judged by (witness.evidence); causes: of causes.find.
+          seen: what its causes are judged by (witness.evidence); causes: of causes.find.
         """
+        self._see_poll_queues(cell)
         values = self.placeholders(
             size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"]
         )
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
-        watch = _Watch(self._host, self._witness())
+        watch = CellWatch(self._host, self._witness())
         result, raw = self._checked(
             name,
             cell["job"],
@@ -184,13 +138,8 @@ class Workbench:
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
-            busy_s = load.burst_time_s(cell) if cell.get("burst_s") else None
             whole = fio.whole(result)
-            figures = {name: fio.figures(whole, name, busy_s) for name in fio.SIDES}
-            streams = fio.streams(result) if cell.get("jobs") else []
-            histograms = {"": fio.histograms(whole)}
-            for job in result["jobs"] if cell.get("jobs") else ():
-                histograms[job["jobname"]] = fio.histograms({"jobs": [job]})
+            figures, histograms = _figures(cell, result, whole), _histograms(cell, result, whole)
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
@@ -201,14 +150,20 @@ class Workbench:
             "started": started,
             "seconds": round(ended - began, 3),
             "gap_s": None if gap_s is None else round(gap_s, 3),
-            # Those that a cell always tells; the others where it has them.
-            **{name: side for name, side in figures.items() if side or name in fio.DIRECTIONS},
-            **({"streams": streams} if streams else {}),
+            **figures,
             "raw": raw,
             "histograms": histograms,
             "seen": seen,
             "causes": found,
         }
+
+    def _see_poll_queues(self, cell: t.Mapping[str, t.Any]) -> None:
+        """A kernel before 5.16 takes polled I/O without them, and waits for interrupts all the same. Raises
+        FioError.
+        """
+        name = os.path.basename(self._held.path)
+        if cell.get("polled") and self._host.get(f"/sys/block/{name}/queue/io_poll") != "1":
+            raise fio.FioError(f"{name} has no poll queues any more (queue/io_poll is not 1): nothing was measured")
 
     def fill(
         self,
@@ -228,28 +183,9 @@ class Workbench:
         self._last_end = None
         began, before = time.monotonic(), self._witness().stat()
         total = size_bytes * spec["passes"]
-        remainder = size_bytes % spec["block_size_bytes"]
-        parts = (("fill", spec["job"], size_bytes - remainder), ("remainder", spec["remainder_job"], remainder))
-        values = self.placeholders(
-            seed=seed_value,
-            size_bytes=size_bytes - remainder,
-            remainder_offset=size_bytes - remainder,
-            remainder_bytes=remainder,
-        )
         share_done = self._progress(name, total, tick)
-        told = []
         with fillcurve.Watch(self._held.bytes_written) as watch:
-            for part, job, length in parts:
-                if length:
-                    result, _raw = self._checked(
-                        name + "-" + part,
-                        job,
-                        values,
-                        {"write": 1.0},
-                        size_bytes=length * spec["passes"],
-                        tick=share_done,
-                    )
-                    told.append(result["jobs"][0]["write"]["bw_bytes"])
+            bandwidth = self._write_all(name, spec, size_bytes, seed_value, share_done)
         self.settle()
         if before and self._settled and len(before) == len(self._settled) > DISCARDS:
             # A fill discards nothing: what was discarded meanwhile shows before the cell that comes next.
@@ -258,13 +194,35 @@ class Workbench:
             "passes": spec["passes"],
             "bytes_written": total,
             "seconds": round(time.monotonic() - began, 3),
-            "bandwidth_bytes_per_s": told[0],
-            "remainder_bytes": remainder,
+            "bandwidth_bytes_per_s": bandwidth,
+            "remainder_bytes": size_bytes % spec["block_size_bytes"],
             "block_size_bytes": spec["block_size_bytes"],
             "data": spec.get("data", "random"),
             "kernel_bytes_written": watch.written,
             "curve": watch.curve(size_bytes, spec["passes"]),
         }
+
+    def _write_all(
+        self, name: str, spec: t.Mapping[str, t.Any], size_bytes: int, seed_value: int, tick: t.Callable[[], None]
+    ) -> t.Any:
+        """Run a fill's jobs: bytes/s of the first, as fio tells them. Raises FioError."""
+        remainder = size_bytes % spec["block_size_bytes"]
+        parts = (("fill", spec["job"], size_bytes - remainder), ("remainder", spec["remainder_job"], remainder))
+        values = self.placeholders(
+            seed=seed_value,
+            size_bytes=size_bytes - remainder,
+            remainder_offset=size_bytes - remainder,
+            remainder_bytes=remainder,
+        )
+        told = []
+        for part, job, length in parts:
+            if length:
+                written = length * spec["passes"]
+                result, _raw = self._checked(
+                    f"{name}-{part}", job, values, {"write": 1.0}, size_bytes=written, tick=tick
+                )
+                told.append(result["jobs"][0]["write"]["bw_bytes"])
+        return told[0]
 
     def _progress(self, name: str, total: int, tick: t.Callable[[float | None], None]) -> t.Callable[[], None]:
         """What a fill calls now and then: it shows the share done, and raises FioError once nothing was written for
@@ -296,7 +254,7 @@ class Workbench:
         size_bytes: int | None = None,
         tick: t.Callable[[], None] | None = None,
         length_s: float | None = None,
-        watch: _Watch | None = None,
+        watch: CellWatch | None = None,
     ) -> tuple[dict[str, t.Any], str]:
         """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError.
 
@@ -327,6 +285,23 @@ class Workbench:
         if found:
             raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + f" (kept in {base}.*)")
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
+
+
+def _figures(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
+    """fio's figures of each side that a cell always tells, of the others where it has them; and `streams`."""
+    busy_s = load.burst_time_s(cell) if cell.get("burst_s") else None
+    sides = {name: fio.figures(whole, name, busy_s) for name in fio.SIDES}
+    told: dict[str, t.Any] = {name: side for name, side in sides.items() if side or name in fio.DIRECTIONS}
+    streams = fio.streams(result) if cell.get("jobs") else []
+    return dict(told, streams=streams) if streams else told
+
+
+def _histograms(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
+    """{"" or a stream's name: of fio.histograms}."""
+    histograms = {"": fio.histograms(whole)}
+    for job in result["jobs"] if cell.get("jobs") else ():
+        histograms[job["jobname"]] = fio.histograms({"jobs": [job]})
+    return histograms
 
 
 def _filled(job: str, values: t.Mapping[str, t.Any]) -> str:

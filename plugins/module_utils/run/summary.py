@@ -308,6 +308,8 @@ def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
             (record["look"] for record in reversed(history) if record["event"] == "guard" and record.get("look")), None
         ),
         left=next((record["state"] for record in reversed(history) if record["event"] == "left"), None),
+        logs=_logs(history),
+        power=_power(history),
         overridden=next(
             (
                 record["overridden"]
@@ -317,6 +319,18 @@ def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
             [],
         ),
     )
+
+
+def _logs(history: list[Record]) -> Record | None:
+    """What a drive that failed said of itself: {reason, logs: [{log, file, size_bytes, message}]}."""
+    kept = _last(history, "logs_kept")
+    return {key: kept[key] for key in ("reason", "logs")} if kept else None
+
+
+def _power(history: list[Record]) -> Record | None:
+    """{first, last: {boot_id, power_cycles}} of the jobs that took the drive; None where none told."""
+    told = [record["power"] for record in history if record["event"] == "drive_started" and record.get("power")]
+    return {"first": told[0], "last": told[-1]} if told else None
 
 
 def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -24,6 +24,7 @@ NOTHING: t.Mapping[str, t.Any] = {
     "expected_false": 0.0,
     "firmwares": [],
     "since": None,
+    "margin": None,
     "nights": None,
     "baseline": None,
     "repeatability": [],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import hosts, metrics, moves, outliers, robust, trends
+from . import hosts, margin, metrics, moves, outliers, robust, trends
 from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
@@ -60,6 +60,7 @@ def make(
         "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
         "firmwares": _plain(trends.firmwares(judged)),
         "since": _since(same, judgement, earlier),
+        "margin": margin.compare(run, judgement, records, earlier[0]) if earlier else None,
         "nights": _nights(same, earlier, nights),
         "baseline": _baseline(same, run["run"]["id"], *baseline),
         "repeatability": _plain(trends.repeatability(pandas.concat([same, *nights]))) if nights else [],

@@ -28,6 +28,10 @@ WORSE, BETTER, SAME, UNKNOWN = "worse", "better", "same", "can't tell yet"
 OTHERWISE = "conditions changed"
 SERIES = ("model", "test", "metric")
 _FIGURE = ("test", "cell", "metric")
+# Of `by_drive`: what is one row.
+_DRIVE = ("model", "serial", "firmware", "conditions", *_FIGURE)
+# Beyond so many rows they are grouped part by part.
+_ROWS_AT_A_TIME = 4_000_000
 # What else makes peers: another capacity is no firmware's doing.
 _ALIKE = tuple(name for name in PEERS if name not in (*SERIES, "firmware"))
 
@@ -43,6 +47,9 @@ class Change(t.NamedTuple):
     n: int
     before: int
     by_test: str
+
+
+CHANGES = (*SERIES, "cell", "firmware", "against", "changed", *Change._fields, "nights")
 
 
 def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
@@ -88,14 +95,19 @@ def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cel
     Returns SERIES, cell, firmware, against, changed, the fields of Change and nights, worst first; p is held to the
     false discovery rate over all of them.
     """
-    columns = [*SERIES, "cell", "firmware", "against", "changed", *Change._fields, "nights"]
     given = [frame for frame in before if len(frame)]
     if not given or now.empty:
-        return pandas.DataFrame(columns=columns)
-    nights = _by_drive(
-        given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True), cells, about=("model",)
-    ).rename(columns={"firmware": "against"})
-    mine = _by_drive(now, cells, about=("model",))[["serial", "model", "firmware", "conditions", *_FIGURE, "median"]]
+        return pandas.DataFrame(columns=CHANGES)
+    whole = given[0] if len(given) == 1 else pandas.concat(given, ignore_index=True)
+    return changes(by_drive(now, cells), by_drive(whole, cells))
+
+
+def changes(now: pandas.DataFrame, before: pandas.DataFrame) -> pandas.DataFrame:
+    """`regressions` of what `by_drive` made of both."""
+    if now.empty or before.empty:
+        return pandas.DataFrame(columns=CHANGES)
+    nights = before.rename(columns={"firmware": "against"})
+    mine = now[["serial", "model", "firmware", "conditions", *_FIGURE, "median"]]
     both = mine.merge(
         nights[["serial", "model", "against", "conditions", *_FIGURE, "median", "nights"]],
         on=["serial", "model", *_FIGURE],
@@ -110,7 +122,7 @@ def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cel
         if changed:
             change = change._replace(verdict=OTHERWISE, p=1.0, by_test="none")
         rows.append((model, test, metric, cell, firmware, against, changed, *change, int(group["nights"].max())))
-    return _corrected(pandas.DataFrame(rows, columns=columns))
+    return _corrected(pandas.DataFrame(rows, columns=list(CHANGES)))
 
 
 def _changed(now: pandas.Series, before: pandas.Series) -> t.Any:
@@ -135,9 +147,9 @@ def _one_before(both: pandas.DataFrame) -> pandas.DataFrame:
     return pandas.concat([both[~twice], told.reset_index()], ignore_index=True)
 
 
-def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ()) -> pandas.DataFrame:
-    """One row for each figure of each drive under each firmware and conditions: serial, firmware, conditions, _FIGURE,
-    `about`, median, mean, var, nights. Values above 0.
+def by_drive(frame: pandas.DataFrame, cells: bool) -> pandas.DataFrame:
+    """One row for each figure of each drive under each firmware and conditions: serial, model, firmware, conditions,
+    _FIGURE, median, mean, var, nights. Values above 0. cells: as of `regressions`.
 
     Texts may be categories, as in the store's long table: of 18 million rows they are grouped by their codes and become
     texts in the result alone.
@@ -148,9 +160,8 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
     if "cell" in frame and not cells and frame["cell"].dtype == "category":
         whole &= frame["cell"].isna().to_numpy()
     chosen = frame if whole.all() else frame[whole]
-    wanted = (*about, "serial", "firmware", "conditions", *_FIGURE)
     # A figure of the tracked cell is the test's own, whatever the cell's name is in one of the tables.
-    by = {name: chosen[name].astype("category").cat for name in wanted if name in chosen and (cells or name != "cell")}
+    by = {name: _coded(chosen[name]) for name in _DRIVE if name in chosen and (cells or name != "cell")}
     # One number a row says all of it: grouped by each column, pandas would hold eight bytes a row for every one of
     # them.
     key = np.zeros(len(chosen), dtype=np.int64)
@@ -158,17 +169,31 @@ def _by_drive(frame: pandas.DataFrame, cells: bool, about: t.Sequence[str] = ())
         key *= len(column.categories) + 1
         key += column.codes.to_numpy()
         key += 1
-    found = (
-        chosen["value"]
-        .groupby(key, sort=False)
-        .agg(["median", "mean", "var", "size"])
-        .rename(columns={"size": "nights"})
-    )
-    keys, texts = found.index.to_numpy(), {name: np.full(len(found), "", dtype=object) for name in wanted}
+    found = _of_each(key, chosen["value"].to_numpy())
+    keys, texts = found.index.to_numpy(), {name: np.full(len(found), "", dtype=object) for name in _DRIVE}
     for name, column in reversed(by.items()):
         keys, code = np.divmod(keys, len(column.categories) + 1)
         texts[name] = np.array(["", *column.categories], dtype=object)[code]
     return found.reset_index(drop=True).assign(**texts)
+
+
+def _coded(column: pandas.Series) -> t.Any:
+    # What is a category already would be copied.
+    return (column if column.dtype == "category" else column.astype("category")).cat
+
+
+def _of_each(key: t.Any, value: t.Any) -> pandas.DataFrame:
+    """median, mean, var and nights of the values of each key: of many rows a part of the keys at a time, as pandas
+    takes several times what it groups.
+    """
+    parts = 1 + len(key) // _ROWS_AT_A_TIME
+    width = int(key.max()) // parts + 1 if len(key) else 1
+    found = []
+    for start in range(0, parts * width, width):
+        mine = (key >= start) & (key < start + width) if parts > 1 else slice(None)
+        values = pandas.Series(value[mine]).groupby(key[mine], sort=False)
+        found.append(values.agg(["median", "mean", "var", "size"]).rename(columns={"size": "nights"}))
+    return pandas.concat(found) if parts > 1 else found[0]
 
 
 def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
@@ -196,8 +221,12 @@ def repeatability(frame: pandas.DataFrame, cells: bool = False) -> pandas.DataFr
     drives. cv_at_most: the upper end of its one-sided 95 % interval, which says how little a few runs prove.
     cells: as of `regressions`.
     """
-    each = _by_drive(frame, cells, about=("model",))
-    each = each[each["nights"] > 1]
+    return repeats(by_drive(frame, cells))
+
+
+def repeats(drives: pandas.DataFrame) -> pandas.DataFrame:
+    """`repeatability` of what `by_drive` made."""
+    each = drives[drives["nights"] > 1]
     rows = []
     for key, group in each.groupby([*SERIES, "cell"], sort=False):
         freedom = group["nights"] - 1

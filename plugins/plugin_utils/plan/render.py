@@ -28,8 +28,10 @@ WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
 # Of a test, what only the controller needs.
-NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats")
+NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin")
 OVERWRITE_BLOCK_BYTES = 131_072
+# The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
+POLLED = "io_uring_polled"
 # rw= of fio by access, for reads alone, writes alone, and both.
 RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "write", "rw")}
 
@@ -74,6 +76,7 @@ def render(
             problems.append(f"{host}: drive {label}: is not there, so nothing can be planned for it")
             continue
         fitted = _fit_tests(tests, drive["identity"], settings)
+        problems += _poll_problems(measures, drive["identity"], settings, f"{host}: drive {label}")
         problems += _cache_problems(tests, selector, f"{host}: drive {label}")
         problems += [
             f"{host}: drive {label}: test {test['name']}: {line}"
@@ -130,6 +133,16 @@ def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], wh
     return [f"{where}: write_cache: {own} of its entry stands against {test}; take it out of the entry"]
 
 
+def _poll_problems(
+    measures: bool, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], where: str
+) -> list[str]:
+    """Without queues for it the kernel refuses polled I/O or, before 5.16, does it by interrupts and says nothing."""
+    if not measures or settings["workload_ioengine"] != POLLED or identity.get("io_poll") is True:
+        return []
+    advice = "the kernel sets up poll queues of NVMe drives alone (kernel argument nvme.poll_queues=N)"
+    return [f"{where}: workload_ioengine: {POLLED}: its queue/io_poll is not 1; {advice}: give it those, or io_uring"]
+
+
 def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
     vendor_iomemory_dma_delay).
@@ -167,6 +180,7 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
         "source": "",
         "description": "",
         "repeats": None,
+        "run_margin": None,
         "origin": f"the step {step}",
         "own_cells": True,
         "active_range_pct": 100,
@@ -208,9 +222,22 @@ def _fit_test(
         purge.update(_fill("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
         done["precondition"] = _fill("precondition", engine=engine, **test["precondition"])
-    done["cells"] = [{**cell, "job": _job(engine, _sections(cell, active, identity["size_bytes"]))} for cell in cells]
+    done["cells"] = [_with_job(cell, engine, _sections(cell, active, identity["size_bytes"])) for cell in cells]
     done["not_applicable"] = same_cells + left_out
     return done, wrong
+
+
+def _with_job(cell: celling.Cell, engine: str, sections: t.Sequence[dict[str, t.Any]]) -> celling.Cell:
+    """A cell with the text of its job; `polled` where its threads wait for completions by polling."""
+    polled = [section for section in sections if engine == POLLED and _can_poll(section)]
+    for section in polled:
+        section["polled"] = True
+    return {**cell, **({"polled": True} if polled else {}), "job": _job(engine, sections)}
+
+
+def _can_poll(section: t.Mapping[str, t.Any]) -> bool:
+    """A polled ring takes reads and writes alone: neither trims nor flushes."""
+    return not (section.get("ioengine") or section.get("sync") or section["rw"].endswith("trim"))
 
 
 def _fill(name: str, passes: int, block_size_bytes: int, engine: str, data: str = "random") -> dict[str, t.Any]:
@@ -286,7 +313,7 @@ def _rate(cell: celling.Cell) -> str:
 
 
 def _job(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    text: str = _template().render(ioengine=engine, jobs=sections)
+    text: str = _template().render(ioengine="io_uring" if engine == POLLED else engine, jobs=sections)
     return text
 
 

@@ -231,6 +231,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "origin": origin,
         "own_cells": own_cells,
         "repeats": test["repeats"],
+        "run_margin": test["run_margin"],
         "purge": test["purge"] or {"method": "none"},
         "precondition": precondition,
         "active_range_pct": test["active_range_pct"],

@@ -24,17 +24,26 @@ sys.exit(main())
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
+# What only modules import, and the host job does not.
+LEFT_OUT = ("ask", "checks")
+
+
 class Engine(t.NamedTuple):
     """A built engine: its file name, which tells version and content, and its bytes."""
 
     name: str
     data: bytes
 
+    @property
+    def sha256(self) -> str:
+        """The digest of its bytes, by which a host knows it."""
+        return hashlib.sha256(self.data).hexdigest()
+
 
 def build(version: str, folder: Path = MODULE_UTILS) -> Engine:
     """Build the engine from the Python files of a folder and its packages. Raises OSError."""
     files = {f"{PACKAGE}/__init__.py": "", "__main__.py": MAIN}
-    sources = folder.rglob("*.py")
+    sources = [path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in LEFT_OUT]
     files.update({f"{PACKAGE}/{path.relative_to(folder)}": path.read_text(encoding="utf-8") for path in sources})
     stream = io.BytesIO()
     stream.write(INTERPRETER)

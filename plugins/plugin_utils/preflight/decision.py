@@ -22,6 +22,7 @@ from . import (
     controller,
     criteria,
     definitions,
+    earlier,
     findings,
     fleet_checks,
     host_checks,
@@ -91,11 +92,9 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
-    run: Run | None = None
     own = runs.on_controller(results_dir)
-    if not any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
-        run, wrong = which_run.choose(views, now, own)
-        found += wrong
+    run, wrong = _run(views, now, own, found)
+    found += wrong
     overlaps, told = which_run.overlap(views, run)
     if overlaps == "fail":
         found.append(Finding(told))
@@ -106,55 +105,84 @@ def decide(views: t.Sequence[View], check_mode: bool, now: datetime.datetime, ma
     views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
     found += ledgers.findings(lost, views)
     for view in views:
-        found += [
-            Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})
-        ] + host_checks.blocking(view, run)
-        found += findings.answers(view, unreachable_counts=not destructive) + findings.tuning(view, run)
-        found += (
-            findings.named_drives(view)
-            + findings.answered_drives(view)
-            + findings.tools(view)
-            + findings.refused(view, run)
-            + findings.other_live_runs(view, run)
-        )
-        found += same.side_by_side(view, run)
+        found += _of_host(view, run, destructive)
     found += same.same_drives(views) + same.same_machines(views)
     plans, wrong = _plans(views, run)
     found += wrong
     run_folder = os.path.join(results_dir, run.id) if run else ""
     tests = _tests(views)
-    found += _definition_findings(views, run, run_folder, tests, plans)
-    found += again.findings(views, run, results_dir)
-    # Of a second measurement they were looked at before the first, with all drives and tests.
-    found += [] if again.of(views) else criteria.findings(run_json.criteria(views), views, tests, plans)
+    found += _of_tests(views, run, results_dir, tests, plans)
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = history.saturations(results_dir, reach.wanted_models(begun))
     found += reach.findings(begun, known)
-    chosen = {}
-    for view in views:
-        chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
-        found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
+    chosen, wrong = _chosen(views, plans, run)
+    found += wrong
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
-    problem = controller.folder_problem(results_dir, keep=destructive)
-    found += (
-        [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")] if problem else []
-    )
+    found += _folder_findings(results_dir, destructive)
     return Decision(
         findings=_lines(found),
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=_plan_text(views, run, plans, chosen),
+        plan_text=_plan_text(
+            views, run, plans, chosen, earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
+        ),
         run_folder=run_folder,
         results_dir=results_dir,
         record={**run_json.record(views, run, now, tests), "warnings": warned} if run and not found else {},
-        warnings=host_checks.lines(warned)
-        + left_out.lines(views)
-        + ([f"{told[0].upper()}{told[1:]}"] if overlaps == "attach" else []),
+        warnings=host_checks.lines(warned) + left_out.lines(views) + _capitalized(told if overlaps == "attach" else ""),
         plans=plans,
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
     )
+
+
+def _capitalized(text: str) -> list[str]:
+    return [f"{text[0].upper()}{text[1:]}"] if text else []
+
+
+def _run(
+    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own], found: t.Sequence[Finding]
+) -> tuple[Run | None, list[Finding]]:
+    """The run that is asked for, unless `found` says that its variables are wrong."""
+    if any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
+        return None, []
+    return which_run.choose(views, now, own)
+
+
+def _of_host(view: View, run: Run | None, destructive: bool) -> list[Finding]:
+    """What is wrong with one host, by itself."""
+    return [
+        *(Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})),
+        *host_checks.blocking(view, run),
+        *findings.answers(view, unreachable_counts=not destructive),
+        *findings.tuning(view, run),
+        *findings.named_drives(view),
+        *findings.answered_drives(view),
+        *findings.tools(view),
+        *findings.refused(view, run),
+        *findings.other_live_runs(view, run),
+        *same.side_by_side(view, run),
+    ]
+
+
+def _chosen(
+    views: t.Sequence[View], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
+) -> tuple[dict[str, purges.Chosen], list[Finding]]:
+    """The purges of each host, and what is wrong with them or with the wear that follows."""
+    chosen: dict[str, purges.Chosen] = {}
+    found: list[Finding] = []
+    for view in views:
+        chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
+        found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
+    return chosen, found
+
+
+def _folder_findings(results_dir: str, keep: bool) -> list[Finding]:
+    problem = controller.folder_problem(results_dir, keep=keep)
+    if not problem:
+        return []
+    return [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")]
 
 
 def _left_out_before(results_dir: str, run: Run | None) -> left_out.Kept:
@@ -220,6 +248,20 @@ def _tests(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
     return tests
 
 
+def _of_tests(
+    views: t.Sequence[View],
+    run: Run | None,
+    results_dir: str,
+    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, t.Any],
+) -> list[Finding]:
+    """What is wrong with the tests by their names, with a second measurement, and with the criteria."""
+    run_folder = os.path.join(results_dir, run.id) if run else ""
+    found = _definition_findings(views, run, run_folder, tests, plans) + again.findings(views, run, results_dir)
+    # Of a second measurement they were looked at before the first, with all drives and tests.
+    return found if again.of(views) else found + criteria.findings(run_json.criteria(views), views, tests, plans)
+
+
 def _definition_findings(
     views: t.Sequence[View],
     run: Run | None,
@@ -255,6 +297,7 @@ def _plan_text(
     run: Run | None,
     plans: t.Mapping[str, t.Mapping[str, t.Any]],
     chosen: t.Mapping[str, purges.Chosen],
+    known: t.Mapping[str, earlier.Known],
 ) -> list[str]:
     if run is None:
         return []
@@ -281,7 +324,8 @@ def _plan_text(
                 )
                 for drive in plans[view.name]["drives"]
             }
-            lines += describe.describe(plans[view.name], eligible, rate, held_to, chosen[view.name], looks, worn)
+            plan, took = plans[view.name], known.get(view.name)
+            lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
             lines += _left_out(view)
         lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
     return lines + again.plan_lines(shared_retest(views), held_to)

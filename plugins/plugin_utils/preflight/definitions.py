@@ -39,6 +39,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     )
     return {
         **{key: test[key] for key in keys if key in test},
+        **({"run_margin": test["run_margin"]} if test.get("run_margin") else {}),
         "tracked": (test["steady_state"] or {}).get("tracked", []),
         "cells": [cell["id"] for cell in test["cells"]],
         "runtimes_s": sorted({cell["runtime_s"] for cell in test["cells"]}),

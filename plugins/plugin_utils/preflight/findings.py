@@ -105,14 +105,15 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
         found.append(
             Finding(
                 f"ssd_run_name: {name!r} is not a valid name: use up to 60 of A-Z a-z 0-9 . _ - and begin with a "
-                "letter or a digit"
+                f"letter or a digit{_no_text(name)}"
             )
         )
-    if run_id and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
+    # A survey's "no" and "0" become False and 0, which are not the empty answer.
+    if run_id not in (None, "") and (not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id)):
         found.append(
             Finding(
                 f"ssd_run_id: {run_id!r} is not a valid id: use up to 100 of A-Z a-z 0-9 . _ - and begin with a "
-                "letter or a digit"
+                f"letter or a digit{_no_text(run_id)}"
             )
         )
     criteria = shared_value(views, "ssd_criteria") or []
@@ -126,6 +127,11 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
         ]
     found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]
+
+
+def _no_text(value: t.Any) -> str:
+    read = " (it was read as a number or as true or false: choose a name that is neither)"
+    return read if isinstance(value, (bool, int, float)) else ""
 
 
 def _differing(views: t.Sequence[View], name: str) -> list[Finding]:

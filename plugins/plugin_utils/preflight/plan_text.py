@@ -11,7 +11,7 @@ from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
 from ..plan import filesystems, times
 from . import criteria as judging
-from . import instead, purges
+from . import earlier, instead, purges
 
 MIB = times.MIB
 CELL_OVERHEAD_S = times.CELL_OVERHEAD_S
@@ -88,12 +88,13 @@ def describe(
     chosen: purges.Chosen | None = None,
     looks: t.Mapping[str, t.Mapping[str, t.Any]] | None = None,
     wear: t.Mapping[str, str] | None = None,
+    known: earlier.Known | None = None,
 ) -> list[str]:
     """The lines that plan mode prints for one host.
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
-    looks: what was looked at of each drive. wear: what wear.text says of each drive.
+    looks: what was looked at of each drive. wear: what wear.text says of each drive. known: of earlier.known.
     """
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
@@ -105,7 +106,9 @@ def describe(
         if looked_at:
             lines.append(f"    {look.text(looked_at, capacity)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
-            lines.append(f"    {number}. {test['name']}: {_steps(test)}; {span(took['min_s'], took['max_s'])}")
+            as_before = (known or {}).get((drive["drive"], test["name"]))
+            took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])
+            lines.append(f"    {number}. {test['name']}: {_steps(test)}; {took_s}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
             lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
@@ -118,11 +121,36 @@ def describe(
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
             lines.append(f"    {(wear or {})[drive['drive']]}, if it writes {write_mib_s:g} MiB/s at most")
-        lines.append(
-            f"    in all {span(took_all['min_s'], took_all['max_s'])}, if it writes {write_mib_s:g} MiB/s "
-            "(ssd_assumed_write_mib_s)"
-        )
+        lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {})}")
     return lines
+
+
+def _in_all(drive: t.Mapping[str, t.Any], took: t.Mapping[str, t.Any], write_mib_s: float, known: earlier.Known) -> str:
+    """The time of the whole plan on a drive. What earlier runs tell counts where they tell it."""
+    whole = earlier.of_drive(drive, known)
+    if whole:
+        return known_text(whole)
+    told = [(test, known.get((drive["drive"], test["test"]))) for test in took["tests"]]
+    low = sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
+    high = sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
+    names = [test["test"] for test, as_before in told if as_before]
+    some = f" but for {', '.join(names)}, known from earlier runs" if names else ""
+    return f"{span(low, high)}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s){some}"
+
+
+def known_text(took: earlier.Range) -> str:
+    """The range of a time that is known: 2 h 5 min to 2 h 15 min, from 3 earlier runs of this model."""
+    low, high = closely(took.low_s), closely(took.high_s)
+    times_told = low if low == high else f"{low} to {high}"
+    return f"{times_told}, from {took.runs} earlier run{'s' * (took.runs != 1)} of this model"
+
+
+def closely(seconds: float) -> str:
+    """Time within a hundredth of it: 45 s, 4 min 10 s, 2 h 10 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    if round(seconds) < 100 or minutes >= 60 or not rest:
+        return duration(seconds)
+    return f"{minutes} min {rest} s"
 
 
 def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]:

@@ -49,6 +49,7 @@ def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
             if isinstance(value, (str, int, float)) and value != ""
         ],
         "warnings": conditions.warnings(sources.run, *key),
+        "logs": record.get("logs"),
         "tests": tests,
     }
 

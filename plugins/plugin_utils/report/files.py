@@ -58,6 +58,8 @@ def summary(
         key = (drive["host"], drive["drive"])
         identity = (records or {}).get(key, {}).get("identity") or {}
         under = {"conditions": conditions.of_drive(asked.get(key, {}), identity)} if identity else {}
+        power = (records or {}).get(key, {}).get("power")
+        under.update({"power": power} if power else {})
         drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **under})
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
     content = {

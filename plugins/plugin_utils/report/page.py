@@ -13,18 +13,14 @@ import typing as t
 from ..common import units
 from ..results.judge import VERDICTS
 from . import curves, distributions, names, svg
-from .sources import Sources, racks
-
-Mapping = t.Dict[str, t.Any]
+from .listing import Mapping, data, made_page
+from .sources import Sources
 
 # What is told in full above the tables; the rest is counted, and found in them.
 MOST_TOLD = 20
 MOST_CHANGES = 100
 # Curves over each other say nothing beyond so many.
 MOST_CURVES = 150
-MOST_SPARKS = 1000
-SPARK_POINTS = 24
-LONGEST_TEXT = 240
 
 
 def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier: t.Container[str] = ()) -> Mapping:
@@ -40,17 +36,18 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
         "attention": attention[:MOST_TOLD],
         "attention_more": max(0, len(attention) - MOST_TOLD),
         "low_hosts": [
-            {**entry, "page": _made(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []
+            {**entry, "page": made_page(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []
         ][:MOST_TOLD],
         "fleet": fleet,
         "groups": distributions.groups(fleet, frame),
         "since": _since(fleet.get("since"), earlier),
+        "margin": _margin(fleet.get("margin"), earlier),
         "overlays": _overlays(sources, rows, made),
         "pages": sum(row["page"] in made for row in rows),
         "made": made,
         "hosts": len({row["host"] for row in rows} | set(sources.hosts)),
         "silent": [record for record in sources.hosts.values() if record.get("state") not in ("ok", None)][:MOST_TOLD],
-        "data": _data(sources, rows, made, frame),
+        "data": data(sources, rows, made, frame),
         "damaged_lines": sources.damaged_lines,
     }
 
@@ -105,8 +102,13 @@ def headline(rows: list[Mapping], fleet: Mapping) -> str:
     )
 
 
-def _made(page: str, made: t.Container[str]) -> str:
-    return page if page in made else ""
+def _margin(margin: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
+    """Drives that went beyond the margin, or of which no power cycle is proved, come first."""
+    if not margin:
+        return None
+    order = sorted(margin["drives"], key=lambda entry: (not entry["beyond"], entry["cycle"] == "power cycle"))
+    href = f"../../{margin['run']}/report/index.html" if margin["run"] in earlier else ""
+    return {"run": margin["run"], "href": href, "drives": order[:MOST_TOLD], "more": max(0, len(order) - MOST_TOLD)}
 
 
 def _since(since: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
@@ -164,7 +166,7 @@ def _overlay(title: str, drawn: list[tuple[Mapping, Mapping]], of: int, made: t.
                     points,
                     f"{row['host']} {row['short']}: {row['verdict'].replace('_', ' ')}",
                     css,
-                    _made(row["page"], made),
+                    made_page(row["page"], made),
                 )
             )
     x_title = "Written, multiples of the capacity" if by_capacity else "Round"
@@ -188,121 +190,3 @@ def _limits(drawn: list[tuple[Mapping, Mapping]], metric: str) -> list[tuple[flo
                     found[figure[end] / units.unit(metric)[1]] = f"{word} {units.show(metric, figure[end])}"
     # Limits that differ from drive to drive are no line of the chart.
     return list(found.items()) if len(found) <= 3 else []
-
-
-def _data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: t.Any) -> Mapping:
-    """What the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2 names
-    the fields).
-    """
-    of_host = racks(sources.run)
-    hosts = list(dict.fromkeys(row["host"] for row in rows))
-    lists = {name: sorted({row[name] or "" for row in rows}) for name in ("model", "firmware", "rack")}
-    places = {name: {text: place for place, text in enumerate(texts)} for name, texts in lists.items()}
-    host_places = {name: place for place, name in enumerate(hosts)}
-    texts: dict[str, int] = {}
-    most = _most(rows)
-    found = []
-    for number, row in enumerate(rows):
-        figure = row["figure"]
-        why = _why(row)
-        found.append(
-            [
-                VERDICTS.index(row["verdict"]),
-                host_places[row["host"]],
-                row["short"],
-                _made(row["page"], made),
-                places["model"][row["model"] or ""],
-                places["firmware"][row["firmware"] or ""],
-                row["serial"] if row["serial"] != row["drive"] else "",
-                [
-                    units.show(figure["metric"], figure["value"]),
-                    figure["value"],
-                    figure["share_pct"],
-                    figure["limit_pct"],
-                    _met(figure),
-                    _off(figure),
-                ]
-                + [texts.setdefault(_said(figure), len(texts))]
-                if figure
-                else 0,
-                texts.setdefault(why, len(texts)),
-                _spark(row, most) if number < MOST_SPARKS else "",
-                1 if row["outliers"] else 2 if row["low"] else 0,
-            ]
-        )
-    keys = [(row["host"], row["drive"]) for row in rows]
-    tracked = [
-        (g["test"], g["cell"], g["metric"]) for g in sources.fleet.get("groups") or [] if _is_tracked(g, sources.run)
-    ]
-    return {
-        "verdicts": list(VERDICTS),
-        "models": lists["model"],
-        "firmwares": lists["firmware"],
-        "racks": lists["rack"],
-        "hosts": [
-            [name, _made(names.host_page(name), made), places["rack"].get(of_host.get(name, ""), 0)] for name in hosts
-        ],
-        "texts": list(texts),
-        "drives": found,
-        "heat": distributions.heat(sources.fleet, frame, keys, tracked),
-        "heat_steps": distributions.HEAT_STEPS,
-        "heat_step_pct": 100 * distributions.HEAT_STEP,
-    }
-
-
-def _why(row: Mapping) -> str:
-    if row["verdict"] == "pass" and row["outliers"]:
-        return str(row["outliers"][0]["reason"])
-    if row["verdict"] == "pass" and row["low"]:
-        return f"its host {row['host']} is slow as a whole"
-    text = row["reasons"][0] if row["reasons"] else ""
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
-
-
-def _met(figure: Mapping) -> int:
-    """0: held to nothing, or not valid; 1: met; 2: missed."""
-    return 0 if figure["met"] is None else 1 if figure["met"] else 2
-
-
-def _off(figure: Mapping) -> float | None:
-    return None if figure["off_median"] is None else round(100 * figure["off_median"], 1)
-
-
-def _said(figure: Mapping) -> str:
-    ends = [
-        f"{word} {units.show(figure['metric'], figure[end])}"
-        for end, word in (("min", "at least"), ("max", "at most"))
-        if figure[end] is not None
-    ]
-    return ", ".join([f"{'' if figure['valid'] else 'not valid · '}{figure['test']} {figure['metric']}", *ends])
-
-
-def _first(row: Mapping) -> Mapping | None:
-    return next((outline for outline in row["outlines"] if outline["curves"]), None)
-
-
-def _most(rows: list[Mapping]) -> dict[str, float]:
-    """The highest value of the small curves of each test: all are drawn to one scale, so that a low one shows."""
-    most: dict[str, float] = {}
-    for outline in filter(None, map(_first, rows)):
-        most[outline["test"]] = max(
-            [most.get(outline["test"], 0.0), *(value for value in outline["curves"][0]["values"] if value is not None)]
-        )
-    return most
-
-
-def _spark(row: Mapping, most: t.Mapping[str, float]) -> str:
-    outline = _first(row)
-    values = outline["curves"][0]["values"] if outline else []
-    xs, ys = curves.thin(list(range(len(values))), values, SPARK_POINTS)
-    points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
-    if outline is None or len(points) < 2 or most[outline["test"]] <= 0:
-        return ""
-    return " ".join(
-        f"{x / (len(values) - 1) * 96:.0f},{2 + 24 * (1 - y / most[outline['test']]):.0f}" for x, y in points
-    )
-
-
-def _is_tracked(group: Mapping, run: Mapping) -> bool:
-    about_test = (run.get("tests") or {}).get(group["test"]) or {}
-    return any(group["metric"] == item.get("metric") for item in about_test.get("tracked") or [])

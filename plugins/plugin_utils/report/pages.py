@@ -95,13 +95,18 @@ def texts(
 
 
 # What fio's cells leave: its output, the job as it ran, its words.
-_WRITTEN = re.compile(r"\.(json\.gz|fio|err)\Z")
+_WRITTEN = re.compile(r"\.(json\.gz|fio|err)\Z|\Adrive-(telemetry\.bin|smartctl\.txt)\.gz\Z")
 
 
 def drive(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: Figures) -> Mapping:
     """What the page of a drive shows."""
     view = drive_views.drive(sources, row, judged)
-    return {**view, "raw_files": _raw_files(run_dir, row), "history": _history(sources, row, judged, run_dir, past)}
+    files = _raw_files(run_dir, row)
+    logs = [
+        {**log, "href": files["href"] + log["file"] if log["file"] in files["listed"] else ""}
+        for log in (view["logs"] or {}).get("logs", [])
+    ]
+    return {**view, "kept_logs": logs, "raw_files": files, "history": _history(sources, row, judged, run_dir, past)}
 
 
 def _raw_files(run_dir: str, row: Mapping) -> Mapping:
@@ -114,7 +119,7 @@ def _raw_files(run_dir: str, row: Mapping) -> Mapping:
     base = f"../../raw/{quote(row['host'], safe='')}/raw/{quote(slug(row['drive']), safe='')}/"
     links = [base + quote(name, safe="") if _WRITTEN.search(name) else "" for name in listed[:MOST_FILES]]
     files = [{"name": name, "href": href} for name, href in zip(listed, links)]
-    return {"href": base, "files": files, "more": max(0, len(listed) - MOST_FILES)}
+    return {"href": base, "files": files, "more": max(0, len(listed) - MOST_FILES), "listed": listed}
 
 
 def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: Figures) -> list[Mapping]:

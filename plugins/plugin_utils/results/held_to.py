@@ -101,17 +101,7 @@ def criterion_problems(criterion: t.Any) -> list[str]:
         if limit in ABSOLUTE and (number(criterion[limit]) or 0) < 0
     ]
     problems += [f"{name}: {wrong_way}" for wrong_way in [_wrong_way(criterion, given)] if wrong_way]
-    shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
-    problems += [
-        f"{name}: {limit} must be a share above 0, such as 0.9"
-        for limit, share in shares.items()
-        if share is not None and share <= 0
-    ]
-    problems += [
-        f"{name}: {limit} is a share, and {units.plain(share)} of it is met by all; 120 % is 1.2"
-        for limit, share in shares.items()
-        if share is not None and share > MOST_SHARE
-    ]
+    problems += [f"{name}: {wrong}" for wrong in _share_problems(criterion, given)]
     of_baseline = [limit for limit in given if limit.endswith("_of_baseline")]
     if bool(of_baseline) != bool(criterion.get("baseline")):
         problems.append(f"{name}: baseline (the id of a run) and min_of_baseline or max_of_baseline go together")
@@ -138,6 +128,21 @@ def _unit_problem(criterion: Mapping, limit: str) -> str:
     if metric.endswith("_pct") and value > 100:
         return f"{units.plain(value)} % is above 100 %; shares are in %"
     return ""
+
+
+def _share_problems(criterion: Mapping, given: t.Sequence[str]) -> list[str]:
+    """Why a relative limit is no share that some drives meet and others miss."""
+    shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
+    low = [
+        f"{limit} must be a share above 0, such as 0.9"
+        for limit, share in shares.items()
+        if share is not None and share <= 0
+    ]
+    return low + [
+        f"{limit} is a share, and {units.plain(share)} of it is met by all; 120 % is 1.2"
+        for limit, share in shares.items()
+        if share is not None and share > MOST_SHARE
+    ]
 
 
 def _wrong_way(criterion: Mapping, given: t.Sequence[str]) -> str:

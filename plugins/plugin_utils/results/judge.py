@@ -9,19 +9,11 @@ import typing as t
 
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import number
-from . import beside, freshness, held_to, prepared, proof, recheck, saturation, tails, validity, worlds
+from . import beside, freshness, held_to, tails, validity
+from .grounds import Ground, Mapping, RunFacts, colon, invalid
 
 # Worst first: the verdict of a drive is the first of these that one of its findings has.
 VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
-
-Mapping = t.Dict[str, t.Any]
-
-
-class Ground(t.NamedTuple):
-    """One thing that decides a verdict, and the sentence that says why."""
-
-    verdict: str
-    reason: str
 
 
 def judge(
@@ -38,7 +30,7 @@ def judge(
     met: None where the reference is lacking; counts: as of valid_tests, also where
     the verdict is invalid for want of a reference; the last four of a test: beside.fields.
     """
-    facts = _Facts(run, list(records), references)
+    facts = RunFacts(run, list(records), references)
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
     counts = {verdict: sum(drive["verdict"] == verdict for drive in drives) for verdict in reversed(VERDICTS)}
     return {"verdicts": counts, "all_passed": bool(drives) and counts["pass"] == len(drives), "drives": drives}
@@ -48,12 +40,12 @@ def valid_tests(run: Mapping, records: t.Iterable[Mapping]) -> set[tuple[str, st
     """(host, drive, test) of the tests whose figures count, for others too: of drives that were asked for. A host could
     make up as many more as it takes to move the median of the fleet.
     """
-    facts = _Facts(run, list(records), held_to.no_references)
+    facts = RunFacts(run, list(records), held_to.no_references)
     return {
         (host, drive, name)
         for (host, drive), tests in facts.test_records.items()
         for name, record in tests.items()
-        if (host, drive) in facts.asked and _invalid(facts, host, drive, name, record) is None
+        if (host, drive) in facts.asked and invalid(facts, host, drive, name, record) is None
     }
 
 
@@ -62,36 +54,7 @@ def _finite(metrics: Mapping) -> Mapping:
     return {name: value if number(value) is not None else None for name, value in metrics.items()}
 
 
-class _Facts:
-    """run.json and the records, found by host, drive and test."""
-
-    def __init__(self, run: Mapping, records: list[Mapping], references: held_to.References) -> None:
-        self.references = references
-        self.tests: Mapping = run.get("tests") or {}
-        self.criteria = run.get("criteria") or []
-        self.strict = run.get("unknown_causes") == "spoil"
-        self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
-        self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
-        self.drive_records = {
-            (record["host"], record["drive"]): record for record in records if record["kind"] == "drive"
-        }
-        self.test_records: dict[tuple[str, str], dict[str, Mapping]] = {}
-        for record in records:
-            if record["kind"] == "test":
-                self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
-
-    def drives(self) -> list[tuple[str, str]]:
-        """(host, drive) of all that were asked for, then of those that only have records."""
-        return list(dict.fromkeys([*self.asked, *self.drive_records, *self.test_records]))
-
-    def tests_of(self, host: str, drive: str) -> list[str]:
-        """The tests asked of a drive, then those that only have records."""
-        asked = self.asked.get((host, drive))
-        names = list(asked.get("tests") or self.tests) if asked else []
-        return list(dict.fromkeys([*names, *self.test_records.get((host, drive), {})]))
-
-
-def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
+def _judge_drive(facts: RunFacts, host: str, drive: str) -> Mapping:
     record = facts.drive_records.get((host, drive), {})
     identity = record.get("identity") or {}
     model = identity.get("model") or ""
@@ -120,23 +83,7 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
     findings += [Ground("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
     asked = facts.asked.get((host, drive)) or {}
     findings += [Ground("invalid", text) for text in held_to.of_another_model(asked, identity)]
-    short = {
-        held_to.describe(c)
-        for c in criteria
-        for r in measured.values()
-        if is_for(c, r["test"]) and tails.too_few(c, r, "")
-    }
-    findings += [
-        Ground("error", text)
-        for c in criteria
-        if held_to.describe(c) not in short
-        for text in held_to.without_figure(c, tests, facts.tests)
-    ]
-    findings += [
-        Ground("not_tested", text)
-        for c in criteria
-        for text in held_to.of_left_out(c, asked.get("left_out_tests") or ())
-    ]
+    findings += _not_held(facts, criteria, measured, tests, asked.get("left_out_tests") or ())
     verdict = worst([finding.verdict for finding in findings])
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
@@ -150,6 +97,30 @@ def _judge_drive(facts: _Facts, host: str, drive: str) -> Mapping:
         "reasons": list(dict.fromkeys(finding.reason for finding in shown)),
         "tests": tests,
     }
+
+
+def _not_held(
+    facts: RunFacts,
+    criteria: list[Mapping],
+    measured: t.Mapping[str, Mapping],
+    tests: list[Mapping],
+    left_out: t.Sequence[str],
+) -> list[Ground]:
+    """The criteria of a drive that nothing was held against."""
+    # What a test has too few I/Os for, its own verdict says.
+    short = {
+        held_to.describe(c)
+        for c in criteria
+        for r in measured.values()
+        if is_for(c, r["test"]) and tails.too_few(c, r, "")
+    }
+    lacking = [
+        Ground("error", text)
+        for c in criteria
+        if held_to.describe(c) not in short
+        for text in held_to.without_figure(c, tests, facts.tests)
+    ]
+    return lacking + [Ground("not_tested", text) for c in criteria for text in held_to.of_left_out(c, left_out)]
 
 
 def _pass_findings(tests: list[Mapping]) -> list[Ground]:
@@ -173,7 +144,7 @@ def worst(verdicts: t.Iterable[str]) -> str:
     return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
 
 
-def _drive_findings(facts: _Facts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Ground]:
+def _drive_findings(facts: RunFacts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Ground]:
     """What the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.get("outcome")
     if outcome == "complete" and tests:
@@ -186,7 +157,7 @@ def _drive_findings(facts: _Facts, host: str, drive: str, record: Mapping, tests
     return [Ground(verdict, _why_no_record(facts, host, drive, record))]
 
 
-def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str:
+def _why_no_record(facts: RunFacts, host: str, drive: str, record: Mapping) -> str:
     """The most telling reason why a drive's campaign left no result."""
     message = record.get("message") or ""
     outcome = record.get("outcome")
@@ -196,16 +167,16 @@ def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str
         refusals = "; ".join(f"{entry.get('code')} ({entry.get('message')})" for entry in record["refusals"])
         return f"{drive} was refused on {host}: {refusals}"
     if outcome == "refused":
-        return f"{drive} was refused on {host}" + _colon(message)
+        return f"{drive} was refused on {host}" + colon(message)
     if outcome == "error":
-        return f"the campaign of {drive} on {host} ended with an error" + _colon(message)
+        return f"the campaign of {drive} on {host} ended with an error" + colon(message)
     if outcome == "interrupted":
-        return f"the campaign of {drive} on {host} was interrupted" + _colon(message)
+        return f"the campaign of {drive} on {host} was interrupted" + colon(message)
     host_record = facts.hosts.get(host)
     if host_record is None:
         return f"nothing was collected from {host}: run collect.yml with this ssd_run_id"
     state = host_record.get("state")
-    said = _colon(host_record.get("message") or message)
+    said = colon(host_record.get("message") or message)
     if state == "unfinished":
         return (
             f"{host} had not finished when its results were collected{said}; run watch.yml and collect.yml "
@@ -213,15 +184,11 @@ def _why_no_record(facts: _Facts, host: str, drive: str, record: Mapping) -> str
         )
     if state in ("unreachable", "failed"):
         return f"{host} {'was unreachable' if state == 'unreachable' else 'failed'}{said}"
-    return f"{host} reported no result for {drive}" + _colon(message)
-
-
-def _colon(message: str) -> str:
-    return f": {message}" if message else ""
+    return f"{host} reported no result for {drive}" + colon(message)
 
 
 def _judge_test(
-    facts: _Facts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]
+    facts: RunFacts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]
 ) -> Mapping:
     about = facts.tests.get(name) or {}
     result = {
@@ -249,7 +216,7 @@ def _judge_test(
         criteria=[check for check in checks if check],
         **beside.fields(record, about),
     )
-    trouble = _invalid(facts, host, drive, name, record)
+    trouble = invalid(facts, host, drive, name, record)
     result["counts"] = trouble is None and (host, drive) in facts.asked
     result.update({"warnings": warned} if (warned := validity.warnings(record)) else {})
     limits = (facts.asked.get((host, drive)) or {}).get("validity_limits") or {}
@@ -270,7 +237,7 @@ def _with_the_first(test: Mapping) -> Mapping:
 
 
 def _judged(
-    facts: _Facts, result: Mapping, trouble: Ground | None, criteria: list[Mapping], record: Mapping
+    facts: RunFacts, result: Mapping, trouble: Ground | None, criteria: list[Mapping], record: Mapping
 ) -> Mapping:
     """The verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
@@ -289,67 +256,3 @@ def _judged(
 def _without_figure(criterion: Mapping, record: Mapping) -> list[str]:
     """Why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
     return tails.too_few(criterion, record, held_to.describe(criterion)) or held_to.null_figure(criterion, record)
-
-
-def _invalid(facts: _Facts, host: str, drive: str, name: str, record: Mapping) -> Ground | None:
-    """Why a test's figures don't count, or None."""
-    about = facts.tests.get(name) or {}
-    return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(
-        facts, host, drive, record, about
-    )
-
-
-def _trouble(record: Mapping, steady_asked: bool) -> Ground | None:
-    """Why a record is not a valid measurement, or None."""
-    outcome = record.get("outcome")
-    said = "; ".join(str(reason) for reason in record.get("reasons") or [])
-    windows = record.get("steady_state") or []
-    rounds = f" after {record['rounds']} rounds" if record.get("rounds") else ""
-    if outcome == "error":
-        return Ground("error", f"the test ended with an error{rounds}" + _colon(said))
-    if outcome == "interrupted":
-        return Ground("invalid", f"interrupted{rounds}" + _colon(said.replace("interrupted: ", "", 1)))
-    if outcome == "invalid":
-        return Ground("invalid", said or "the measurement is invalid, and the host gave no reason")
-    # "steady" is believed only when every tracked variable's own figures say so too.
-    attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
-    if outcome == "not_steady" or (steady_asked and outcome in ("complete", "steady") and not attained):
-        return Ground("invalid", f"steady state was not attained{rounds}" + _colon(said or _unsteady(windows)))
-    if outcome in ("steady", "complete"):
-        return None
-    return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
-
-
-def _contradicted(facts: _Facts, host: str, drive: str, record: Mapping, about: Mapping) -> Ground | None:
-    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window
-    holds a spoilt round, or whose figures are not those of its journal: the host's word is not enough.
-    """
-    identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
-    rule = about.get("steady_state")
-    said = (
-        recheck.unmeasured(record, about)
-        or worlds.problem(record, facts.strict)
-        or recheck.problem(record, rule, (facts.asked.get((host, drive)) or {}).get("preferred_write_bytes"))
-        or saturation.problem(record, rule, identity.get("size_bytes"))
-    )
-    said = said or validity.problem(record, rule, facts.strict) or proof.problem(record, facts.strict)
-    said = said or prepared.problem(record, about, identity.get("size_bytes"))
-    said = said or _without_its_state(facts, host, drive, about)
-    return Ground("invalid", said) if said else None
-
-
-def _without_its_state(facts: _Facts, host: str, drive: str, about: Mapping) -> str:
-    """Why a test that goes on from another's state (`follows`) did not have it: that one does not count itself."""
-    before = about.get("follows")
-    if not before:
-        return ""
-    record = facts.test_records.get((host, drive), {}).get(before)
-    if record is not None and not _invalid(facts, host, drive, before, record):
-        return ""
-    return f"it builds on the drive state that test {before} leaves, and that test is invalid"
-
-
-def _unsteady(windows: list[Mapping]) -> str:
-    return "; ".join(
-        str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or []
-    )

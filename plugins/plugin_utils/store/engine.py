@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import typing as t
 
@@ -193,15 +194,20 @@ def upsert(
     """
     if not rows:
         return
-    insert = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[connection.dialect.name](table)
-    others = [column for column in rows[0] if column not in key]
+    statement = _insert(connection.dialect.name, table, tuple(rows[0]), tuple(key), replace)
+    connection.execute(statement, list(rows))
+
+
+@functools.lru_cache(maxsize=64)
+def _insert(dialect: str, table: t.Any, columns: tuple[str, ...], key: tuple[str, ...], replace: bool) -> t.Any:
+    """The statement of `upsert`: of the thousands that an import runs there are few different ones."""
+    insert = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](table)
+    others = [column for column in columns if column not in key]
     if replace and others:
-        insert = insert.on_conflict_do_update(
+        return insert.on_conflict_do_update(
             index_elements=list(key), set_={column: insert.excluded[column] for column in others}
         )
-    else:
-        insert = insert.on_conflict_do_nothing(index_elements=list(key))
-    connection.execute(insert, list(rows))
+    return insert.on_conflict_do_nothing(index_elements=list(key))
 
 
 def _set_up_file(connection: t.Any, _record: t.Any) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.drive.entry import BY_ID
 from ..common import units
 from ..results import conditions
-from . import records
+from . import reads, records
 from .engine import Store, opened
 from .packages import StoreError, missing, sa
 from .schema import tables
@@ -43,8 +42,6 @@ LONG = (
 MORE = ("lba_bytes", "engine", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
-# Verdicts of measurements whose figures count.
-COUNTING = ("pass", "fail")
 # What of a measurement comes with its row, and what with its layout.
 _TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "conditions")
 # Texts and numbers of a row of the query, by their places in it.
@@ -82,9 +79,9 @@ def long(
     if lacks:
         raise StoreError(lacks[0])
     with opened(url) as store:
-        layouts = _layouts(store, metrics, rounds)
-        defined = _definitions(store, runs) if "conditions" in columns else {}
-        return _Long(layouts, columns, defined).read(store, _measurements(runs, tests, serials, valid))
+        layouts = reads.layouts(store, metrics, rounds)
+        defined = reads.definitions(store, runs) if "conditions" in columns else {}
+        return _Long(layouts, columns, defined).read(store, reads.measurements(runs, tests, serials, valid))
 
 
 def started(url: str) -> dict[str, str]:
@@ -123,102 +120,17 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
     return about.join(figures[sorted(figures.columns)]).reset_index(drop=True)
 
 
-class _Layout(t.NamedTuple):
-    """Which of a vector's values to take (`at`), and what they are: codes into the lists of names."""
+class _Codes(t.Dict[t.Any, int]):
+    """The code of the text that each value is told by, in the order in which they come; -1 of None."""
 
-    size: int
-    at: numpy.ndarray
-    round: numpy.ndarray
-    cell: numpy.ndarray
-    metric: numpy.ndarray
+    def __init__(self, text: t.Callable[[t.Any], str]) -> None:
+        super().__init__({None: -1})
+        self._text = text
+        self.names: dict[str, int] = {}
 
-
-class _Layouts(t.NamedTuple):
-    by_key: dict[int, _Layout]
-    cells: list[str]
-    metrics: list[str]
-
-
-def _layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> _Layouts:
-    import numpy
-
-    cells: dict[str, int] = {}
-    names: dict[str, int] = {}
-    by_key = {}
-    with store.reading() as connection:
-        found = connection.execute(sa.select(tables().layout.c.id, tables().layout.c.content)).all()
-    for layout_key, content in found:
-        figures = records.layout(content)
-        kept = [
-            (
-                at,
-                number,
-                cells.setdefault(cell, len(cells)) if cell != records.NO_CELL else -1,
-                names.setdefault(metric, len(names)),
-            )
-            for at, (number, cell, metric) in enumerate(figures)
-            if (metrics is None or metric in metrics) and (rounds or number == records.NO_ROUND)
-        ]
-        columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
-        by_key[layout_key] = _Layout(len(figures), *columns)
-    return _Layouts(by_key, list(cells), list(names))
-
-
-def _definitions(store: Store, runs: t.Sequence[str] | None) -> dict[tuple[str, str], dict[str, str]]:
-    """What made each test of a run what it was, by run and test."""
-    table = tables().run
-    query = sa.select(table.c.run_id, table.c.content)
-    query = query if runs is None else query.where(table.c.run_id.in_(list(runs)))
-    with store.reading() as connection:
-        return {
-            (run_id, test): definition
-            for run_id, content in connection.execute(query)
-            for test, definition in conditions.definitions(records.unpacked(content) or {}).items()
-        }
-
-
-def _measurements(
-    runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool
-) -> t.Any:
-    """The query: a row for each measurement."""
-    run, host, drive, test, part, campaign, measurement = (
-        getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
-    )
-    joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(
-        part, campaign.c.part_id == part.c.id
-    )
-    joined = (
-        joined.join(run, part.c.run_id == run.c.id)
-        .join(host, part.c.host_id == host.c.id)
-        .join(test, measurement.c.test_id == test.c.id)
-    )
-    joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
-    label = campaign.c.label
-    # As common/drives.py names one without a serial number.
-    is_place = sa.and_(label.startswith("/", autoescape=True), sa.not_(label.startswith(BY_ID, autoescape=True)))
-    serial = sa.func.coalesce(drive.c.serial, sa.case((is_place, host.c.name + " " + label), else_=label))
-    query = sa.select(
-        measurement.c.layout_id,
-        measurement.c.figures,
-        run.c.run_id,
-        host.c.name,
-        serial,
-        drive.c.model,
-        campaign.c.firmware,
-        campaign.c.link,
-        test.c.name,
-        campaign.c.engine,
-        campaign.c.capacity_bytes,
-        campaign.c.lba_bytes,
-        campaign.c.preferred_write_bytes,
-    ).select_from(joined)
-    query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
-    query = query if tests is None else query.where(test.c.name.in_(list(tests)))
-    # What an older version wrote does not tell it.
-    by_verdict = sa.case((measurement.c.verdict.in_(COUNTING), 1), else_=0)
-    query = query.where(sa.func.coalesce(measurement.c.counts, by_verdict) == 1) if valid else query
-    query = query if serials is None else query.where(serial.in_(list(serials)))
-    return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
+    def __missing__(self, value: t.Any) -> int:
+        self[value] = self.names.setdefault(self._text(value), len(self.names))
+        return self[value]
 
 
 class _Long:
@@ -226,15 +138,14 @@ class _Long:
 
     def __init__(
         self,
-        layouts: _Layouts,
+        layouts: reads.Layouts,
         columns: t.Sequence[str],
         defined: t.Mapping[tuple[str, str], t.Mapping[str, str]],
     ) -> None:
         self._layouts = layouts
         self._defined = defined
-        self._alike: dict[tuple[t.Any, ...], str] = {}
         self._columns = [name for name in (*LONG, *MORE) if name in columns]
-        self._codes: dict[str, dict[str, int]] = {name: {} for name in _TEXTS}
+        self._codes = {name: _Codes(self._conditions if name == "conditions" else str) for name in _TEXTS}
         # A unit is known by its metric.
         self._pieces: dict[str, list[numpy.ndarray]] = {
             "metric" if name == "unit" else name: [] for name in self._columns
@@ -251,7 +162,7 @@ class _Long:
                     self._take(some, self._layouts.by_key[layout_key])
         return self._table()
 
-    def _take(self, rows: t.Sequence[t.Any], layout: _Layout) -> None:
+    def _take(self, rows: t.Sequence[t.Any], layout: reads.Layout) -> None:
         """Rows of one layout."""
         import numpy
 
@@ -263,34 +174,23 @@ class _Long:
         for name, type_ in (("round", numpy.int32), ("cell", numpy.int16), ("metric", numpy.int16)):
             if name in self._pieces:
                 self._pieces[name].append(numpy.tile(getattr(layout, name).astype(type_), len(rows)))
-        for name in _TEXTS:
+        columns = list(zip(*rows))
+        for name, codes in self._codes.items():
             if name in self._pieces:
-                known = self._codes[name]
-                codes = numpy.fromiter(
-                    (-1 if text is None else known.setdefault(text, len(known)) for text in self._texts(name, rows)),
-                    numpy.int32,
-                    len(rows),
-                )
+                given = columns[_PLACES.index(name)] if name in _PLACES else zip(*(columns[at] for at in _UNDER))
+                found = numpy.fromiter(map(codes.__getitem__, given), numpy.int32, len(rows))
                 self._pieces[name].append(
-                    numpy.repeat(codes.astype(numpy.int16) if len(known) < 1 << 15 else codes, len(layout.at))
+                    numpy.repeat(found.astype(numpy.int16) if len(codes.names) < 1 << 15 else found, len(layout.at))
                 )
         for name in _SIZES:
             if name in self._pieces:
-                at = _PLACES.index(name)
-                sizes = numpy.fromiter((-1 if row[at] is None else row[at] for row in rows), numpy.int64, len(rows))
+                known = columns[_PLACES.index(name)]
+                sizes = numpy.fromiter((-1 if size is None else size for size in known), numpy.int64, len(rows))
                 self._pieces[name].append(numpy.repeat(sizes, len(layout.at)))
 
-    def _texts(self, name: str, rows: t.Sequence[t.Any]) -> t.Iterator[str | None]:
-        if name != "conditions":
-            at = _PLACES.index(name)
-            return (row[at] for row in rows)
-        return (self._conditions(tuple(row[at] for at in _UNDER)) for row in rows)
-
     def _conditions(self, under: tuple[t.Any, ...]) -> str:
-        if under not in self._alike:
-            found = dict(zip((_PLACES[at] for at in _UNDER), under))
-            self._alike[under] = conditions.text(found, self._defined.get((found["run"], found["test"])))
-        return self._alike[under]
+        found = dict(zip((_PLACES[at] for at in _UNDER), under))
+        return conditions.text(found, self._defined.get((found["run"], found["test"])))
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
         """A column; its pieces are given up."""
@@ -307,7 +207,9 @@ class _Long:
             metric = self._joined("metric", "int16")
             columns["metric"] = pandas.Categorical.from_codes(metric, self._layouts.metrics)
             columns["unit"] = _units(metric, self._layouts.metrics) if "unit" in self._columns else None
-        names: dict[str, t.Iterable[str]] = {**self._codes, "cell": self._layouts.cells}
+        names: dict[str, t.Iterable[str]] = {"cell": self._layouts.cells} | {
+            name: codes.names for name, codes in self._codes.items()
+        }
         for name in list(self._pieces):
             if name in names:
                 columns[name] = pandas.Categorical.from_codes(self._joined(name, "int16"), list(names[name]))

@@ -57,15 +57,16 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
     run_id, against = _runs(url, run_id, nights, baseline)
     now = frames.long(url, runs=[run_id], rounds=False, valid=True, columns=(*frames.LONG, *frames.MORE))
     figures = outliers.held(now)
-    before = frames.long(url, runs=against, rounds=False, valid=True, columns=BEFORE)
+    # Of millions of rows nothing but this is kept.
+    before = trends.by_drive(frames.long(url, runs=against, rounds=False, valid=True, columns=BEFORE), cells=True)
     return Told(
         figures,
         outliers.groups(figures),
         outliers.too_few(figures),
         hosts.effects(figures),
         trends.firmwares(figures),
-        trends.regressions(now, [before], cells=True),
-        trends.repeatability(before, cells=True),
+        trends.changes(trends.by_drive(now, cells=True), before),
+        trends.repeats(before),
         against,
     )
 

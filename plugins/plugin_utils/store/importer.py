@@ -13,6 +13,7 @@ from pathlib import Path
 from ..results import again, conditions, judge
 from . import rawfiles, records, verdicts
 from .engine import Store, upsert
+from .known import Known
 from .packages import StoreError, ValuesRefused, sa
 from .schema import tables
 
@@ -42,7 +43,7 @@ def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
 def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
     run_id = folder.run["run"]["id"]
     problems = list(folder.problems)
-    known = _Known(store)
+    known = Known(store)
     run = _write_run(store, folder.run)
     known.hosts(folder.hosts)
     hosts = set()
@@ -73,59 +74,6 @@ def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Import
             continue
         done.append(_import(store, folder, raw))
     return done
-
-
-class _Known:
-    """Names that many parts share, with their keys. They are written in transactions of their own, in order, so that no
-    two writers wait for each other.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._keys: dict[str, dict[str, int]] = {"host": {}, "test": {}, "layout": {}, "drive": {}}
-
-    def hosts(self, names: t.Iterable[str]) -> dict[str, int]:
-        """Keys of hosts."""
-        return self._ensure("host", "name", {name: {"name": name} for name in names})
-
-    def tests(self, names: t.Iterable[str]) -> dict[str, int]:
-        """Keys of tests."""
-        return self._ensure("test", "name", {name: {"name": name} for name in names})
-
-    def layouts(self, texts: t.Iterable[str]) -> dict[str, int]:
-        """Keys of layouts, by their digest."""
-        rows = {records.digest(text): text for text in texts}
-        return self._ensure(
-            "layout", "digest", {key: {"digest": key, "content": records.packed(text)} for key, text in rows.items()}
-        )
-
-    def drives(self, rows: t.Iterable[Record]) -> dict[str, int]:
-        """Keys of drives, by their identity."""
-        return self._ensure("drive", "identity", {row["identity"]: row for row in rows})
-
-    def key(self, name: str, value: str) -> int | None:
-        """The key of a name of a kind, where this import has met it."""
-        return self._keys[name].get(value)
-
-    def _ensure(self, name: str, column: str, rows: t.Mapping[str, Record]) -> dict[str, int]:
-        table, known = getattr(tables(), name), self._keys[name]
-        missing = sorted(set(rows) - set(known))
-        if missing:
-            with self._store.writing() as connection:
-                upsert(connection, table, [rows[key] for key in missing], [column], replace=False)
-                for some in _portions(missing):
-                    known.update(
-                        connection.execute(
-                            sa.select(table.c[column], table.c.id).where(table.c[column].in_(some))
-                        ).all()
-                    )
-        return {key: known[key] for key in rows}
-
-
-def _portions(items: t.Sequence[str], size: int = 500) -> t.Iterator[t.Sequence[str]]:
-    """Few enough for the parameters of one statement."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 class _Run(t.NamedTuple):
@@ -160,7 +108,7 @@ def _write_run(store: Store, run: Record) -> _Run:
 
 
 def _import_host(
-    store: Store, known: _Known, run: _Run, folder: records.Folder, host: str, raw: bool
+    store: Store, known: Known, run: _Run, folder: records.Folder, host: str, raw: bool
 ) -> tuple[bool, str]:
     """One host's part: (whether it changed, what was left out)."""
     part, source = tables().part, records.source(folder, host, raw)
@@ -204,7 +152,7 @@ def _forget(connection: t.Any, part_key: int, begun: str) -> None:
         connection.execute(sa.delete(measurement).where(measurement.c.campaign_id.in_(campaigns)))
 
 
-def _names(known: _Known, given: t.Sequence[Record]) -> None:
+def _names(known: Known, given: t.Sequence[Record]) -> None:
     tests = [record for record in given if record["kind"] == "test"]
     known.tests(record["test"] for record in tests)
     known.layouts(records.layout_text(records.figures(record)) for record in tests)
@@ -227,7 +175,7 @@ def _drive(record: Record) -> Record | None:
 class _Part:
     """The rows of one host's part, within its transaction."""
 
-    def __init__(self, connection: t.Any, known: _Known, part_key: int) -> None:
+    def __init__(self, connection: t.Any, known: Known, part_key: int) -> None:
         self._connection, self._known, self._part = connection, known, part_key
 
     def write(self, all_records: t.Sequence[Record], judged: t.Sequence[Record], asked: t.Sequence[Record]) -> None:

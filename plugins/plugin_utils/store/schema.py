@@ -38,114 +38,153 @@ class Tables(t.NamedTuple):
 @functools.lru_cache(maxsize=None)
 def tables() -> Tables:
     """The tables; a column that is added here is added by a migration too."""
-    metadata = sa.MetaData()
+    make = _Maker()
+    return Tables(
+        metadata=make.metadata, **_of_names(make), **_of_runs(make), **_of_records(make), **_of_decisions(make)
+    )
 
-    def table(name: str, *columns: t.Any) -> t.Any:
-        return sa.Table("ssd_" + name, metadata, sa.Column("id", sa.Integer, primary_key=True), *columns)
 
+class _Maker:
+    """Makes tables and columns."""
+
+    def __init__(self) -> None:
+        self.metadata = sa.MetaData()
+
+    def table(self, name: str, *columns: t.Any) -> t.Any:
+        return sa.Table("ssd_" + name, self.metadata, sa.Column("id", sa.Integer, primary_key=True), *columns)
+
+    @staticmethod
     def text(name: str, null: bool = False, unique: bool = False) -> t.Any:
         return sa.Column(name, sa.Text, nullable=null, unique=unique)
 
+    @staticmethod
     def link(name: str, null: bool = False) -> t.Any:
         return sa.Column(name + "_id", sa.Integer, sa.ForeignKey(f"ssd_{name}.id"), nullable=null)
 
+    @staticmethod
     def packed(name: str, null: bool = False) -> t.Any:
         return sa.Column(name, sa.LargeBinary, nullable=null)
 
-    return Tables(
-        metadata=metadata,
-        store=table("store", sa.Column("version", sa.Integer, nullable=False)),
-        run=table("run", text("run_id", unique=True), text("name"), text("started", null=True), packed("content")),
-        host=table("host", text("name", unique=True)),
-        drive=table(
-            "drive",
-            text("identity", unique=True),
-            text("serial", null=True),
-            text("wwn", null=True),
-            text("model", null=True),
+
+def _of_names(make: _Maker) -> dict[str, t.Any]:
+    """What others link to: runs, and each name once."""
+    return dict(
+        store=make.table("store", sa.Column("version", sa.Integer, nullable=False)),
+        run=make.table(
+            "run",
+            make.text("run_id", unique=True),
+            make.text("name"),
+            make.text("started", null=True),
+            make.packed("content"),
         ),
-        test=table("test", text("name", unique=True)),
-        layout=table("layout", text("digest", unique=True), packed("content")),
+        host=make.table("host", make.text("name", unique=True)),
+        drive=make.table(
+            "drive",
+            make.text("identity", unique=True),
+            make.text("serial", null=True),
+            make.text("wwn", null=True),
+            make.text("model", null=True),
+        ),
+        test=make.table("test", make.text("name", unique=True)),
+        layout=make.table("layout", make.text("digest", unique=True), make.packed("content")),
+    )
+
+
+def _of_runs(make: _Maker) -> dict[str, t.Any]:
+    """What was measured."""
+    return dict(
         # A host's part of a run: what is written in one transaction.
-        part=table(
+        part=make.table(
             "part",
-            link("run"),
-            link("host"),
-            text("state", null=True),
-            text("message", null=True),
-            text("source"),
-            text("digest"),
+            make.link("run"),
+            make.link("host"),
+            make.text("state", null=True),
+            make.text("message", null=True),
+            make.text("source"),
+            make.text("digest"),
             sa.UniqueConstraint("run_id", "host_id", name="ssd_part_key"),
         ),
-        campaign=table(
+        campaign=make.table(
             "campaign",
-            link("part"),
-            text("label"),
-            link("drive", null=True),
-            text("firmware", null=True),
+            make.link("part"),
+            make.text("label"),
+            make.link("drive", null=True),
+            make.text("firmware", null=True),
             sa.Column("capacity_bytes", sa.BigInteger),
-            text("link", null=True),
+            make.text("link", null=True),
             # What else has to be alike before figures are compared; null: unknown, or written by an older version.
             sa.Column("lba_bytes", sa.Integer),
-            text("engine", null=True),
+            make.text("engine", null=True),
             sa.Column("preferred_write_bytes", sa.BigInteger),
-            text("outcome", null=True),
-            text("verdict"),
+            make.text("outcome", null=True),
+            make.text("verdict"),
             sa.UniqueConstraint("part_id", "label", name="ssd_campaign_key"),
         ),
-        measurement=table(
+        measurement=make.table(
             "measurement",
-            link("campaign"),
-            link("test"),
+            make.link("campaign"),
+            make.link("test"),
             sa.Column("attempt", sa.Integer),
-            text("outcome", null=True),
-            text("verdict"),
+            make.text("outcome", null=True),
+            make.text("verdict"),
             # Whether its figures count for others (judge.valid_tests); null: written by an older version.
             sa.Column("counts", sa.Integer),
-            text("started", null=True),
-            text("finished", null=True),
+            make.text("started", null=True),
+            make.text("finished", null=True),
             sa.Column("rounds", sa.Integer),
-            link("layout", null=True),
-            packed("figures", null=True),
+            make.link("layout", null=True),
+            make.packed("figures", null=True),
             sa.UniqueConstraint("campaign_id", "test_id", name="ssd_measurement_key"),
         ),
-        judgement=table(
+    )
+
+
+def _of_records(make: _Maker) -> dict[str, t.Any]:
+    """How it was judged, and the records and files that all this was read from."""
+    return dict(
+        judgement=make.table(
             "judgement",
-            link("campaign"),
-            packed("content"),
+            make.link("campaign"),
+            make.packed("content"),
             sa.UniqueConstraint("campaign_id", name="ssd_judgement_key"),
         ),
-        record=table(
+        record=make.table(
             "record",
-            link("part"),
-            text("kind"),
-            text("label"),
-            text("test"),
-            text("time"),
-            packed("content"),
+            make.link("part"),
+            make.text("kind"),
+            make.text("label"),
+            make.text("test"),
+            make.text("time"),
+            make.packed("content"),
             sa.UniqueConstraint("part_id", "kind", "label", "test", name="ssd_record_key"),
         ),
-        raw_file=table(
+        raw_file=make.table(
             "raw_file",
-            link("part"),
-            text("path"),
+            make.link("part"),
+            make.text("path"),
             sa.Column("size_bytes", sa.BigInteger, nullable=False),
-            text("sha256"),
-            packed("content"),
+            make.text("sha256"),
+            make.packed("content"),
             sa.UniqueConstraint("part_id", "path", name="ssd_raw_file_key"),
         ),
-        # Not made from folders: what somebody decided. identity, serial: "" where the drive has none.
-        quarantine=table(
+    )
+
+
+def _of_decisions(make: _Maker) -> dict[str, t.Any]:
+    """What somebody decided: not made from folders."""
+    return dict(
+        # identity, serial: "" where the drive has none.
+        quarantine=make.table(
             "quarantine",
-            text("run_name"),
-            text("identity"),
-            text("serial"),
-            text("host"),
-            text("drive"),
+            make.text("run_name"),
+            make.text("identity"),
+            make.text("serial"),
+            make.text("host"),
+            make.text("drive"),
             sa.Column("nights", sa.Integer, nullable=False),
-            text("last_run"),
-            text("reason"),
-            text("marked"),
-            text("released", null=True),
+            make.text("last_run"),
+            make.text("reason"),
+            make.text("marked"),
+            make.text("released", null=True),
         ),
     )

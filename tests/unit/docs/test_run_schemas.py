@@ -161,6 +161,9 @@ EVENTS = {
         aer={"0000:01:00.0": {"correctable": 0, "nonfatal": 0, "fatal": 0}},
         seconds=0.01,
     ),
+    "logs_kept": dict(
+        DRIVE, reason="missed", logs=[{"log": "telemetry", "file": "", "size_bytes": None, "message": "not offered"}]
+    ),
     "drive_finished": dict(DRIVE, outcome="complete", message=""),
     "job_finished": {"state": "finished"},
     "crash": {"traceback": "…"},

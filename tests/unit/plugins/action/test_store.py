@@ -55,6 +55,11 @@ def test_without_a_store_nothing_is_touched(monkeypatch, results, arguments):
     [
         ({"url": "mysql://a:geheim@b/c"}, "must begin with sqlite:/// or postgresql://"),
         ({"url": "sqlite:////proc/no/store.sqlite"}, "the results are in .*run playbooks/import.yml"),
+        ({"url": "sqlite:////proc/no/store.sqlite", "raw": True}, "run playbooks/import.yml.*collect again"),
+        (
+            {"url": "sqlite:////proc/no/store.sqlite", "fetch": True, "run_name": "nightly"},
+            "; nothing was loaded, and nothing started",
+        ),
         ({"run_id": "../x"}, "is not a run id"),
         ({"run_id": "20990101T000000Z-x"}, "there is no run in"),
         ({"exports": ["junit"]}, "name the run by run_id"),

@@ -8,9 +8,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks, drives, everything, host, runs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines
 from ansible_collections.ssdlab.fleet.plugins.modules import examine
 
 ALL = {part: {} for part in everything.PARTS}
+ENGINE = "engine-0.1.0-0f5a3d1c9f11.pyz"
 DRIVES = [{"drive": "A1", "eligible": True}, {"drive": "B2", "eligible": False}]
 
 
@@ -34,6 +36,7 @@ def parts(monkeypatch):
 
         return answer
 
+    monkeypatch.setattr(engines, "names", lambda _state_dir: [ENGINE])
     for part, module in zip(everything.PARTS, (runs, host, drives, checks)):
         monkeypatch.setattr(module, "answer", says(part))
     return answers, given
@@ -45,7 +48,7 @@ def ask(wanted):
 
 def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_back(parts):
     _answers, given = parts
-    seen = {"runs": [], "host_info": {}, "drives": DRIVES, "findings": [], "snapshot": {}}
+    seen = {"runs": [], "engines": [ENGINE], "host_info": {}, "drives": DRIVES, "findings": [], "snapshot": {}}
     assert ask(ALL) == {"failures": {}, **seen}
     assert given["run_info"]["state_dir"] == "/var/lib/ssdlab-fleet" and given["drive_facts"]["look"] == "sample"
 

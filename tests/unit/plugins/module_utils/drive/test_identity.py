@@ -302,6 +302,7 @@ def test_identity_of_an_nvme_drive(fake):
         "max_discard_bytes": 2147450880,
         "queue_depth": 1023,
         "rotational": False,
+        "io_poll": None,
     }
 
 

@@ -17,24 +17,15 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules, texts, users
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
+    SELECTOR,
+    codes,
+    mounted_partition,
+    partition,
+    says,
+)
 
-SELECTOR = {"serial": "SN1"}
 CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_bytes": 1 << 30, "path": "/dev/sda"}}
-
-
-@pytest.fixture
-def drive_of(fake):
-    """A host with one drive that may be erased."""
-    fake.block = fake.nvme("nvme0n1", "259:0", "SN1", wwid="eui.0025385b71b00eb0")
-    return fake
-
-
-def codes(fake, *selectors):
-    (result,) = inspection.inspect(fake, selectors or [SELECTOR])
-    assert result["eligible"] is (not result["refusals"])
-    for refusal in result["refusals"] + result["overridden"]:
-        assert sorted(refusal) == ["code", "message"] and "{detail}" not in refusal["message"]
-    return [refusal["code"] for refusal in result["refusals"]]
 
 
 def test_a_drive_that_nobody_uses_is_eligible(drive_of):
@@ -48,15 +39,6 @@ def test_a_drive_that_nobody_uses_is_eligible(drive_of):
     assert blkid == ["blkid", "-p", "-o", "export", "/dev/nvme0n1"]
     assert places and all(command[:5] == [*blkid[:4], "--offset"] for command in places)
     assert {command[1] for command in drive_of.commands if command[0] == "nvme"} == {"id-ctrl", "id-ns", "smart-log"}
-
-
-def partition(host):
-    host.partition(host.block, "nvme0n1p1", "259:7")
-
-
-def mounted_partition(host):
-    partition(host)
-    host.mount("/dev/root", "259:7", "/srv")
 
 
 def raid(host):
@@ -80,13 +62,6 @@ def bystanders(host):
     )
     host.loop(5, "/srv/nvme0n1")
     host.loop(6, "/dev/nvme0n10")
-
-
-def says(**answers):
-    def stage(host):
-        host.answers.update(answers)
-
-    return stage
 
 
 def put(path, content):
@@ -227,249 +202,6 @@ def test_a_drive_that_lets_a_tool_hang_is_not_opened(drive_of, monkeypatch):
 def test_an_error_nobody_thought_of_is_refused(drive_of, monkeypatch):
     monkeypatch.setattr(users, "probe_users", lambda *_args: 1 // 0)
     assert codes(drive_of) == ["probe_failed"]
-
-
-@pytest.mark.parametrize(
-    "selector, code",
-    [
-        ({"serial": "SN"}, "not_found"),
-        ({"serial": ""}, "bad_selector"),
-        ({"serial": 5}, "bad_selector"),
-        ("all", "bad_selector"),
-        (None, "bad_selector"),
-        ({"serial": "TWIN"}, "ambiguous"),
-        ({"by_id": "part"}, "not_whole_drive"),
-        ({"by_id": "lv"}, "not_whole_drive"),
-        ({"by_id": "dangling"}, "not_found"),
-        ({"backing_file": "/dev/nvme0n1"}, "held"),
-    ],
-)
-def test_a_selector_that_names_no_single_drive_is_refused(drive_of, selector, code):
-    partition(drive_of)
-    drive_of.nvme("nvme1n1", "259:1", "TWIN")
-    drive_of.nvme("nvme2n1", "259:2", "TWIN")
-    drive_of.disk("dm-0", "253:0", "/sys/devices/virtual")
-    for link, target in (("part", "/dev/nvme0n1p1"), ("lv", "/dev/dm-0"), ("dangling", "/dev/sdz")):
-        drive_of.link("/dev/disk/by-id/" + link, target)
-    drive_of.loop(0, "/dev/nvme0n1")
-    if code == "held":  # a loop device over a drive: neither of the two may be erased
-        assert codes(drive_of, selector) == ["not_whole_drive"]
-        assert code in codes(drive_of)
-    else:
-        assert codes(drive_of, selector) == [code]
-
-
-@pytest.mark.parametrize("name, slave", [("md_home", None), ("md_d0", None), ("foo0", "sdb1")])
-def test_an_array_by_any_name_is_not_a_drive(drive_of, name, slave):
-    """mdadm.conf(5), CREATE names=yes; and whatever says in sysfs that it is built on others."""
-    block = drive_of.disk(name, "9:127", "/sys/devices/virtual")
-    if slave:
-        drive_of.put(f"{block}/slaves/{slave}/dev", "8:17")
-    drive_of.link("/dev/disk/by-id/md-uuid-1", "/dev/" + name)
-    assert codes(drive_of, {"by_id": "md-uuid-1", "allow": ["transport"]}) == ["not_whole_drive"]
-
-
-def test_two_entries_for_one_drive_are_both_refused_and_order_is_kept(drive_of):
-    drive_of.nvme("nvme1n1", "259:1", "SN2")
-    selectors = [{"wwn": "eui.0025385B71B00EB0"}, {"serial": "SN2"}, SELECTOR, {"serial": "none"}]
-    results = inspection.inspect(drive_of, selectors)
-    assert [result["selector"] for result in results] == selectors
-    assert [[refusal["code"] for refusal in result["refusals"]] for result in results] == [
-        ["duplicate"],
-        [],
-        ["duplicate"],
-        ["not_found"],
-    ]
-    assert "SN1" in results[0]["refusals"][0]["message"]
-
-
-def test_discover_names_every_drive_or_says_that_it_cannot(drive_of):
-    drive_of.disk("vda", "254:0")
-    results = inspection.discover(drive_of)
-    assert [(result["selector"], result["eligible"]) for result in results] == [(SELECTOR, True), (None, False)]
-    assert [refusal["code"] for refusal in results[1]["refusals"]] == ["no_identity", "transport"]
-
-
-def test_a_node_that_is_a_file_is_refused(drive_of):
-    drive_of.has_devices = False
-    assert codes(drive_of) == ["probe_failed"]  # fio would write a regular file and return 0
-
-
-def test_a_held_descriptor_must_be_the_drive(drive_of):
-    drive_of.has_devices = False
-    handle = os.open(drive_of.path("/dev/nvme0n1"), os.O_RDONLY)
-    try:
-        (result,) = inspection.inspect(drive_of, [SELECTOR], held={"/dev/nvme0n1": handle})
-    finally:
-        os.close(handle)
-    assert "identity_changed" in [refusal["code"] for refusal in result["refusals"]]
-
-
-IDENTITY = {
-    "serial": "S",
-    "wwn": None,
-    "model": "M",
-    "size_bytes": 5,
-    "logical_block_size_bytes": 512,
-    "backing_file": None,
-    "diskseq": 1,
-    "path": "/dev/sda",
-}
-
-
-@pytest.mark.parametrize(
-    "change, same_boot, changed",
-    [
-        ({}, True, False),
-        ({"path": "/dev/sdb", "kernel_name": "sdb"}, True, False),
-        ({"diskseq": 2}, False, False),
-        ({"diskseq": 2}, True, True),
-        ({"diskseq": None}, True, True),
-        ({"serial": "s"}, False, True),
-        ({"serial": None}, False, True),
-        ({"wwn": "eui.1"}, False, True),
-        ({"model": "N"}, False, True),
-        ({"size_bytes": 6}, False, True),
-        ({"logical_block_size_bytes": 4096}, False, True),
-        ({"backing_file": "/srv/x"}, False, True),
-        # A format, or another kernel, may change what the same drive prefers.
-        ({"minimum_io_size_bytes": 65536}, True, False),
-    ],
-)
-def test_compare(change, same_boot, changed):
-    refused = rules.compare(IDENTITY, dict(IDENTITY, **change), same_boot=same_boot)
-    assert [refusal["code"] for refusal in refused] == (["identity_changed"] if changed else [])
-
-
-@pytest.mark.parametrize("expected, actual", [(None, IDENTITY), (IDENTITY, None), ({}, {}), ({}, IDENTITY)])
-def test_a_missing_identity_is_a_changed_one(expected, actual):
-    assert [refusal["code"] for refusal in rules.compare(expected, actual, same_boot=True)] == ["identity_changed"]
-
-
-def overriding(**options):
-    return dict(SELECTOR, **options)
-
-
-@pytest.mark.parametrize(
-    "stage, options, refused, overridden",
-    [
-        (partition, {"allow": ["partition_table"]}, [], ["partition_table"]),
-        (partition, {"allow": ["signature"]}, ["partition_table"], []),
-        (partition, {"ssd_overwrite_data": True}, ["partition_table"], []),
-        (mounted_partition, {"allow": ["partition_table"]}, ["mounted"], ["partition_table"]),
-        (lambda host: None, {"allow": ["partition_table", "signature", "removable"]}, [], []),
-        (lambda host: host.put(host.block + "/removable", "1"), {"allow": ["removable"]}, [], ["removable"]),
-    ],
-)
-def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, refused, overridden):
-    stage(drive_of)
-    (result,) = inspection.inspect(drive_of, [overriding(**options)])
-    assert [refusal["code"] for refusal in result["refusals"]] == refused
-    assert [refusal["code"] for refusal in result["overridden"]] == overridden
-    assert result["eligible"] is (not refused)
-
-
-@pytest.mark.parametrize(
-    "code, says",
-    [
-        ("mounted", "can't be overridden"),
-        ("held", "can't be overridden"),
-        ("root_disk", "can't be overridden"),
-        ("identity_changed", "can't be overridden"),
-        ("shared_namespace", "can't be overridden"),
-        ("unsigned_data", "can only be lifted by ssd_overwrite_data"),
-        ("partition-table", "is not a code of the guard"),
-        ("all", "is not a code of the guard"),
-    ],
-)
-def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code, says):
-    (result,) = inspection.inspect(drive_of, [overriding(allow=["partition_table", code])])
-    (refusal,) = result["refusals"]
-    assert refusal["code"] == "bad_selector" and says in refusal["message"] and result["overridden"] == []
-
-
-# docs/internals/guard.md
-def test_only_these_codes_can_be_overridden():
-    allowed = {code for code, text in texts.REFUSALS.items() if text.overridable == "allow"}
-    assert allowed == {
-        "partition_table",
-        "signature",
-        "efi_system_partition",
-        "transport",
-        "removable",
-        "sanitize_failed",
-        "unseen_users",
-        "mentioned",
-    }
-    assert [code for code, text in texts.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == [
-        "unsigned_data"
-    ]
-    assert {text.overridable for text in texts.REFUSALS.values()} == {
-        "",
-        "allow",
-        "ssd_overwrite_data",
-        "release_evidence",
-    }
-
-
-WRITING = {"run_id": "r", "state": "writing", "released": None, "proved": ""}
-LEFT = {"run_id": "old", "state": "released", "released": "…", "proved": "counters"}
-
-
-@pytest.mark.parametrize(
-    "known, run_id, lifted",
-    [
-        (None, "r", set()),
-        (LEFT, None, {"unsigned_data"}),
-        (dict(LEFT, proved="content"), "r", {"unsigned_data"}),
-        (dict(LEFT, proved=""), "old", {"evidence"}),  # what it keeps as evidence itself
-        (dict(LEFT, proved=""), "new", set()),
-        (dict(LEFT, state="evidence"), None, {"unsigned_data"}),  # and the code evidence stands
-        (WRITING, "r", {"evidence"}),
-        (dict(WRITING, proved="content"), "r", {"unsigned_data", "evidence"}),
-        (dict(WRITING, proved="content"), "other", set()),
-        (dict(WRITING, proved="content"), None, set()),
-    ],
-)
-def test_what_the_ledger_lifts(known, run_id, lifted):
-    assert set(rules.ours(known, run_id)) == lifted
-
-
-@pytest.mark.parametrize(
-    "known, says, never",
-    [
-        (None, "no run of ours left", "was writing"),
-        (LEFT, "no run of ours left", "was writing"),
-        # Foreign data on the drive of a run that died: only that run's own data is that run's.
-        (WRITING, "no run of ours left", "was writing"),
-        (
-            dict(WRITING, proved="content"),
-            "run r was writing to it and never released it: the block at byte 0",
-            "no run of ours",
-        ),
-        (
-            dict(WRITING, reason="hangs: {0}"),
-            "never released it (hangs: {0}): the block at byte 0",
-            "no run of ours",
-        ),
-    ],
-)
-def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
-    facts = guard_facts.Facts(
-        "sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known
-    )
-    (refusal,) = [refusal for refusal in rules.refusals(facts, SELECTOR) if refusal["code"] == "unsigned_data"]
-    assert says in refusal["message"] and never not in refusal["message"]
-    assert ("-e ssd_run_id=r" in refusal["message"]) == (
-        never == "no run of ours"
-    ) and "ssd_overwrite_data: true" in refusal["message"]
-
-
-@pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])
-def test_evidence_is_released_for_the_run_that_is_named(release, lifted):
-    entry = dict(SELECTOR, **({"release_evidence": release} if release else {}))
-    assert rules.lifted_codes(entry, dict(LEFT, state="evidence")) == lifted
-    assert rules.lifted_codes(entry, None) == ()
 
 
 def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):

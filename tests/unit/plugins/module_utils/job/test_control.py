@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now, write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, folder
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, engines, folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -33,6 +35,8 @@ PLAN = {
         {"drive": "S1", "selector": {"serial": "S1"}, "expected": {"path": "/dev/a"}, "tests": [{"name": "wsat"}]}
     ],
 }
+DATA = b"the engine"
+ENGINE = engines.Engine("engine-1-abc.pyz", hashlib.sha256(DATA).hexdigest())
 
 
 @pytest.fixture
@@ -94,7 +98,7 @@ def test_an_unknown_run_is_started(run_dir):
 
 
 def test_check_mode_starts_nothing(run_dir):
-    result = control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), "/nowhere/engine.pyz", check=True)
+    result = control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), ENGINE, check=True)
     assert (result["changed"], result["action"]) == (True, "start")
     assert files.read_json(run_dir.plan) is None
 
@@ -110,14 +114,50 @@ def test_check_mode_starts_nothing(run_dir):
 )
 def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided, told):
     with pytest.raises(control.JobError, match=told):
-        control.start(Host(), run_dir, dict(PLAN, decision=decided), "/nowhere/engine.pyz")
+        control.start(Host(), run_dir, dict(PLAN, decision=decided), ENGINE)
     assert files.read_json(run_dir.plan) is None
 
 
 def test_a_state_folder_that_others_write_starts_nothing(run_dir, tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(control.JobError, match="not root's alone to write"):
-        control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), "/nowhere/engine.pyz")
+        control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), ENGINE)
+
+
+@pytest.fixture
+def launched(monkeypatch, tmp_path_factory):
+    """What was run instead of a host job: the content of the engine each time."""
+    run = []
+    monkeypatch.setattr(control, "launch", lambda _host, _run_dir, path: run.append(Path(path).read_bytes()))
+    monkeypatch.setattr(control, "await_start", lambda _host, _run_dir: "running")
+    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path_factory.mktemp("locks")))
+    return run
+
+
+def start(run_dir, data=None):
+    plan = dict(PLAN, decision=decision.made(PLAN))
+    return control.start(Host(), run_dir, plan, ENGINE._replace(data=data))["action"]
+
+
+def test_an_engine_that_lies_there_need_not_be_sent(run_dir, tmp_path, launched):
+    (tmp_path / ENGINE.name).write_bytes(DATA)
+    assert start(run_dir) == "start" and launched == [DATA]
+
+
+@pytest.mark.parametrize("lies_there", [None, b"another engine"])
+def test_without_its_engine_nothing_is_started_and_nothing_changed(run_dir, tmp_path, launched, lies_there):
+    if lies_there is not None:
+        (tmp_path / ENGINE.name).write_bytes(lies_there)
+    before = sorted(tmp_path.rglob("*"))
+    assert start(run_dir) == control.SEND_ENGINE
+    assert launched == [] and sorted(tmp_path.rglob("*")) == before
+    assert start(run_dir, DATA) == "start" and launched == [DATA]
+
+
+def test_a_host_that_has_the_run_under_way_needs_no_engine(run_dir, launched):
+    launch.write_starting(Host(), run_dir, PLAN)
+    files.write_atomic(run_dir.plan, json.dumps(PLAN))
+    assert start(run_dir) == "attach" and launched == []
 
 
 def test_stop_and_remove_of_nothing_change_nothing(tmp_path):

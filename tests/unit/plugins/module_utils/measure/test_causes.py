@@ -214,6 +214,15 @@ def test_a_host_that_cannot_make_the_load():
     assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", SPOILS)]
 
 
+def test_a_thread_that_polls_is_always_busy_so_nobody_can_tell():
+    """Its CPU time shows nothing; a queue that was short still does, and what is unknown may spoil."""
+    assert found({"polled": True}, fio_cpu=1.0) == [("host_limited", UNKNOWN)]
+    assert found({"polled": True}, strict=True, fio_cpu=1.0) == [("host_limited", SPOILS)]
+    assert found({"polled": True}, fio_cpu=0.6) == []
+    short = found({"polled": True}, fio_cpu=1.0, queued=20.0, cpu_idle=0.0)
+    assert short == [("host_limited", UNKNOWN), ("host_limited", SPOILS)]
+
+
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [

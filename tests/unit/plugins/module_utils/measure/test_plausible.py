@@ -139,6 +139,7 @@ def test_a_true_result_is_believed():
         (falsified(*CELL, "jobname", "other"), "fio reports the jobs other"),
         (falsified("global options", "filename", "/dev/sda"), "filename=/dev/sda, not /dev/nvme0n1"),
         (falsified("global options", "ioengine", "null"), "ioengine=null"),
+        (falsified("global options", "hipri", "1"), "hipri=1, not None"),
         (falsified(*CELL, "job options", "bs", "131072"), "bs=131072"),
         (falsified(*CELL, "job options", "iodepth", "1"), "iodepth=1"),
         (falsified("global options", "direct", "0"), "direct=0"),

@@ -175,6 +175,20 @@ def test_a_drive_record_carries_who_it_is_and_why_it_was_refused(tmp_path):
     )
 
 
+def test_a_drive_record_carries_its_own_logs_and_its_power_cycles(tmp_path):
+    once, again = ({"boot_id": f"b{count}", "power_cycles": count} for count in (7, 8))
+    kept = {"reason": "missed", "logs": [{"log": "telemetry", "file": "", "size_bytes": None, "message": "none"}]}
+    begun = {"drive": "A1", "identity": IDENTITY, "path": "/dev/nvme0n1", "tests": ["iops"]}
+    events = [("drive_started", dict(begun, power=once)), ("drive_started", dict(begun, power=again))]
+    folder = Folder(tmp_path).status("finished", drives=[("A1", DONE)])
+    folder.journal(*events, ("logs_kept", dict(kept, drive="A1")))
+    record = summary.records(folder.read())[-1]
+    assert (record["power"], record["logs"]) == ({"first": once, "last": again}, kept)
+    # A run of an older release tells neither.
+    old = Folder(tmp_path, "r0").status("finished", drives=[("A1", DONE)]).journal(("drive_started", begun))
+    assert (summary.records(old.read())[-1]["power"], summary.records(old.read())[-1]["logs"]) == (None, None)
+
+
 def test_reading_twice_gives_the_same_records(tmp_path):
     folder = Folder(tmp_path).status(alive=False, drives=[("A1", BUSY), ("B2", WAITING)]).journal(started())
     assert summary.records(folder.read()) == summary.records(folder.read())

@@ -109,3 +109,13 @@ def test_another_model_with_the_same_serial_is_another_drive():
 def test_counts_are_no_figures_that_change():
     now, before = (night(run).assign(metric="write_ios") for run in ("r2", "r1"))
     assert trends.regressions(now, [before]).empty
+
+
+def test_many_rows_are_grouped_part_by_part_to_the_same_end(monkeypatch):
+    table = pandas.concat([night(f"r{number}", 1 + number / 100, drives=20) for number in range(4)])
+    order = ["model", "serial", "metric"]
+    whole = trends.by_drive(table, cells=True).sort_values(order, ignore_index=True)
+    monkeypatch.setattr(trends, "_ROWS_AT_A_TIME", 9)
+    parts = trends.by_drive(table, cells=True).sort_values(order, ignore_index=True)
+    assert set(parts["nights"]) == {4} and len(parts) == 20
+    pandas.testing.assert_frame_equal(parts, whole)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render, step_plan
@@ -231,7 +231,51 @@ def test_a_drive_that_is_not_there_is_an_error():
         make("demo", [{**drive(), "identity": None}])
 
 
-def test_the_ioengine_is_one_of_two():
+def polling(io_poll=True):
+    made = drive()
+    made["identity"]["io_poll"] = io_poll
+    return made
+
+
+def test_with_poll_queues_reads_and_writes_poll_and_nothing_else_does():
+    made = rendered(["iops", "hyperscale-l2r6", "sync-writes"], [polling()], workload_ioengine="io_uring_polled")
+    seen = set()
+    for test in made:
+        fill = test["precondition"] or {"job": "", "remainder_job": ""}
+        assert "hipri" not in test["purge"].get("job", "") + fill["job"] + fill["remainder_job"]
+        for cell in test["cells"]:
+            parts = plausible.sections(cell["job"])
+            assert parts.pop("global")["ioengine"] == "io_uring"
+            calm = {
+                name
+                for name, part in parts.items()
+                if "sync" in part or part.get("ioengine") or part["rw"].endswith("trim")
+            }
+            polled = {name for name, part in parts.items() if part.get("hipri") == "1"}
+            assert polled == set(parts) - calm and bool(cell.get("polled")) == bool(polled)
+            seen.update(part["rw"] if name in polled else "not " + part["rw"] for name, part in parts.items())
+    # A 65 % mix, and what may not poll: trims, and writes that are flushed.
+    assert {"randrw", "randread", "not trim", "not write"} <= seen
+
+
+@pytest.mark.parametrize("engine", ["libaio", "io_uring"])
+def test_without_asking_nothing_polls(engine):
+    made = rendered(["iops"], [polling()], workload_ioengine=engine)
+    assert all("hipri" not in cell["job"] and "polled" not in cell for test in made for cell in test["cells"])
+
+
+@pytest.mark.parametrize("io_poll", [False, None])
+def test_a_drive_without_poll_queues_is_refused_with_what_to_do(io_poll):
+    with pytest.raises(PlanError, match=r"h1: drive S1: workload_ioengine: io_uring_polled: .*nvme.poll_queues=N"):
+        make("demo", [polling(io_poll)], workload_ioengine="io_uring_polled")
+
+
+def test_a_step_that_measures_nothing_polls_nothing():
+    (test,) = rendered(step_plan("precondition"), [polling(False)], workload_ioengine="io_uring_polled")
+    assert "ioengine=io_uring\n" in test["precondition"]["job"] and "hipri" not in test["precondition"]["job"]
+
+
+def test_the_ioengine_is_one_of_those_offered():
     with pytest.raises(PlanError, match="h1: workload_ioengine: .* must be one of: libaio, io_uring"):
         make("demo", workload_ioengine="libaio\nfilename=/dev/sda")
 

@@ -55,3 +55,18 @@ def test_the_real_engine_starts_without_ansible(tmp_path):
     path.write_bytes(engine.data)
     done = subprocess.run([sys.executable, "-I", str(path)], check=False, capture_output=True, text=True, cwd="/")
     assert done.returncode == 2 and done.stderr.startswith("usage:")
+
+
+def test_the_engine_has_all_that_it_imports_and_nothing_that_only_modules_do(tmp_path):
+    engine = zipapp.build("0.1.0")
+    path = tmp_path / engine.name
+    path.write_bytes(engine.data)
+    names = [name for name in zipfile.ZipFile(path).namelist() if name.startswith(zipapp.PACKAGE)]
+    assert {"job", "guard"} <= {name.split("/")[1] for name in names} and not [
+        name for name in names if name.split("/")[1] in zipapp.LEFT_OUT
+    ]
+    modules = [name[: -len(".py")].replace("/", ".") for name in names if not name.endswith("__init__.py")]
+    program = (
+        f"import sys, importlib; sys.path.insert(0, {str(path)!r}); [importlib.import_module(n) for n in {modules}]"
+    )
+    subprocess.run([sys.executable, "-I", "-c", program], check=True, cwd="/")

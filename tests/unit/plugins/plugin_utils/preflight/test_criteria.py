@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Criteria before a run; what preflight makes of them is in test_decision.py."""
+"""Criteria before a run; what preflight makes of them is in test_decision_criteria.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""The decision of preflight over a fleet: may the run start, and what is told."""
+
 from __future__ import annotations
 
 import datetime
@@ -8,60 +10,12 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import packages
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, run_json
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Mark
-
-NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
-FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
-
-
-@pytest.fixture
-def fleet(tmp_path):
-    """A factory of views with good answers, unless told otherwise."""
-
-    def make(name="h1", drives=("S1",), refusals=(), runs=(), **variables):
-        unreachable, model = variables.pop("unreachable", ""), variables.pop("model", None)
-        asked = {
-            "ssd_drives": [{"serial": serial} for serial in drives],
-            "ssd_plan": "demo",
-            "ssd_step": "qualify",
-            "ssd_mode": "destructive",
-            "ssd_run_name": "qualify",
-            "ssd_run_id": "",
-            "ssd_results_dir": str(tmp_path / "results"),
-            "ssd_criteria": [{"metric": "write_iops", "min": 5}],
-            "ssd_tests_dirs": [],
-            "ssd_parallel_drives": 1,
-            "ssd_assumed_write_mib_s": 500,
-            "ssd_fio_min_version": "3.28",
-            **variables,
-        }
-        if unreachable:
-            return View(name, asked, unreachable=unreachable)
-        entries = [
-            {
-                "selector": {"serial": serial},
-                "drive": serial,
-                "path": "/dev/x" + serial,
-                "identity": {"serial": serial, "model": model, "size_bytes": 64 << 20, "logical_block_size_bytes": 512},
-                "eligible": not refusals,
-                "refusals": [{"code": code, "message": "no"} for code in refusals],
-            }
-            for serial in drives
-        ]
-        return View(name, asked, list(runs), FACTS, entries)
-
-    return make
-
-
-def decide(*views, check=False):
-    return decision.decide(views, check, NOW)
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
 
 
 def test_a_good_fleet_may_start(fleet, tmp_path):
@@ -179,235 +133,12 @@ def test_a_results_folder_that_cannot_be_written_is_found_before_hours_are_spent
     assert found.startswith("ssd_results_dir: /proc/results cannot be written on the controller")
 
 
-QUICK = {
-    "name": "quick",
-    "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 2}],
-    "rounds": {"max": 5},
-    "steady_state": {
-        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
-        "min_capacity_multiple": 0,
-        "confirm_windows": 0,
-    },
-    "precondition": False,
-}
-CHANGES = {
-    "cells": {"cells": [{"block_size": "8KiB", "read_pct": 0, "runtime_s": 2}, *QUICK["cells"]]},
-    "rounds": {"rounds": {"max": 9}},
-    "steady_state": {"steady_state": {**QUICK["steady_state"], "window": 4}},
-    "runtimes_s": {"cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 3}]},
-    "purge": {"purge": {"method": "overwrite"}},
-    "precondition": {"precondition": True},
-    "after_steady_rounds": {"after_steady_rounds": 1},
-    "write_cache": {"write_cache": "off"},
-}
-
-
-def start(fleet, *views):
-    """A first play of the run r1, of which the controller keeps run.json. Returns its decision."""
-    decided = decide(*views)
-    assert decided.findings == []
-    run_record.write_run(decided.run_folder, decided.record)
-    return decided
-
-
-@pytest.mark.parametrize("key", CHANGES)
-def test_a_run_keeps_the_definitions_that_it_was_started_with(fleet, key):
-    start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
-    (found,) = decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r1")).findings
-    assert (
-        found
-        == f"h1: run r1 was started with another definition of test quick (differs in: {key}); use another ssd_run_id"
-    )
-    assert decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r2")).findings == []
-
-
-def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fleet):
-    plan = hostplan.build(
-        run_json.host_variables(fleet(ssd_plan=[QUICK]).asked),
-        run={"id": "r1", "name": "qualify"},
-        host="h1",
-        boot_id="b",
-        drives=fleet().drives,
-        engine_version="0",
-    )
-    known = [{"run_id": "r1", "run_name": "qualify", "state": "finished", "definitions": summary.definitions(plan)}]
-    assert decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1")).findings == []
-    changed = {**QUICK, **CHANGES["rounds"], **CHANGES["cells"]}
-    (found,) = decide(fleet(runs=known, ssd_plan=[changed], ssd_run_id="r1")).findings
-    assert "h1: run r1 was started with another definition of test quick (differs in: rounds, cells)" in found
-    (found,) = decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1", purge_method="none")).findings
-    assert "differs in: purge" in found
-
-
-def test_criteria_titles_and_further_tests_may_change(fleet):
-    start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
-    later = fleet(
-        ssd_plan=[{**QUICK, "title": "New"}, "wsat"], ssd_run_id="r1", ssd_criteria=[{"metric": "write_iops", "min": 6}]
-    )
-    assert decide(later).findings == []
-
-
-@pytest.mark.parametrize(
-    ("later", "lost"),
-    [
-        ({}, None),
-        ({"ssd_criteria": [{"metric": "write_iops", "min": 5}, {"metric": "iops", "min": 1}]}, None),
-        ({"ssd_criteria": []}, "criterion write_iops min 5"),
-        ({"ssd_criteria": [{"metric": "write_iops", "min": 4}]}, "criterion write_iops min 5"),
-        ({"ssd_unknown_causes": "warn"}, "ssd_unknown_causes spoil"),
-        ({"ssd_criteria": [], "ssd_step": "purge"}, None),
-    ],
-)
-def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
-    """All drives of the run would pass by what the last slice of it asks for."""
-    first = {"ssd_plan": [QUICK], "ssd_run_id": "r1", "ssd_unknown_causes": "spoil"}
-    start(fleet, fleet(**first))
-    decided = decide(fleet("h2", ["S2"], **{**first, **later}))
-    said = [line for line in decided.warnings if "what all drives of run" in line]
-    assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"judged by: {lost}." in said[0])
-
-
-def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):
-    other = {**QUICK, **CHANGES["steady_state"]}
-    expected = (
-        "h2: test quick: is defined in another way on h1 (differs in: steady_state); give the two definitions "
-        "different names"
-    )
-    assert decide(fleet(ssd_plan=[QUICK]), fleet("h2", ["S2"], ssd_plan=[other])).findings == [expected]
-    start(fleet, fleet(ssd_plan=[QUICK], ssd_run_id="r1"))
-    assert decide(fleet("h2", ["S2"], ssd_plan=[other], ssd_run_id="r1")).findings == [expected]
-    assert decide(fleet("h2", ["S2"], ssd_plan=[{**other, "name": "quick4"}], ssd_run_id="r1")).findings == []
-
-
-def test_a_single_step_may_have_other_settings_on_each_host(fleet):
-    both = [fleet(ssd_step="precondition"), fleet("h2", ["S2"], ssd_step="precondition", precondition_passes=3)]
-    assert decide(*both).findings == []
-
-
-def test_a_damaged_record_is_told(fleet, tmp_path):
-    (tmp_path / "results" / "r1").mkdir(parents=True)
-    (tmp_path / "results" / "r1" / "run.json").write_text("{")
-    (found,) = decide(fleet(ssd_run_id="r1")).findings
-    assert "r1/run.json is damaged" in found and "another ssd_run_id" in found
-
-
 @pytest.mark.parametrize(
     ("variable", "value"), [("ssd_parallel_drives", "two"), ("tune_queue", "none"), ("tune_queue", {"a/b": 1})]
 )
 def test_a_wrong_value_is_one_finding_and_no_crash(fleet, variable, value):
     (found,) = decide(fleet(**{variable: value})).findings
     assert found.startswith(f"h1: {variable}")
-
-
-ONE_CELL = "rand-4k-w100-tc1-qd1"
-
-
-@pytest.mark.parametrize(
-    ("criterion", "expected"),
-    [
-        (
-            {"test": "nope", "metric": "write_iops"},
-            "criterion nope write_iops min 1: test 'nope' names no test of any plan (tests: quick)",
-        ),
-        ({"test": "qiuck", "metric": "write_iops"}, "did you mean quick?"),
-        (
-            {"metric": "wirte_iops"},
-            "criterion wirte_iops min 1: 'wirte_iops' is no metric; did you mean write_iops? (known: ",
-        ),
-        ({"metric": "p99_latency_us"}, "'p99_latency_us' is no metric"),
-        ({"metric": "write_p98_latency_us"}, "'write_p98_latency_us' is no metric"),
-        (
-            {"metric": "read_iops"},
-            "h1: ssd_criteria: criterion read_iops min 1: quick will give no read_iops; a test reports the figures of",
-        ),
-        ({"metric": "iops", "cell": "rand-9k"}, "quick will give no iops of cell rand-9k"),
-        (
-            {"metric": "iops", "model": "MTDF*"},
-            "criterion iops min 1 (model MTDF*): model 'MTDF*' fits no drive (models: MTFD 1); it is a shell pattern",
-        ),
-        ({"metric": "iops", "test": "quick", "model": "MTFD*", "cell": ONE_CELL}, None),
-        ({"metric": "write_p99_99_latency_us"}, None),
-        ({"metric": "max_latency_us", "test": None, "model": None, "cell": None}, None),
-    ],
-)
-def test_a_criterion_that_decides_nothing_is_found_before_hours_are_spent(fleet, criterion, expected):
-    limit = {"max": 5000} if "latency" in criterion["metric"] else {"min": 1}
-    found = decide(fleet(ssd_plan=[QUICK], model="MTFD 1", ssd_criteria=[{**limit, **criterion}])).findings
-    assert len(found) == bool(expected) and (expected or "") in "".join(found)
-
-
-def test_a_model_may_be_that_of_a_host_that_did_not_answer(fleet):
-    criteria = [{"metric": "iops", "min": 1, "model": "X*"}]
-    assert (
-        decide(
-            fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], unreachable="no route", ssd_criteria=criteria)
-        ).findings
-        == []
-    )
-    assert (
-        len(decide(fleet(model="M", ssd_criteria=criteria), fleet("h2", ["S2"], ssd_criteria=criteria)).findings) == 1
-    )
-
-
-def test_a_criterion_may_be_about_another_hosts_plan(fleet):
-    criteria = [{"metric": "write_iops", "min": 1, "test": "wsat"}]
-    both = [
-        fleet(ssd_plan=["wsat"], ssd_criteria=criteria),
-        fleet("h2", ["S2"], ssd_plan=[QUICK], ssd_criteria=criteria),
-    ]
-    assert decide(*both).findings == []
-    assert "names no test of any plan (tests: quick)" in decide(both[1]).findings[0]
-
-
-def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path):
-    (tmp_path / "site" / "criteria").mkdir(parents=True)
-    path = tmp_path / "site" / "criteria" / "m.yml"
-    path.write_text("model: M*\nsource: sheet 3\ncriteria: [{test: quick, metric: write_iops, min: 7}]")
-    decision = decide(
-        fleet(
-            ssd_plan=[QUICK],
-            model="M1",
-            ssd_tests_dirs=[str(tmp_path / "site")],
-            ssd_criteria=[{"metric": "iops", "min": 5}],
-        )
-    )
-    of_file = {"model": "M*", "source": "sheet 3", "test": "quick", "metric": "write_iops", "min": 7}
-    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"]["criteria"] == [
-        of_file,
-        {"metric": "iops", "min": 5},
-    ]
-    assert [entry["engine"] for entry in decision.record["asked"]] == ["libaio"]
-    path.write_text("model: M*")
-    found = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")])).findings
-    assert any("m.yml (model M*): criteria: is missing" in text for text in found) and any(
-        "m.yml (model M*): source: is missing" in text for text in found
-    )
-
-
-def test_a_relative_criterion_needs_packages_that_preflight_asks_for(fleet, monkeypatch):
-    criteria = [{"metric": "write_iops", "min_of_median": 0.9}]
-    assert decide(fleet(ssd_plan=[QUICK], ssd_criteria=criteria)).findings == []
-    monkeypatch.setattr(packages, "PACKAGES", ("no_such_package",))
-    assert "lacks no_such_package; run: " in "".join(decide(fleet(ssd_plan=[QUICK], ssd_criteria=criteria)).findings)
-    assert decide(fleet(ssd_plan=[QUICK])).findings == []
-
-
-def test_criteria_for_the_whole_fleet_do_not_stop_a_part_of_it(fleet):
-    criteria = [{"metric": "iops", "min": 1, "model": model} for model in ("A*", "B*")]
-    assert decide(fleet(model="A1", ssd_criteria=criteria)).findings == []
-    assert "fits no drive" in decide(fleet(model="C1", ssd_criteria=criteria)).findings[0]
-
-
-def test_plan_mode_says_what_each_drive_will_be_held_to(fleet):
-    criteria = [{"metric": "write_iops", "min": 5, "model": "A*"}]
-    text = decide(
-        fleet(model="A1", ssd_criteria=criteria, ssd_mode="plan"),
-        fleet("h2", ["S2"], ssd_criteria=criteria, ssd_mode="plan"),
-    ).plan_text
-    own = text.index("h2: 1 drive, 1 at a time")
-    assert "    criterion write_iops min 5 (model A*)" in text[:own] and "    no criterion applies" in text[own:]
-    assert text.count("    no criterion applies") == 1
-    assert not [line for line in decide(fleet(ssd_step="purge", ssd_mode="plan")).plan_text if "criteri" in line]
 
 
 def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_writes(fleet):

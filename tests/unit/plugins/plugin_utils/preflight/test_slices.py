@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a later play of a run takes from how its drives are judged; preflight's part is in test_decision.py."""
+"""What a later play of a run takes from how its drives are judged (preflight: test_decision_definitions.py)."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_what_a_drive_says_of_itself_acts_on_no_reader(tmp_path, honest, what):
 def of_other_programs(sources):
     """Prometheus, ocptv and a chat."""
     hosts = {name: (record["state"], record["message"]) for name, record in sources.hosts.items()}
-    run = exports.Run(sources.run, sources.judgement, hosts, {})
+    run = exports.StoredRun(sources.run, sources.judgement, hosts, {})
     sample = re.compile(r'ssdlab_fleet_[a-z0-9_]+\{([a-z]+="([^"\\\n]|\\[\\"n])*",?)+\} [0-9.e+-]+')
     for line in exports.prometheus_text(run).rstrip("\n").split("\n"):
         assert line.startswith("# ") or sample.fullmatch(line), line

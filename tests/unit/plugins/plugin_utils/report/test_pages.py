@@ -205,3 +205,33 @@ def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
     first = pathlib.Path(tmp_path / "20261120T010000Z-qualify")
     build.make(str(tmp_path), first.name, asked=build.Asked(history=past))
     assert "Over the runs" not in (first / "report" / names.drive_page("h0", "S0-0")).read_text()
+
+
+def test_a_failed_drives_own_logs_are_linked_and_what_is_missing_says_why(tmp_path):
+    run_dir = generator.make(tmp_path, tests=("wsat", "iops"))
+    raw = run_dir / "raw" / "server-1" / "raw" / "SIM0001"
+    raw.mkdir(parents=True)
+    (raw / "drive-error-log.json.gz").write_bytes(b"")
+    kept = [
+        {"log": "error log", "file": "drive-error-log.json.gz", "size_bytes": 2048, "message": ""},
+        {
+            "log": "telemetry",
+            "file": "",
+            "size_bytes": None,
+            "message": "nvme telemetry-log ended with 1: Invalid Log Page",
+        },
+    ]
+    results = run_dir / "results.jsonl"
+    records = [json.loads(line) for line in results.read_text().splitlines()]
+    for record in records:
+        if (record["kind"], record.get("drive")) == ("drive", "SIM0001"):
+            record["logs"] = {"reason": "iops: write_iops is 5 (min 9)", "logs": kept}
+    results.write_text("".join(json.dumps(record) + "\n" for record in records))
+    build.make(str(tmp_path), run_dir.name)
+    page = (run_dir / "report" / names.drive_page("server-1", "SIM0001")).read_text()
+    told = page[page.index('id="logs-title"') : page.index('id="files-title"')]
+    assert "Asked as it failed: iops: write_iops is 5 (min 9)" in told
+    assert re.search(r'href="[^"]*/SIM0001/drive-error-log.json.gz" download>', told)
+    assert "telemetry: none: nvme telemetry-log ended with 1: Invalid Log Page" in told
+    other = next(path for path in (run_dir / "report" / "drives").iterdir() if "SIM0001" not in path.read_text()[:400])
+    assert "logs-title" not in other.read_text()

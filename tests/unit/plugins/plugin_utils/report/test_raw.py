@@ -78,9 +78,9 @@ def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
 
 def test_a_host_tells_its_snapshot_in_short_with_its_results():
     seen = dict(snapshot.gather(Host()), event="snapshot")
-    run = summary.Run("r", "finished", {}, [{"event": "snapshot", "kernel": {"release": "old"}}, seen], {})
+    run = summary.RunFiles("r", "finished", {}, [{"event": "snapshot", "kernel": {"release": "old"}}, seen], {})
     assert summary.host_snapshot(run) == summary.brief(seen)
-    assert summary.host_snapshot(summary.Run("r", "absent", {}, [], {})) is None
+    assert summary.host_snapshot(summary.RunFiles("r", "absent", {}, [], {})) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a witness sees of one cell: its looks right before and right after fio."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..core.host import Host
+from . import witness
+
+
+class CellWatch:
+    """A witness's looks right before fio starts and right after it ended."""
+
+    def __init__(self, host: Host, eyes: witness.Witness) -> None:
+        self._host = host
+        self._eyes = eyes
+        self._before: witness.Moment | None = None
+        self.after: witness.Moment | None = None
+        self._process: dict[str, int] | None = None
+
+    def begin(self) -> None:
+        """To be called last before fio."""
+        self._before = self._eyes.look()
+
+    def end(self, pid: int) -> None:
+        """To be called once fio has ended and before it is reaped."""
+        self.after = self._eyes.look()
+        self._process = witness.process_bytes(self._host, pid)
+
+    def seen(
+        self,
+        cell: t.Mapping[str, t.Any],
+        result: t.Mapping[str, t.Any],
+        last: witness.Moment | None,
+        gap_s: float | None,
+        settled: t.Sequence[int] | None,
+    ) -> dict[str, t.Any]:
+        """What was seen of a cell.
+
+        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
+          after our last I/O.
+        """
+        before, after = t.cast(witness.Moment, self._before), t.cast(witness.Moment, self.after)
+        found = witness.evidence(cell, result, before, after, self._process, self._eyes)
+        # An I/O of seconds makes fio run longer; that is no idling.
+        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
+        since = last or before
+        boot_s = after.boot_s - since.boot_s
+        clocks = {
+            "clock_jump_s": after.wall_s - since.wall_s - boot_s,
+            "suspended_s": boot_s - (after.time_s - since.time_s),
+        }
+        told = {name: round(value, 3) for name, value in clocks.items()}
+        others = witness.between(settled, before.stat)
+        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)

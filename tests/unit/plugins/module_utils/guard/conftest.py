@@ -1,0 +1,15 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drive that the guard looks at."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def drive_of(fake):
+    """A host with one drive that may be erased."""
+    fake.block = fake.nvme("nvme0n1", "259:0", "SN1", wwid="eui.0025385b71b00eb0")
+    return fake

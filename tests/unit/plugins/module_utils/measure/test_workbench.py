@@ -1,0 +1,23 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.workbench import Workbench
+
+POLLED = {"id": "c", "threads": 1, "queue_depth": 1, "runtime_s": 1, "job": "", "polled": True}
+
+
+@pytest.mark.parametrize("io_poll", [{}, {"queue__io_poll": "0"}])
+def test_poll_queues_that_are_gone_by_the_time_are_an_error_before_fio_starts(fake, tmp_path, io_poll):
+    """A kernel before 5.16 would take polled I/O and wait for interrupts, without a word."""
+    fake.nvme("nvme0n1", "259:1", "S1", **io_poll)
+    bench = Workbench(fake, types.SimpleNamespace(path="/dev/nvme0n1"), fio.Runner(None), str(tmp_path))
+    with pytest.raises(fio.FioError, match="nvme0n1 has no poll queues any more"):
+        bench.cell("x", POLLED, 4096, 1)
+    assert fake.commands == [] and list(tmp_path.glob("x.*")) == []

@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A job that finds a purge of its run begun: an NVMe sanitize or format without its job."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+
+
+def history(bed_, **more):
+    return [
+        {"event": "test_started", "test": "t"},
+        dict(bed_.notes[0], time="2026-11-21T13:00:00.000Z", test="t", **more),
+    ]
+
+
+@pytest.mark.parametrize(
+    "events, left",
+    [
+        (["purge_started"], True),
+        (["purge_started", "purge"], False),
+        (["purge_started", "interrupted"], True),
+        (["purge_started", "error"], False),
+        (["purge_started", "interrupted", "purge_started", "purge"], False),
+        ([], False),
+    ],
+)
+def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, left):
+    ends = ("interrupted", "error")
+    records = [{"event": "test_finished" if name in ends else name, "outcome": name} for name in events]
+    assert bool(step.unfinished(records)) is left
+
+
+@pytest.mark.parametrize(
+    ("method", "events", "goes"),
+    [
+        ("nvme_sanitize_block", ["purge_started"], True),
+        ("deallocate", ["purge_started"], False),
+        ("melt", ["purge_started"], False),
+        ("nvme_sanitize_block", ["purge_started", "purge"], False),
+    ],
+)
+def test_only_some_purges_go_on_without_their_job(method, events, goes):
+    assert step.goes_on([{"event": event, "method": method} for event in events]) is goes
+
+
+def stop_at(share):
+    def tick(now):
+        if now and now >= share:
+            raise InterruptedError
+
+    return tick
+
+
+def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels(bed):
+    drive_ = bed(seconds=1)
+    work = drive_.work(method="nvme_sanitize_block")
+    work.tick = stop_at(0.2)
+    with pytest.raises(InterruptedError):
+        step.perform(work)
+    started = step.unfinished(history(drive_))
+    later = drive_.work(method="nvme_sanitize_block")
+    assert step.wait_for_unfinished(later, started) is True
+    record = step.resumed(drive_.work(method="nvme_sanitize_block"), started)
+    assert (
+        record["verified"]
+        and record["resumed"]
+        and record["method"] == "nvme_sanitize_block"
+        and len(drive_.erasing()) == 1
+    )
+    assert record["lba_format_before"] == record["lba_format_after"] and record["lba_format_after"]["data_bytes"] == 512
+    # The drive has blocks of 512 bytes: what was wanted of this purge was not done.
+    assert step.resumed(drive_.work(method="auto", lba_size_bytes=4096), started) is None
+
+
+def test_one_that_erased_nothing_is_done_again(bed):
+    drive_ = bed(seconds=0.5, mode="nothing")
+    work = drive_.work(method="nvme_sanitize_block")
+    work.tick = stop_at(0.1)
+    with pytest.raises(InterruptedError):
+        step.perform(work)
+    started = step.unfinished(history(drive_))
+    later = drive_.work()
+    assert step.wait_for_unfinished(later, started) and step.resumed(later, started) is None
+
+
+def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
+    drive_ = bed()
+    drive_.purge("nvme_sanitize_block")
+    started, later = history(drive_)[-1], drive_.work(method="nvme_sanitize_block")
+    assert step.wait_for_unfinished(later, started) is True
+    assert step.resumed(later, started)["verified"] and len(drive_.erasing()) == 1
+
+
+@pytest.mark.parametrize(
+    "facts, message",
+    [
+        ({"mode": "stuck"}, "stuck"),
+        ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"),
+        ({"sn": "other"}, "does not report"),
+    ],
+)
+def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):
+    drive_ = bed()
+    drive_.purge("nvme_sanitize_block")
+    started = history(drive_)[-1]
+    drive_.set(**dict({"sanitize": {"status": 2, "started": time.time(), "seconds": 1, "action": 2}}, **facts))
+    with pytest.raises(PurgeError, match=message):
+        step.wait_for_unfinished(drive_.work(stuck_s=0.3), started)
+
+
+def test_a_format_of_a_dead_job_is_waited_for_by_what_is_left(bed):
+    drive_ = bed()
+    drive_.purge("nvme_format_user_data")
+    facts = drive_.facts()
+    facts["namespaces"]["1"]["fpi"] = 0x80 + 60
+    drive_.write(facts)
+    work, left = drive_.work(), [60, 20, 0]
+
+    def tick(share):
+        assert share == pytest.approx(1 - left.pop(0) / 100)
+        facts["namespaces"]["1"]["fpi"] = 0x80 + left[0]
+        drive_.write(facts)
+
+    work.tick = tick
+    assert step.wait_for_unfinished(work, history(drive_)[-1]) is True

@@ -1,0 +1,54 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host with files of /sys and /proc to tune, and what its kernel does when they are written."""
+
+from __future__ import annotations
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
+
+TUNE = {
+    "sysfs": [
+        {
+            "name": "governor",
+            "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
+            "value": "performance",
+        },
+        {"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "none"},
+        {"name": "nomerges", "path": "/sys/block/@ssd_name@/queue/nomerges", "value": 2},
+        {"name": "absent", "path": "/sys/block/@ssd_name@/queue/absent", "value": 1},
+    ]
+}
+
+
+class Sysfs(Host):
+    """A fixture tree; the scheduler's file shows its choice in brackets, as the kernel's does."""
+
+    refuses = ()
+    hangs = ()
+
+    def write(self, path, text):
+        if path in self.hangs:
+            raise Hangs("no answer from " + path)
+        if path in self.refuses:
+            return
+        if path.endswith("scheduler"):
+            text = " ".join(f"[{name}]" if name == text else name for name in ("none", "mq-deadline"))
+        super().write(path, text)
+
+
+def expand(host, tune=None):
+    """The settings of a plan's `tune` for one drive."""
+    selector = {"serial": "S1"}
+    targets = [tuning_plan.Target("S1", selector, "nvme0n1", None, {"model": "EXAMPLE"}, entry.options(selector))]
+    plan = {"tune": tune or TUNE, "parallel_drives": 1}
+    return tuning_plan.expand(host, plan["tune"], targets, tuning_plan.Places(host, plan, targets))
+
+
+def values(host):
+    return {
+        path: host.read(path) for path in host.glob("/sys/block/*/queue/*") + host.glob("/sys/devices/system/cpu/*/*/*")
+    }

@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A fleet that preflight decides over."""
+
+from __future__ import annotations
+
+import datetime
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
+
+NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
+FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
+
+
+def decide(*views, check=False):
+    return decision.decide(views, check, NOW)
+
+
+QUICK = {
+    "name": "quick",
+    "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 2}],
+    "rounds": {"max": 5},
+    "steady_state": {
+        "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
+        "min_capacity_multiple": 0,
+        "confirm_windows": 0,
+    },
+    "precondition": False,
+}

@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A report that was built from a run folder, and its pages."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+
+import jsonschema
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+
+SCHEMAS = pathlib.Path(__file__).parents[5] / "plugins" / "plugin_utils" / "common" / "schemas"
+STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
+
+
+def schema(name):
+    content = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    return jsonschema.Draft202012Validator(content)
+
+
+def made(run_dir, **options):
+    return build.make(str(run_dir.parent), run_dir.name, **options)
+
+
+def page(run_dir):
+    return (run_dir / "report" / "index.html").read_text()
+
+
+def drive_page(run_dir, host, drive):
+    return (run_dir / "report" / names.drive_page(host, drive)).read_text()
+
+
+def all_pages(run_dir):
+    return [path.read_text() for path in sorted((run_dir / "report").rglob("*.html"))]
+
+
+def embedded(html, name):
+    return json.loads(re.search(rf'id="{name}">(.*?)</script>', html, re.DOTALL).group(1))
