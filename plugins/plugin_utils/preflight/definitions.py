@@ -35,6 +35,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "last_rounds",
         "follows",
         "write_cache",
+        "filesystem",
     )
     return {
         **{key: test[key] for key in keys if key in test},
