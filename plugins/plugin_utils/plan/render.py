@@ -28,7 +28,7 @@ WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
 # Of a test, what only the controller needs.
-NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin")
+NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
 OVERWRITE_BLOCK_BYTES = 131_072
 # The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
 POLLED = "io_uring_polled"

@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import between, filesystems, phases, saturation, unwritten
+from . import between, departures, filesystems, phases, saturation, unwritten
 from . import cells as celling
 from .library import SHIPPED_DIR, Library, PlanError, Source
 
@@ -30,7 +30,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us, filesystem where there is one
+    after_steady_rounds, latency_targets_us, filesystem and departs (departures.py) where there is one
     (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
@@ -112,7 +112,23 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     if data.get("filesystem") and data.get("phases"):
         wrong.append("phases: can't be combined with filesystem, which lasts for one test")
     _raise_for(source.origin, phases.link(done) + wrong)
+    stated = _with_source(source, library)
+    if stated:
+        name = stated.data.get("name") or t.cast(Path, stated.path).stem
+        departures.mark(done, data["name"], _load_tests(stated, library), name)
     return done
+
+
+def _with_source(source: Source, library: Library) -> Source | None:
+    """The base that states the source which a test takes over; None where it states one itself, or none does."""
+    visited: tuple[Path, ...] = ()
+    one = source
+    while "source" not in one.data:
+        if "base" not in one.data:
+            return None
+        visited += (one.path,) if one.path else ()
+        one = _named(one.data["base"], one.origin, library, visited)
+    return None if one is source else one
 
 
 def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
