@@ -10,10 +10,11 @@ import os
 import time
 import typing as t
 
+from ..core.deadline import Hangs
 from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import entry, identity
-from . import inspection, own_data, rules
+from . import inspection, own_data, probe, rules
 from .look import Terms
 
 Refusal = t.Dict[str, str]
@@ -62,6 +63,8 @@ class HeldDrive:
         self.blank = False
         # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
         self.unsettled = False
+        # Of ours, on the drive as we leave it (own_filesystem.noted).
+        self.filesystem: t.Mapping[str, t.Any] | None = None
         self._before: own_data.Before | None = None
         self.handle: int | None = None
         self.path = ""
@@ -162,6 +165,7 @@ class HeldDrive:
                 )
             except own_data.Untrusted as error:
                 raise self._refused("untrusted_state", str(error)) from None
+            self.filesystem = (self._before.entry or {}).get("filesystem")
         self._content_is_ours = True
 
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
@@ -169,7 +173,15 @@ class HeldDrive:
         OSError.
         """
         if self._before is not None:
-            own_data.note(self._before, self.identity, self.evidence, sentinels)
+            own_data.note(self._before, self.identity, self.evidence, sentinels, self.filesystem)
+
+    def note_filesystem(self, filesystem: t.Mapping[str, t.Any] | None) -> None:
+        """Let the ledger know of a file system before it is made, once it is unmounted, and (None) once it is purged.
+        Raises OSError.
+        """
+        self.filesystem = filesystem
+        if self._before is not None:
+            own_data.note(self._before, self.identity, self.evidence, filesystem=filesystem)
 
     def keep_as_evidence(self, reason: str) -> None:
         """Let the ledger know why what lies on it is to be kept, should this job die; "": it is not. What can't be
@@ -178,7 +190,7 @@ class HeldDrive:
         before, self.evidence = self.evidence, reason
         if self._before is not None and reason != before:
             with contextlib.suppress(OSError):
-                own_data.note(self._before, self.identity, reason)
+                own_data.note(self._before, self.identity, reason, filesystem=self.filesystem)
 
     def descriptor(self) -> int:
         """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
@@ -202,6 +214,35 @@ class HeldDrive:
         finally:
             self._open_again(may_change)
 
+    @contextlib.contextmanager
+    def shared(self) -> t.Iterator[None]:
+        """Open plainly, the lock kept, so that a file system on it can be made and mounted, which keeps everybody else
+        out then. Open, the device keeps its name. At the end the drive is opened exclusively and identified again.
+
+        Raises Refused when what is there afterwards is not this drive, or still in use; nothing is held then.
+        """
+        exclusive = self.descriptor()
+        plain = self._host.open(self.path, os.O_RDONLY)
+        wrong = probe.differences(self._host, plain, self.identity)
+        if wrong:
+            os.close(plain)
+            raise self._refused("identity_changed", "; ".join(wrong))
+        self.handle = plain
+        os.close(exclusive)
+        try:
+            yield
+        except Hangs:
+            raise  # it stays as it is: whoever touches it may hang too
+        except BaseException:
+            self._take_back()
+            raise
+        self._take_back()
+
+    def _take_back(self) -> None:
+        os.close(self.descriptor())
+        self.handle = None
+        self._open_again(())
+
     def _open_again(self, may_change: t.Collection[str]) -> None:
         names = identity.find(self._host, self._selector)
         seen = identity.identity(self._host, names[0]) if len(names) == 1 else {}
@@ -216,7 +257,8 @@ class HeldDrive:
             with contextlib.suppress(
                 OSError
             ):  # a drive that can't be read any more: the ledger goes on saying that we write
-                own_data.end(self._host, self._before, self.identity, self.evidence, self.blank)
+                filesystem = None if self.blank else self.filesystem
+                own_data.end(self._host, self._before, self.identity, self.evidence, self.blank, filesystem)
         self._content_is_ours, self.purge_is_ours, self.blank, self._before = False, False, False, None
         if self.handle is not None:
             os.close(self.handle)

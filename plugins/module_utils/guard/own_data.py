@@ -4,7 +4,8 @@
 """The ledger of drives that we wrote to. That a drive is in it proves nothing yet: somebody may have written since.
 
 `<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released,
-reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}]}. It counts only
+reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}], filesystem: that a
+test of ours made (own_filesystem) or null}. It counts only
 while it is a file that root alone may write; one that others could have changed, or that is damaged, may have kept a
 drive as evidence, so it is told (`Untrusted`) and never passed over. The data is ours only where one of two things
 proves it: the kernel counted no write since we let go of the drive (`untouched`), or the look found nothing but blank
@@ -134,6 +135,7 @@ _KINDS = {
     "written": (dict, _NONE),
     "blank": (bool, _NONE),
     "removed": (bool, _NONE),
+    "filesystem": (dict, _NONE),
 }
 
 
@@ -218,17 +220,21 @@ def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, 
     and Untrusted.
     """
     before = Before(state_dir, run_id, read(state_dir, identity), written(host, identity))
-    note(before, identity, reason)
+    note(before, identity, reason, filesystem=(before.entry or {}).get("filesystem"))
     return before
 
 
 def note(
-    before: Before, identity: Mapping[str, Any], reason: str, sentinels: Mapping[int, bytes] = MappingProxyType({})
+    before: Before,
+    identity: Mapping[str, Any],
+    reason: str,
+    sentinels: Mapping[int, bytes] = MappingProxyType({}),
+    filesystem: Mapping[str, Any] | None = None,
 ) -> None:
     """Note what holds should this job die here. Raises OSError.
 
     reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved
-      with ({offset: data}), which are ours.
+      with ({offset: data}), which are ours; filesystem: that of ours which lies on it (own_filesystem).
     """
     listed = [
         {"offset": offset, "length": len(data), "sha256": fingerprint(data)}
@@ -237,7 +243,14 @@ def note(
     _write(
         before.state_dir,
         identity,
-        {"run_id": before.run_id, "state": WRITING, "released": None, "reason": reason, "sentinels": listed},
+        {
+            "run_id": before.run_id,
+            "state": WRITING,
+            "released": None,
+            "reason": reason,
+            "sentinels": listed,
+            "filesystem": filesystem,
+        },
     )
 
 
@@ -255,11 +268,19 @@ def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
         "released": None,
         "reason": reason,
         "sentinels": noted.get("sentinels", []),
+        "filesystem": noted.get("filesystem"),
     }
     _write(before.state_dir, identity, fields)
 
 
-def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "", blank: bool = False) -> None:
+def end(
+    host: Host,
+    before: Before,
+    identity: Mapping[str, Any],
+    reason: str = "",
+    blank: bool = False,
+    filesystem: Mapping[str, Any] | None = None,
+) -> None:
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 
     reason: why it is to be kept as evidence; "": it is not. blank: it was seen to hold nothing after our last write.
@@ -276,6 +297,7 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
             "reason": reason,
             "blank": False,
             "written": earlier,
+            "filesystem": filesystem,
         }
         _write(before.state_dir, identity, fields)
     elif left != before.written or not left["iostats"]:
@@ -287,6 +309,7 @@ def end(host: Host, before: Before, identity: Mapping[str, Any], reason: str = "
             "reason": reason,
             "blank": blank,
             "written": left,
+            "filesystem": filesystem,
         }
         _write(before.state_dir, identity, fields)
     elif before.entry is not None:

@@ -17,7 +17,8 @@ from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
 from ..core.host import Host
 from ..drive import identity as drive
-from . import allocated, configured, content, look, mentions, own_data, structure, users
+from ..tools.filesystems import SUPERBLOCK_BYTES
+from . import allocated, configured, content, look, mentions, own_data, own_filesystem, structure, users
 from .blocks import Reader
 from .device import probe_device
 from .facts import Extent, Facts, Machine, add
@@ -78,7 +79,7 @@ def probe(
         for step in (content.probe_wipefs, content.probe_blkid):
             step(host, facts)
         if not facts.hangs:  # else it would let this process hang too, where no signal reaches it
-            _probe_node(host, facts, held)
+            _probe_node(host, facts, held, ledger)
     configured.probe_configured(host, facts, shared)
     mentions.probe_mentions(host, facts, shared)
     return facts
@@ -117,6 +118,8 @@ def look_at(
         try:
             content.probe_places(host, facts, handle, size, block_bytes)
             proves = ledger is not None and not own_data.touched(host, ledger, facts.identity)
+            if _is_own_filesystem(host, facts, ledger, Reader(handle, size, block_bytes)):
+                return  # its blocks are neither blank nor fio's
             by_chance = (
                 bool(facts.signatures)
                 and "signature" not in lifted
@@ -199,14 +202,29 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
         facts.changed.extend(differences(host, held, facts.identity))
 
 
-def _probe_node(host: Host, facts: Facts, held: int | None) -> None:
-    """What opens must be what sysfs described, and readable; what its tables say."""
+def _is_own_filesystem(host: Host, facts: Facts, ledger: Mapping[str, Any] | None, reader: Reader) -> bool:
+    """Whether all signatures are those of a file system that a test made, and nobody wrote since."""
+    own = facts.own_data
+    if own is None or ledger is None or own_data.touched(host, ledger, facts.identity):
+        return False
+    proved = own["proved"] == own_filesystem.PROOF
+    if proved and not facts.signatures:
+        return True
+    if own_filesystem.prove(facts, ledger, reader.read(0, SUPERBLOCK_BYTES)):
+        return True
+    own["proved"] = "" if proved else own["proved"]  # something else lies there too
+    return False
+
+
+def _probe_node(host: Host, facts: Facts, held: int | None, ledger: Mapping[str, Any] | None) -> None:
+    """What opens must be what sysfs described, and readable; what its tables say; whether its file system is ours."""
     with _opened(host, facts, held) as handle:
         if handle is None:
             return
         reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
         try:
             content.probe_blocks(host, facts, reader)
+            _is_own_filesystem(host, facts, ledger, reader)
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
 

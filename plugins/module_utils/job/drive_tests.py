@@ -18,7 +18,7 @@ from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..tuning import write_cache
-from . import leaving, remaining
+from . import filesystem, leaving, remaining
 from .measuring import Discarded, Measuring
 from .points import NoPoint, with_points
 from .standing import (
@@ -85,7 +85,7 @@ class DriveTests:
         if self._unprepared and test["cells"] and not prepares(test):
             self._end_test(names, rounds, "invalid", [self._unprepared])
             return "invalid"
-        unfit = without_its_state(test, self.finished) or self._cache_problem(test)
+        unfit = without_its_state(test, self.finished) or self._cache_problem(test) or self._tools_problem(test)
         if unfit:
             self._end_test(names, rounds, "invalid", [unfit])
             return "invalid"
@@ -97,7 +97,7 @@ class DriveTests:
             if test["purge"]["method"] != "none":
                 self._station.bench.settle()
             self._look_around(self._station.conditions.begin_measurement)
-            with sampler:
+            with sampler, filesystem.laid_on(self._station, test, names):
                 self._precondition(test, names)
                 self._unprepared = "" if prepares(test) else self._unprepared
                 self._measure(test, names, rounds)
@@ -138,6 +138,11 @@ class DriveTests:
         """
         host, name, wanted = self._station.job.host, self._station.name, test.get("write_cache")
         return self._station.watchdog.call("look at the write cache", lambda: write_cache.problem(host, name, wanted))
+
+    def _tools_problem(self, test: t.Mapping[str, t.Any]) -> str:
+        """Which tool the host lacks for a test's file system, before the drive is purged for it."""
+        spec = test.get("filesystem")
+        return filesystem.lacking(self._station.job.host, spec) if spec else ""
 
     def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
         return self._station.watchdog.call("look at the drive's world", look)
@@ -252,6 +257,8 @@ class DriveTests:
             message = "{survived} of {sentinels} blocks written before the purge can still be read after {0}"
             message += "; try another purge_method"
             raise PurgeError(message.format(record["method"], **record["verification"]))
+        if self._station.held.filesystem:
+            self._station.held.note_filesystem(None)
 
     def _precondition(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
         spec = test.get("precondition")

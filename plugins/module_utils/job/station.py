@@ -71,9 +71,14 @@ class Station:
         self.watchdog.call("look at the drive", self.held.confirm)
 
     def guard(self, step: str, **shown: t.Any) -> None:
-        """Check again that the drive may be written, right before a destructive step."""
+        """Check again that the drive may be written, right before a destructive step. While a file system of ours is
+        mounted, that it is the same drive.
+        """
         if shown:
             self.show(**dict({"round": 0, "cell": None, "last": None}, **shown))
+        if self.bench.file is not None:
+            # The file system on it is ours, and keeps everybody else out.
+            return self.look()
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
         look_s = longer_s(self.job.terms, self.plan["expected"].get("size_bytes") or 0) if begins else 0.0
         try:

@@ -53,6 +53,8 @@ class Workbench:
         self._last: witness.Moment | None = None
         # The drive's counters after our own last I/O on it: what comes between is not ours.
         self._settled: list[int] | None = None
+        # A file on the drive that fio gets in place of it, as an open descriptor.
+        self.file: int | None = None
         # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.
         self.limits, self.strict = causes.Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
@@ -74,7 +76,7 @@ class Workbench:
 
     def _device(self) -> str:
         """What fio opens: our own descriptor, so that no other device can be put in the place of a name."""
-        return f"/proc/{os.getpid()}/fd/{self._held.descriptor()}"
+        return f"/proc/{os.getpid()}/fd/{self._held.descriptor() if self.file is None else self.file}"
 
     def check_fio(self) -> None:
         """Prove that fio writes under our exclusive open. Raises FioError."""
@@ -252,9 +254,8 @@ class Workbench:
         base = os.path.join(self._raw_dir, name)
         text_of_job = _filled(job, values)
         with open(base + ".fio", "w") as out:
-            out.write(
-                "# {0} is {1}, held open by the host job\n{2}".format(values["device"], self._held.path, text_of_job)
-            )
+            what = ("" if self.file is None else "a file on ") + self._held.path
+            out.write("# {0} is {1}, held open by the host job\n{2}".format(values["device"], what, text_of_job))
         deadline_s = None if length_s is None else length_s * 1.1 + CELL_GRACE_S
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         if watch:

@@ -66,6 +66,8 @@ EVENTS: t.Mapping[str, Fields] = {
     "purge_started": {"drive": str, "test?": str, "method": str, "sentinels?": dict, "timeout_s?": (int, float)},
     "purge": _TEST,
     "precondition": _TEST,
+    "filesystem": dict(_TEST, type=str, uuid=str),
+    "filesystem_unmounted": _TEST,
     "fill_curve": dict(_TEST, bandwidth_bytes_per_s=list),
     "cell": _TEST,
     "round": _TEST,

@@ -83,7 +83,7 @@ def _definition(rendered: list[Record]) -> Record:
         "rounds": test.get("rounds"),
         "steady_state": _named_steady(test.get("steady_state"), named),
         "after_steady_rounds": test.get("after_steady_rounds"),
-        **{key: test[key] for key in ("latency_targets_us", "last_rounds", "write_cache") if key in test},
+        **{key: test[key] for key in ("latency_targets_us", "last_rounds", "write_cache", "filesystem") if key in test},
         "cells": sorted({named.get(cell["id"], cell["id"]) for cell in cells + left_out}),
         "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
     }
@@ -254,6 +254,9 @@ def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
     }
     if end:
         result = {key: end.get(key, value) for key, value in result.items()}
+    laid = _details(_last(events, "filesystem"))
+    if laid:
+        result["filesystem"] = laid
     return _record(
         run,
         "test",

@@ -60,6 +60,9 @@ def files(
         f"Rendered by ssdlab.fleet for {platform}. It was not run there: look at every file before you do.",
         "Everything on the drive is lost. Run the files in the order of their names.",
     ]
+    laid = [test["name"] for test in plan["drives"][0]["tests"] if test.get("filesystem")]
+    if laid:
+        raise PlanError([f"test {laid[0]}: file systems are made on Linux alone; take it out of the plan"])
     for number, test in enumerate(plan["drives"][0]["tests"], start=1):
         folder = f"{number:02d}-{test['name']}"
         made, told = (

@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 # How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
 LOOK_S = 10.0
 # Of a test, what only the controller needs.
-NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin")
+NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
 OVERWRITE_BLOCK_BYTES = 131_072
 
 

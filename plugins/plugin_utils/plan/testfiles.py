@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import between, phases, saturation, unwritten
+from . import between, departures, filesystems, phases, saturation, unwritten
 from . import cells as celling
 from .library import SHIPPED_DIR, Library, PlanError, Source
 
@@ -30,7 +30,8 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us (docs/internals/host.md, "A rendered test", without job texts). Raises
+    after_steady_rounds, latency_targets_us, filesystem and departs (departures.py) where there is one
+    (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
     library = Library(dirs)
@@ -56,7 +57,7 @@ def _load(asked: t.Any, library: Library) -> list[Test]:
     saturation.fill_in(tests)
     problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += unwritten.problems(tests)
-    problems += between.problems(tests)
+    problems += between.problems(tests) + filesystems.left_behind(tests)
     if problems:
         raise PlanError(problems)
     return tests
@@ -107,8 +108,27 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     for one in phases.split(data):
         tests += _completed(one, schema, source.origin)
     done = [_normalised(one, source.origin, own_cells) for one in tests]
-    _raise_for(source.origin, phases.link(done))
+    wrong = [f"{one['name']}: {problem}" for one in done for problem in filesystems.problems(one)]
+    if data.get("filesystem") and data.get("phases"):
+        wrong.append("phases: can't be combined with filesystem, which lasts for one test")
+    _raise_for(source.origin, phases.link(done) + wrong)
+    stated = _with_source(source, library)
+    if stated:
+        name = stated.data.get("name") or t.cast(Path, stated.path).stem
+        departures.mark(done, data["name"], _load_tests(stated, library), name)
     return done
+
+
+def _with_source(source: Source, library: Library) -> Source | None:
+    """The base that states the source which a test takes over; None where it states one itself, or none does."""
+    visited: tuple[Path, ...] = ()
+    one = source
+    while "source" not in one.data:
+        if "base" not in one.data:
+            return None
+        visited += (one.path,) if one.path else ()
+        one = _named(one.data["base"], one.origin, library, visited)
+    return None if one is source else one
 
 
 def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
@@ -206,6 +226,11 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     if steady:
         steady["tracked"], wrong = celling.track(steady["tracked"], cells)
         problems += wrong
+    laid = None
+    try:
+        laid = filesystems.rendered(test["filesystem"], celling.size_bytes)
+    except ValueError as error:
+        problems.append(f"filesystem.raid: {error}")
     _raise_for(origin, problems)
     precondition = test["precondition"]
     if precondition:
@@ -235,6 +260,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         # YAML reads a bare on and off as true and false.
         "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
         "follows": test["follows"],
+        **({"filesystem": laid} if laid else {}),
     }
 
 

@@ -35,6 +35,8 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "last_rounds",
         "follows",
         "write_cache",
+        "filesystem",
+        "departs",
     )
     return {
         **{key: test[key] for key in keys if key in test},

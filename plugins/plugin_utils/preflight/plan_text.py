@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.guard import look
 from ...module_utils.measure.rounds import cell_s
-from ..plan import times
+from ..plan import filesystems, times
 from . import criteria as judging
 from . import earlier, instead, purges
 
@@ -217,6 +217,8 @@ def _steps(test: t.Mapping[str, t.Any]) -> str:
     steps = []
     purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
+    if test.get("filesystem"):
+        steps.append(filesystems.text(test["filesystem"]))
     if fill:
         with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
         written = (

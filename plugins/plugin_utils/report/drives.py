@@ -64,6 +64,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
         "windows": [],
         "record": record or {},
         "source": spec.get("source") or about.get("source"),
+        "departs": about.get("departs"),
     }
     result["description"] = about.get("description")
     result["limits"] = [_limit(check) for check in test["criteria"]]

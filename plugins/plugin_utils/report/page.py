@@ -80,9 +80,19 @@ def about(sources: Sources, rows: list[Mapping]) -> Mapping:
         "finished": max(finished, default="") or None,
         "versions": sources.run.get("versions") or {},
         "criteria": sources.run.get("criteria") or [],
+        "departures": _departures(sources.run.get("tests") or {}),
         "verdicts": sources.judgement["verdicts"],
         "total": len(rows),
     }
+
+
+def _departures(tests: Mapping) -> list[Mapping]:
+    """The tests that are no longer those of the source that they state: {test, source, keys}."""
+    return [
+        {"test": name, "source": about.get("source"), "keys": about["departs"]["keys"]}
+        for name, about in tests.items()
+        if about.get("departs")
+    ]
 
 
 def headline(rows: list[Mapping], fleet: Mapping) -> str:

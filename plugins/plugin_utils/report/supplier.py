@@ -38,6 +38,7 @@ def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
     view = {
         **about,
         "criteria": criteria,
+        "departures": [item for item in about["departures"] if item["test"] in tested],
         "verdicts": counted,
         "models": models,
         "drives": drives,

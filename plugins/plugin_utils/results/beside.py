@@ -28,9 +28,22 @@ def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
         "windows": [_window(window) for window in record.get("steady_state") or []],
         "from_fresh": not freshness.why_not(record),
         "precondition": _fill(record, about),
-        "remarks": worlds.remarks(record)
+        "remarks": _filesystem(record)
+        + worlds.remarks(record)
         + [f"unknown: {text}" for text in [*prepared.unknown(record), *proof.lacking(record)]],
     }
+
+
+def _filesystem(record: Mapping) -> list[str]:
+    """What it was measured on, where that was not the drive itself."""
+    laid = record.get("filesystem")
+    if not laid:
+        return []
+    stripe = laid.get("stripe")
+    width = f", stride {stripe['stride']}, stripe width {stripe['stripe_width']}" if stripe else ""
+    options = ", ".join(laid["mount_options"]) or "no options"
+    size = laid["file_bytes"] / 1e9
+    return [f"measured on a file of {size:.3g} GB on {laid['type']}, mounted with {options}{width}; not the raw drive"]
 
 
 def _window(window: Mapping) -> dict[str, t.Any]:

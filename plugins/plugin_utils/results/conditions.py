@@ -27,6 +27,7 @@ COMPARED = (
     "latency_targets_us",
     "last_rounds",
     "write_cache",
+    "filesystem",
     "cells",
     "runtimes_s",
 )

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a test's drive was purged and filled as run.json asked, by its record: a drive that was not is faster.
-Pure.
+"""Whether a test's drive was purged and filled as run.json asked, by its record: a drive that was not is faster; and
+whether it was measured raw or on the file system that was asked for. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ def problem(record: Mapping, about: Mapping, size_bytes: int | None) -> str:
     """Why a steady or complete record can't count; "" when it may. about: the test in run.json; what an older one does
     not tell is not asked. size_bytes: the drive's, by its record.
     """
-    return _purge(record.get("purge") or {}, about) or _fill(record.get("precondition") or {}, about, size_bytes)
+    return (
+        _purge(record.get("purge") or {}, about)
+        or _fill(record.get("precondition") or {}, about, size_bytes)
+        or _filesystem(record.get("filesystem") or {}, about)
+    )
 
 
 def unknown(record: Mapping) -> list[str]:
@@ -64,3 +68,16 @@ def _fill(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
     except fillcurve.Short as error:
         return str(error)
     return ""
+
+
+def _filesystem(done: Mapping, about: Mapping) -> str:
+    """Whether it was measured on the file system that was asked for, or on none."""
+    asked = about.get("filesystem") or {}
+    if not asked and not done:
+        return ""
+    if not asked or not done:
+        return (
+            f"the run asks for {asked.get('type') or 'no file system'}, and its record has {done.get('type') or 'none'}"
+        )
+    wrong = [key for key in ("type", "block_size_bytes", "mount_options", "stripe") if done.get(key) != asked.get(key)]
+    return f"its file system is another than the run asks for ({', '.join(wrong)})" if wrong else ""

@@ -242,3 +242,22 @@ def test_a_failed_drives_own_logs_are_linked_and_what_is_missing_says_why(tmp_pa
     assert "telemetry: none: nvme telemetry-log ended with 1: Invalid Log Page" in told
     other = next(path for path in (run_dir / "report" / "drives").iterdir() if "SIM0001" not in path.read_text()[:400])
     assert "logs-title" not in other.read_text()
+
+
+def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tmp_path):
+    run_dir = generator.make(tmp_path, generator.DEMO, ("wsat", "iops"))
+    run_json = run_dir / "run.json"
+    run = json.loads(run_json.read_text())
+    run["tests"]["iops"].update(source="after PTS-E <2.0>", departs={"test": "iops", "keys": ["cells", "steady_state"]})
+    run_json.write_text(json.dumps(run))
+    build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="SIM*"))
+    made = list((run_dir / "report").rglob("*.html"))
+    assert len(made) > 3
+    for path in made:
+        html = path.read_text()
+        assert (
+            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state). Its figures are no results" in html
+        )
+        assert "<code>wsat</code> (" not in html
+    drive = (run_dir / "report" / names.drive_page(generator.DEMO[0].host, generator.DEMO[0].serial)).read_text()
+    assert "changed in cells, steady state: no result by it" in drive

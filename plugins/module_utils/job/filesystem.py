@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file system for one test: made on the held drive, mounted where nobody else sees it, and unmounted.
+
+fio works on one file of it, as large as the ActiveRange, by the descriptor that we hold. It is mounted in a mount
+namespace of its own, which lives as long as a process of ours in it: should this job be killed, the kernel ends that
+process (PR_SET_PDEATHSIG) and fio, and unmounts what nobody uses any more. docs/internals/filesystems.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+import typing as t
+import uuid
+
+from ..core.deadline import Hangs
+from ..core.host import Host, Result
+from ..guard import own_filesystem
+from ..guard.blocks import Reader
+from ..measure.fio import FioError, Interrupted
+from ..tools import filesystems
+from .station import Station
+
+FILE = "ssdlab-fleet.data"
+TOOLS = ("unshare", "nsenter", "mount", "umount", "sleep")
+# Of a large drive with a full log: minutes.
+MKFS_S, UNMOUNT_S = 3600.0, 300.0
+NAMESPACE_S = 10.0
+Names = t.Dict[str, t.Any]
+
+
+class FilesystemError(FioError):
+    """It could not be made, mounted or unmounted; the message says what was tried and what was said."""
+
+
+def lacking(host: Host, spec: t.Mapping[str, t.Any]) -> str:
+    """Which tool of those that a test needs the host does not have; "" for none."""
+    kind = spec["type"]
+    packages = {**dict.fromkeys(TOOLS, "util-linux or coreutils"), f"mkfs.{kind}": filesystems.PACKAGES[kind]}
+    missing = [f"{tool} is missing; install {package}" for tool, package in packages.items() if not host.which(tool)]
+    return "; ".join(missing)
+
+
+class Room:
+    """A mount namespace of our own: `sleep` in it, which the kernel ends when we die."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "sleep", "infinity"]
+        host.note(argv)
+        nowhere = subprocess.DEVNULL
+        # pylint: disable-next=consider-using-with
+        self._process = subprocess.Popen(argv, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/")
+        self._await()
+
+    def _await(self) -> None:
+        """Until it has a namespace of its own, and nothing that comes is mounted in ours."""
+        deadline_s, ours = time.monotonic() + NAMESPACE_S, self._host.readlink("/proc/self/ns/mnt")
+        while time.monotonic() < deadline_s and self._process.poll() is None:
+            theirs = self._host.readlink(f"/proc/{self._process.pid}/ns/mnt")
+            name = self._host.get(f"/proc/{self._process.pid}/comm")
+            # Once it is `sleep`, the propagation is set too.
+            if ours and theirs and theirs != ours and name == "sleep":
+                return
+            time.sleep(0.01)
+        self.close()
+        raise FilesystemError("no mount namespace could be had (unshare --mount): the job needs CAP_SYS_ADMIN")
+
+    def run(self, argv: t.Sequence[str], timeout_s: float) -> Result:
+        """A command in the namespace."""
+        return self._host.run(["nsenter", f"--mount=/proc/{self._process.pid}/ns/mnt", "--", *argv], timeout_s)
+
+    def path(self, path: str) -> str:
+        """Where a path of the namespace is seen from ours."""
+        return f"/proc/{self._process.pid}/root{path}"
+
+    def mounted(self, where: str) -> filesystems.Mounted | None:
+        """What is mounted on a place of it."""
+        return filesystems.mounted(self._host.read(f"/proc/{self._process.pid}/mountinfo"), where)
+
+    def close(self) -> None:
+        """End it. The kernel unmounts what is left in it."""
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it waits in the kernel for the drive
+            self._process.wait(NAMESPACE_S)
+
+
+@contextlib.contextmanager
+def laid_on(station: Station, test: t.Mapping[str, t.Any], names: Names) -> t.Iterator[None]:
+    """The file system that a test asks for, with fio's file on it, while inside; nothing for a test that asks for none.
+
+    Raises FilesystemError, Refused, Hangs, Interrupted.
+    """
+    spec = test.get("filesystem")
+    if not spec:
+        yield
+        return
+    station.guard("filesystem", phase="precondition")
+    laid = Laid(station, spec, station.active_bytes(test))
+    with station.held.shared():
+        try:
+            station.note("filesystem", **dict(laid.make(), **names))
+            yield
+        except Hangs:
+            laid.abandon()
+            raise
+        except BaseException:
+            laid.undo()
+            raise
+        ended = laid.undo()
+    station.note("filesystem_unmounted", **dict(ended, **names))
+
+
+class Laid:
+    """One file system, from its making to its end. size_bytes: of the file that fio gets."""
+
+    def __init__(self, station: Station, spec: t.Mapping[str, t.Any], size_bytes: int) -> None:
+        self._station, self._spec, self._size_bytes = station, spec, size_bytes
+        self._host = station.job.host
+        self._id = str(uuid.uuid4())
+        self._where = os.path.join(station.job.run_dir.path, "mounted", os.path.basename(station.held.path))
+        self._room: Room | None = None
+        self._mounted = False
+
+    def make(self) -> dict[str, t.Any]:
+        """Make and mount it, and give fio its file; the fields of the journal's record. The ledger knows first."""
+        station, began = self._station, time.monotonic()
+        station.held.note_filesystem(own_filesystem.noted(self._spec["type"], self._id))
+        made = filesystems.mkfs_argv(self._spec, self._id, station.held.path)
+        self._bounded("make a file system", lambda: self._run(made, MKFS_S), MKFS_S)
+        self._stop_if_asked()
+        os.makedirs(self._where, mode=0o700, exist_ok=True)
+        mount = filesystems.mount_argv(self._spec, station.held.path, self._where)
+        # In this thread, which lasts as long as the campaign: the kernel ends the room with the thread that made it.
+        room = self._room = Room(self._host)
+        found = self._bounded("mount it", lambda: self._mount(mount, room))
+        self._stop_if_asked()
+        station.bench.file = self._bounded("make a file on it", self._open, MKFS_S)
+        station.bench.begin_test()
+        station.bench.settle()
+        return {
+            **self._spec,
+            "uuid": self._id,
+            "commands": [made, mount],
+            "options": list(found.options),
+            "file_bytes": self._size_bytes,
+            "seconds": round(time.monotonic() - began, 3),
+        }
+
+    def undo(self) -> dict[str, t.Any]:
+        """Take fio's file away and unmount; the fields of the journal's record."""
+        began = time.monotonic()
+        self._bounded("unmount its file system", self._unmount, UNMOUNT_S)
+        with contextlib.suppress(OSError):  # others have theirs in it
+            os.rmdir(self._where)
+            os.rmdir(os.path.dirname(self._where))
+        self._station.bench.settle()
+        return {"uuid": self._id, "seconds": round(time.monotonic() - began, 3)}
+
+    def abandon(self) -> None:
+        """Leave it to the kernel: what waits for a drive that hangs is not waited for."""
+        self._station.bench.file = None
+        if self._room is not None:
+            self._room.close()
+
+    def _bounded(self, what: str, step: t.Callable[[], t.Any], longer_s: float = 0.0) -> t.Any:
+        return self._station.watchdog.call(what, step, longer_s)
+
+    def _stop_if_asked(self) -> None:
+        if self._station.job.stop.is_set():
+            raise Interrupted()
+
+    def _run(self, argv: list[str], timeout_s: float, room: Room | None = None) -> None:
+        done = room.run(argv, timeout_s) if room else self._host.run(argv, timeout_s)
+        if done.rc:
+            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+            raise FilesystemError(f"{' '.join(argv)} ended with {done.rc} and said: {said:.300}")
+
+    def _mount(self, argv: list[str], room: Room) -> filesystems.Mounted:
+        self._run(argv, UNMOUNT_S, room)
+        self._mounted = True
+        found = room.mounted(self._where)
+        number = self._station.held.identity["major_minor"]
+        if found is None or found.major_minor != number:
+            at = found.major_minor if found else "nothing"
+            raise FilesystemError(f"{at} is mounted on {self._where}, not {number} ({self._station.held.path})")
+        lost = filesystems.missing_options(self._spec, found)
+        if lost:
+            raise FilesystemError(f"mounted without {', '.join(lost)}: this kernel does not take them")
+        return found
+
+    def _open(self) -> int:
+        """fio's file: its blocks are there, and the fill gives them data."""
+        path = t.cast(Room, self._room).path(os.path.join(self._where, FILE))
+        handle = self._host.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            os.posix_fallocate(handle, 0, self._size_bytes)
+            os.fsync(handle)
+        except OSError as error:
+            os.close(handle)
+            raise FilesystemError(
+                f"a file of {self._size_bytes} B does not fit on its file system ({error.strerror}): lower "
+                "active_range_pct"
+            ) from None
+        return handle
+
+    def _unmount(self) -> None:
+        handle, self._station.bench.file = self._station.bench.file, None
+        if handle is not None:
+            os.close(handle)
+        room, self._room = self._room, None
+        if room is None:
+            return
+        try:
+            if self._mounted:
+                self._run(["umount", self._where], UNMOUNT_S, room)
+        finally:
+            room.close()
+        self._keep_mark()
+
+    def _keep_mark(self) -> None:
+        """Let the ledger know how we left it."""
+        held = self._station.held
+        handle = self._host.open(held.path, os.O_RDONLY | os.O_DIRECT)
+        try:
+            block_bytes = held.identity["logical_block_size_bytes"]
+            start = Reader(handle, held.identity["size_bytes"], block_bytes).read(0, filesystems.SUPERBLOCK_BYTES)
+        finally:
+            os.close(handle)
+        held.note_filesystem(own_filesystem.noted(self._spec["type"], self._id, start))

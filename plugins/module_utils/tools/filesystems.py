@@ -1,0 +1,136 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How file systems are made and mounted: argument lists, stripe geometry, superblocks. Pure.
+
+Spec: `filesystem` of a rendered test (docs/internals/host.md). Options: mke2fs(8), mkfs.xfs(8), mount(8), ext4(5).
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from typing import Any, Mapping, NamedTuple
+
+LABEL = "ssdlab-fleet"  # XFS takes 12 bytes
+# Nothing on the file system is to run, or to be a device.
+SAFE_OPTIONS = ("nodev", "nosuid", "noexec")
+PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
+SUPERBLOCK_BYTES = 4096
+_EXT_START, _EXT_MAGIC = 1024, 0xEF53
+_EXT_VALID, _EXT_NEEDS_RECOVERY = 1, 0x4
+# What /proc/PID/mountinfo shows of an option that is in force; of the others it shows nothing.
+_SHOWN = ("noatime", "discard", "lazytime")
+
+
+class Geometry(NamedTuple):
+    """In blocks of the file system: what one drive gets before the next one's turn, and what all data drives get."""
+
+    stride: int
+    stripe_width: int
+
+
+class Superblock(NamedTuple):
+    """kind: ext4 or xfs. mounts: how often it was mounted for writing; clean: whether it was unmounted since. Both None
+    for XFS, whose superblock does not tell.
+    """
+
+    kind: str
+    uuid: str
+    mounts: int | None = None
+    clean: bool | None = None
+
+
+def data_drives(level: int, drives: int, sets: int | None = None) -> int:
+    """How many drives of an array bear data (ioMemory guide, Setting Stride Size and Stripe Width). Raises ValueError.
+
+    sets: of 10 the mirrored sets, of 50 the RAID 5 sets, each of which loses a drive. For 50 the guide prints
+    "mirrored_sets - 1", which RAID 50 does not have.
+    """
+    least = {0: 2, 1: 2, 5: 3, 6: 4, 10: 4, 50: 6}
+    if level not in least:
+        raise ValueError(f"level {level} is none of {', '.join(map(str, least))}")
+    if drives < least[level]:
+        raise ValueError(f"RAID {level} takes {least[level]} drives at least, not {drives}")
+    parts = (drives // 2 if level == 10 else 2) if sets is None else sets
+    most = {10: drives // 2, 50: drives // 3}.get(level)
+    if most is not None and (not 2 <= parts <= most or drives % parts):
+        raise ValueError(f"{drives} drives can't be {parts} sets of RAID {level}")
+    return {0: drives, 1: 1, 5: drives - 1, 6: drives - 2, 10: parts, 50: drives - parts}[level]
+
+
+def geometry(chunk_bytes: int, block_bytes: int, data: int) -> Geometry:
+    """stride = chunk / block, stripe width = stride x data drives: 256 KiB / 4 KiB = 64, and 320 of five. Raises
+    ValueError.
+    """
+    if chunk_bytes % block_bytes or not chunk_bytes:
+        raise ValueError(f"a chunk of {chunk_bytes} B is no multiple of the file system's block of {block_bytes} B")
+    stride = chunk_bytes // block_bytes
+    return Geometry(stride, stride * data)
+
+
+def mkfs_argv(spec: Mapping[str, Any], identifier: str, device: str) -> list[str]:
+    """The command that makes it. It discards nothing, so that the drive stays as the test before left it, and does all
+    of its work at once: what ext4 would leave to a thread of the kernel would be written while fio measures.
+    """
+    block, stripe = spec["block_size_bytes"], spec.get("stripe")
+    if spec["type"] == "ext4":
+        extended = ["nodiscard", "lazy_itable_init=0", "lazy_journal_init=0"]
+        if stripe:
+            extended += ["stride={}".format(stripe["stride"]), "stripe_width={}".format(stripe["stripe_width"])]
+        options = ["-q", "-F", "-b", str(block), "-L", LABEL, "-U", identifier, "-E", ",".join(extended)]
+        return ["mkfs.ext4", *options, device]
+    data = []
+    if stripe:
+        width = stripe["stripe_width"] // stripe["stride"]
+        data = ["-d", "su={},sw={}".format(stripe["stride"] * block, width)]
+    options = ["-q", "-f", "-K", "-b", f"size={block}", "-L", LABEL, "-m", f"uuid={identifier}", *data]
+    return ["mkfs.xfs", *options, device]
+
+
+def mount_argv(spec: Mapping[str, Any], device: str, where: str) -> list[str]:
+    """The command that mounts it."""
+    return ["mount", "-t", spec["type"], "-o", ",".join([*SAFE_OPTIONS, *spec["mount_options"]]), device, where]
+
+
+class Mounted(NamedTuple):
+    """A line of a mountinfo: the device's number, and every option that is in force."""
+
+    major_minor: str
+    options: tuple[str, ...]
+
+
+def mounted(mountinfo: str, where: str) -> Mounted | None:
+    """What is mounted on a place, the last to come; None for nothing (proc(5), /proc/PID/mountinfo)."""
+    found = None
+    for line in mountinfo.splitlines():
+        own, _dash, of_super = line.partition(" - ")
+        fields, last = own.split(" "), of_super.split(" ")
+        if len(fields) > 5 and len(last) > 2 and _unescaped(fields[4]) == where:
+            found = Mounted(fields[2], (*fields[5].split(","), *last[2].split(",")))
+    return found
+
+
+def missing_options(spec: Mapping[str, Any], found: Mounted) -> list[str]:
+    """The options that were asked for and are not in force."""
+    return [name for name in spec["mount_options"] if name in _SHOWN and name not in found.options]
+
+
+def _unescaped(text: str) -> str:
+    for code, sign in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, sign)
+    return text
+
+
+def superblock(start: bytes) -> Superblock | None:
+    """The superblock in the first SUPERBLOCK_BYTES of a drive; None for another, or none."""
+    if len(start) < SUPERBLOCK_BYTES:
+        return None
+    if start[:4] == b"XFSB":
+        return Superblock("xfs", str(uuid.UUID(bytes=start[32:48])))
+    mounts, _most, magic, state = struct.unpack_from("<HHHH", start, _EXT_START + 52)
+    if magic != _EXT_MAGIC:
+        return None
+    (incompatible,) = struct.unpack_from("<I", start, _EXT_START + 96)
+    clean = bool(state & _EXT_VALID) and not incompatible & _EXT_NEEDS_RECOVERY
+    return Superblock("ext4", str(uuid.UUID(bytes=start[_EXT_START + 104 : _EXT_START + 120])), mounts, clean)

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests on a file system: from the key `filesystem` to what the host makes, and what is wrong with it. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.tools import filesystems
+
+# Its own structures, its log, and what it keeps free: ext4 with 4 KiB blocks takes some 7 % of a drive.
+MOST_PCT = 90
+Mapping = t.Mapping[str, t.Any]
+
+
+def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dict[str, t.Any] | None:
+    """A test's `filesystem` as the plan has it, with its stripe in blocks; None for none. Raises ValueError."""
+    if not given:
+        return None
+    block, raid = size_bytes(given["block_size"]), given.get("raid")
+    stripe = None
+    if raid:
+        data = filesystems.data_drives(raid["level"], raid["drives"], raid.get("sets"))
+        stripe = dict(filesystems.geometry(size_bytes(raid["chunk"]), block, data)._asdict())
+    options = list(given["mount_options"])
+    return {"type": given["type"], "block_size_bytes": block, "mount_options": options, "stripe": stripe}
+
+
+def problems(test: Mapping) -> list[str]:
+    """What is wrong with a test on a file system. test: in its internal form."""
+    if not test.get("filesystem"):
+        return []
+    found = []
+    if test["active_range_pct"] > MOST_PCT:
+        found.append(
+            f"filesystem: a file of {test['active_range_pct']} % of the drive does not fit beside the file system's "
+            f"own structures; set active_range_pct to {MOST_PCT} at most"
+        )
+    if not test["precondition"]:
+        found.append(
+            "filesystem: needs a precondition, which fills the file: blocks that nobody wrote are answered without the "
+            "drive"
+        )
+    if test.get("follows"):
+        found.append("filesystem: a phase goes on without it, as its test unmounts it; make a test of its own")
+    trims = [cell["id"] for cell in test["cells"] if any(job.get("trim") for job in cell.get("jobs") or ())]
+    if trims:
+        found.append(f"filesystem: cell {trims[0]} trims, which is for a whole drive")
+    return found
+
+
+def left_behind(tests: t.Sequence[Mapping]) -> list[str]:
+    """Tests that go on from what a file system before them leaves, as "<origin>: message": nobody knows where on the
+    drive its file lay.
+    """
+    found, before = [], ""
+    for test in tests:
+        prepares = test["purge"]["method"] != "none" or test["precondition"]
+        if before and not prepares:
+            found.append(
+                f"{test['origin']}: test {test['name']} would go on from the file system of {before}; give it a purge "
+                "or a precondition"
+            )
+        before = test["name"] if test.get("filesystem") else "" if prepares else before
+    return found
+
+
+def text(spec: Mapping) -> str:
+    """What plan mode says of it."""
+    options = f" ({', '.join(spec['mount_options'])})" if spec["mount_options"] else ""
+    stripe = spec["stripe"]
+    width = f", stride {stripe['stride']}, stripe width {stripe['stripe_width']}" if stripe else ""
+    return f"file system {spec['type']}{options}{width}"

@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""File systems on real loop devices: made, mounted where nobody else sees them, measured, and left as ours alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from host_jobs import MIB, events
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+
+SIZE = 320 * MIB  # XFS takes 300 MB at least
+TYPES = ["ext4", "xfs"]
+
+
+def on(kind, **keys):
+    """A test on a file system of a loop device, which is quick."""
+    return {
+        "name": "on-" + kind,
+        "purge": {"method": "deallocate"},
+        "filesystem": {"type": kind, "mount_options": ["noatime"]},
+        "precondition": {"passes": 1, "of": "active_range"},
+        "active_range_pct": 10,
+        # With a rate: a device in memory on a busy machine is no drive to fill a queue of.
+        "cells": [{"block_size": "64KiB", "read_pct": 50, "queue_depth": 4, "runtime_s": 1, "rate_iops": 400}],
+        "rounds": {"max": 2},
+        **keys,
+    }
+
+
+def mounts_of(path):
+    """Who has the device mounted, in any mount namespace."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/mountinfo"):
+        try:
+            found += [line for line in one.read_text().splitlines() if f" {path} " in line]
+        except OSError:
+            continue
+    return found
+
+
+def looked_at(drive, place):
+    (seen,) = inspection.inspect(Host(), [drive.selector], None, str(place.folder / "state"), "other")
+    return seen
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_file_of_it_is_filled_and_measured_and_the_drive_is_ours_afterwards(jobs, loop_drive, kind):
+    drive = loop_drive(size_bytes=SIZE)
+    journal, status = jobs.run(jobs.plan([drive], planning.load_plan([on(kind)])))
+    for record in journal:
+        jsonschema.validate(record, schema.load("journal"))
+    (end,) = events(journal, "test_finished")
+    assert (end["outcome"], end["reasons"]) == ("complete", []), end["validity"]
+    assert status["drives"][0]["outcome"] == "complete"
+    (laid,) = events(journal, "filesystem")
+    assert laid["type"] == kind and laid["file_bytes"] == SIZE * 10 // 100 // 512 * 512
+    assert {"noatime", "nodev", "nosuid", "noexec"} <= set(laid["options"])
+    (fill,) = events(journal, "precondition")
+    assert fill["bytes_written"] == laid["file_bytes"] <= fill["kernel_bytes_written"]
+    assert len(events(journal, "cell")) == 2 and len(events(journal, "filesystem_unmounted")) == 1
+    # fio's file, by its own word: not the drive.
+    written = list(jobs.folder.rglob("*.fio"))
+    assert any(f"is a file on {drive.path}" in job.read_text() for job in written)
+    assert mounts_of(drive.path) == [] and not list(jobs.folder.rglob("mounted"))
+    seen = looked_at(drive, jobs)
+    assert seen["eligible"] and seen["own_data"]["proved"] == "filesystem", seen["refusals"]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_once_somebody_has_used_it_it_is_theirs(jobs, loop_drive, kind, tmp_path):
+    drive = loop_drive(size_bytes=SIZE)
+    jobs.run(jobs.plan([drive], planning.load_plan([on(kind)])))
+    assert looked_at(drive, jobs)["eligible"]
+    place = tmp_path / "theirs"
+    place.mkdir()
+    subprocess.run(["mount", "-t", kind, drive.path, str(place)], check=True)
+    try:
+        (place / "report.txt").write_text("a year's work")
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+    seen = looked_at(drive, jobs)
+    assert not seen["eligible"] and "signature" in {refusal["code"] for refusal in seen["refusals"]}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_job_that_is_stopped_unmounts(jobs, loop_drive, kind):
+    drive = loop_drive(size_bytes=SIZE)
+    plan = jobs.plan([drive], planning.load_plan([on(kind, rounds={"max": 100})]))
+    run = jobs.prepare(plan)
+    job = engine.HostJob(run, Host())
+
+    def stop():
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline and not events(rundir.read_journal(run.journal), "round"):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    job.run()
+    thread.join()
+    journal = rundir.read_journal(run.journal)
+    assert events(journal, "test_finished")[-1]["outcome"] == "interrupted" and events(journal, "round")
+    assert mounts_of(drive.path) == []
+    seen = looked_at(drive, jobs)
+    assert seen["own_data"]["proved"] == "filesystem" and seen["own_data"]["state"] == "released" and seen["eligible"]
+    # The same run goes on, and makes it anew.
+    journal, status = jobs.run(jobs.plan([drive], planning.load_plan([on(kind)])))
+    assert status["drives"][0]["outcome"] == "complete" and len(events(journal, "filesystem")) == 2
+
+
+JOB = """
+import sys
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
+locks.LOCK_DIR = sys.argv[2]
+engine.HostJob(folder.RunDir.at(sys.argv[1]), Host()).run()
+"""
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_job_that_is_killed_leaves_nothing_mounted_and_ext4_that_its_run_knows(jobs, loop_drive, kind):
+    drive = loop_drive(size_bytes=SIZE)
+    run = jobs.prepare(jobs.plan([drive], planning.load_plan([on(kind, rounds={"max": 100})])))
+    argv = [sys.executable, "-c", JOB, run.path, str(jobs.folder / "locks")]
+    job = subprocess.Popen(argv, env=dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))))
+    try:
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline and not events(rundir.read_journal(run.journal), "round"):
+            time.sleep(0.05)
+    finally:
+        job.kill()
+        job.wait()
+    assert events(rundir.read_journal(run.journal), "round")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and mounts_of(drive.path):
+        time.sleep(0.05)
+    assert mounts_of(drive.path) == []
+    (entry,) = (jobs.folder / "state" / "drives").glob("*.json")
+    assert json.loads(entry.read_text())["filesystem"]["kind"] == kind
+    # For any other run it is a run's that may go on; XFS does not tell whether anybody mounted it since.
+    seen = looked_at(drive, jobs)
+    codes = {refusal["code"] for refusal in seen["refusals"]}
+    assert codes == ({"unsigned_data"} if kind == "ext4" else {"signature"}), seen["refusals"]
+    (own,) = inspection.inspect(Host(), [drive.selector], None, str(jobs.folder / "state"), "r")
+    assert own["eligible"] == (kind == "ext4")

@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file system for one test, with a host that runs nothing: what is done in which order, and undone when it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
+
+SIZE = 1 << 20
+SPEC = {"type": "xfs", "block_size_bytes": 4096, "mount_options": ["noatime"], "stripe": None}
+NAMES = {"test": "a", "attempt": 1}
+
+
+class Host:
+    """Tells what it is asked to run. `fails`: the first word of a command that does not work."""
+
+    def __init__(self, folder, did):
+        self.folder, self.did, self.fails, self.tools = folder, did, "", {"all"}
+
+    def run(self, argv, _timeout_s=60):
+        word = argv[0]
+        self.did.append(word)
+        return Result(list(argv), int(word == self.fails), "", "no room" if word == self.fails else "")
+
+    def open(self, path, flags):
+        if flags & os.O_CREAT:
+            return os.open(path, flags, 0o600)
+        return os.open(self.folder / "drive", os.O_RDONLY)
+
+    def which(self, tool):
+        return None if tool in self.tools else f"/usr/sbin/{tool}"
+
+
+class Room:
+    """In place of a mount namespace; the folder is where nothing is mounted."""
+
+    mounted_is = filesystems.Mounted("7:0", ("rw", "noatime"))
+
+    def __init__(self, host):
+        self.host = host
+        host.did.append("room")
+
+    def run(self, argv, timeout_s):
+        return self.host.run(argv, timeout_s)
+
+    def path(self, path):
+        return path
+
+    def mounted(self, _where):
+        return self.mounted_is
+
+    def close(self):
+        self.host.did.append("room closed")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A station of a held drive, and the list of what was done."""
+    did = []
+    (tmp_path / "drive").write_bytes(b"XFSB".ljust(8192, b"\1"))
+    monkeypatch.setattr(filesystem, "Room", Room)
+    monkeypatch.setattr(
+        filesystem,
+        "Reader",
+        lambda handle, *_sizes: types.SimpleNamespace(read=lambda at, length: os.pread(handle, length, at)),
+    )
+
+    @contextlib.contextmanager
+    def shared():
+        did.append("shared")
+        try:
+            yield
+        except Hangs:
+            did.append("left alone")
+            raise
+        except BaseException:
+            did.append("held")
+            raise
+        did.append("held")
+
+    held = types.SimpleNamespace(
+        path="/dev/loop0",
+        identity={"major_minor": "7:0", "size_bytes": 8192, "logical_block_size_bytes": 512},
+        shared=shared,
+        note_filesystem=lambda found: did.append("ledger, as left" if found.get("sha256") else "ledger"),
+    )
+    bench = types.SimpleNamespace(file=None, begin_test=lambda: None, settle=lambda: did.append("settled"))
+    stop = types.SimpleNamespace(is_set=lambda: stop.asked, asked=False)
+    host = Host(tmp_path, did)
+    station = types.SimpleNamespace(
+        job=types.SimpleNamespace(host=host, run_dir=types.SimpleNamespace(path=str(tmp_path)), stop=stop),
+        held=held,
+        bench=bench,
+        watchdog=types.SimpleNamespace(call=lambda _what, step, _longer_s=0.0: step()),
+        guard=lambda step, **_shown: did.append("guard " + step),
+        active_bytes=lambda _test: SIZE,
+        note=lambda event, **fields: did.append((event, fields)),
+        did=did,
+        host=host,
+    )
+    yield station
+    if bench.file is not None:
+        os.close(bench.file)
+
+
+def order(station):
+    return [item[0] if isinstance(item, tuple) else item for item in station.did]
+
+
+def test_it_is_guarded_noted_made_mounted_and_all_of_it_undone(place):
+    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        assert os.fstat(place.bench.file).st_size == SIZE
+        place.did.append("measured")
+    assert order(place) == [
+        *["guard filesystem", "shared", "ledger", "mkfs.xfs", "room", "mount", "settled", "filesystem"],
+        "measured",
+        *["umount", "room closed", "ledger, as left", "settled", "held", "filesystem_unmounted"],
+    ]
+    laid = next(fields for event, fields in filter(lambda item: isinstance(item, tuple), place.did))
+    assert laid["file_bytes"] == SIZE and laid["options"] == ["rw", "noatime"] and laid["test"] == "a"
+    assert laid["uuid"] in " ".join(laid["commands"][0]) and place.bench.file is None
+
+
+def test_a_test_without_one_is_left_alone(place):
+    with filesystem.laid_on(place, {}, NAMES):
+        pass
+    assert place.did == []
+
+
+@pytest.mark.parametrize(
+    ("fails", "undone"),
+    [
+        ("mkfs.xfs", ["settled", "held"]),
+        ("mount", ["room closed", "ledger, as left", "settled", "held"]),
+    ],
+)
+def test_what_fails_is_told_and_what_was_done_is_undone(place, fails, undone):
+    place.host.fails = fails
+    with pytest.raises(filesystem.FilesystemError, match=f"^{fails} .*ended with 1 and said: no room"):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            pytest.fail("nothing may be measured")
+    assert order(place)[-len(undone) :] == undone and "umount" not in place.did
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (None, "nothing is mounted on"),
+        (filesystems.Mounted("8:16", ("rw", "noatime")), "8:16 is mounted on .*, not 7:0"),
+        (filesystems.Mounted("7:0", ("rw",)), "mounted without noatime"),
+    ],
+)
+def test_another_device_or_other_options_are_not_measured(place, monkeypatch, found, text):
+    monkeypatch.setattr(Room, "mounted_is", found)
+    with pytest.raises(filesystem.FilesystemError, match=text):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            pytest.fail("nothing may be measured")
+    assert "umount" in place.did and place.did[-1] == "held"
+
+
+@pytest.mark.parametrize("error", [fio.Interrupted(), fio.FioError("fio"), RuntimeError("unforeseen")])
+def test_however_its_test_ends_it_is_unmounted(place, error):
+    with pytest.raises(type(error)):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            raise error
+    assert order(place)[-5:] == ["umount", "room closed", "ledger, as left", "settled", "held"]
+    assert place.bench.file is None
+
+
+def test_a_stop_while_it_is_made_ends_it_before_anything_is_measured(place):
+    place.job.stop.asked = True
+    with pytest.raises(fio.Interrupted):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            pytest.fail("nothing may be measured")
+    assert "mount" not in place.did and place.did[-1] == "held"
+
+
+def test_a_drive_that_hangs_is_not_touched_again(place):
+    with pytest.raises(Hangs):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            os.close(place.bench.file)
+            raise Hangs("the drive hangs")
+    assert place.did[-2:] == ["room closed", "left alone"] and "umount" not in place.did
+
+
+def test_a_file_that_does_not_fit_says_what_to_lower(place, monkeypatch):
+    def full(*_asked):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(filesystem.FilesystemError, match="does not fit .*lower active_range_pct"):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            pytest.fail("nothing may be measured")
+    assert "umount" in place.did
+
+
+def test_tools_that_lack_are_named_with_their_packages(place):
+    assert filesystem.lacking(place.host, SPEC) == ""
+    place.host.tools = {"mkfs.xfs"}
+    assert filesystem.lacking(place.host, SPEC) == "mkfs.xfs is missing; install xfsprogs"

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Argument lists and geometry of file systems, and superblocks as the real tools write them into a file."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import uuid
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
+
+KIB, MIB = 1 << 10, 1 << 20
+ID = "0f9c2c0e-6a3a-4a52-9d1b-3c6f0a1d2e4f"
+EXT4 = {"type": "ext4", "block_size_bytes": 4 * KIB, "mount_options": ["noatime", "discard"], "stripe": None}
+XFS = {**EXT4, "type": "xfs"}
+
+
+def test_the_guides_example_gives_64_and_320():
+    # Ten ioMemory devices, five mirrored sets, chunks of 256 KiB, blocks of 4 KiB.
+    assert filesystems.geometry(256 * KIB, 4 * KIB, filesystems.data_drives(10, 10, 5)) == (64, 320)
+    spec = {**EXT4, "stripe": {"stride": 64, "stripe_width": 320}}
+    assert "stride=64,stripe_width=320" in filesystems.mkfs_argv(spec, ID, "/dev/md0")[-2]
+
+
+@pytest.mark.parametrize(
+    ("level", "drives", "sets", "data"),
+    [(0, 2, None, 2), (0, 8, None, 8), (1, 2, None, 1), (1, 3, None, 1), (5, 4, None, 3), (6, 6, None, 4)]
+    + [(10, 10, 5, 5), (10, 10, None, 5), (10, 12, 4, 4), (50, 6, 2, 4), (50, 12, 3, 9), (50, 12, None, 10)],
+)
+def test_the_data_bearing_drives_of_each_level(level, drives, sets, data):
+    assert filesystems.data_drives(level, drives, sets) == data
+
+
+@pytest.mark.parametrize(
+    ("level", "drives", "sets", "text"),
+    [
+        (2, 4, None, "level 2 is none of 0, 1, 5, 6, 10, 50"),
+        (0, 1, None, "RAID 0 takes 2 drives at least, not 1"),
+        (6, 3, None, "RAID 6 takes 4 drives at least"),
+        (10, 10, 3, "10 drives can't be 3 sets"),
+        (10, 10, 10, "10 drives can't be 10 sets"),
+        (10, 5, None, "5 drives can't be 2 sets"),
+        (50, 7, 2, "7 drives can't be 2 sets"),
+    ],
+)
+def test_an_array_that_cannot_be_is_refused(level, drives, sets, text):
+    with pytest.raises(ValueError, match=text):
+        filesystems.data_drives(level, drives, sets)
+
+
+def test_a_chunk_of_no_whole_blocks_is_refused():
+    with pytest.raises(ValueError, match="no multiple"):
+        filesystems.geometry(6 * KIB, 4 * KIB, 2)
+
+
+def test_xfs_counts_its_stripe_in_bytes_and_drives():
+    argv = filesystems.mkfs_argv({**XFS, "stripe": {"stride": 64, "stripe_width": 320}}, ID, "/dev/md0")
+    assert argv[argv.index("-d") + 1] == "su=262144,sw=5" and argv[-1] == "/dev/md0"
+
+
+def test_nothing_is_discarded_and_nothing_left_for_later():
+    ext4, xfs = (filesystems.mkfs_argv(spec, ID, "/dev/nvme0n1") for spec in (EXT4, XFS))
+    assert ext4[ext4.index("-E") + 1] == "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
+    assert "-K" in xfs and "-d" not in xfs
+
+
+def test_the_mount_options_come_after_those_that_keep_it_harmless():
+    argv = filesystems.mount_argv(EXT4, "/dev/nvme0n1", "/run/x")
+    assert argv == ["mount", "-t", "ext4", "-o", "nodev,nosuid,noexec,noatime,discard", "/dev/nvme0n1", "/run/x"]
+
+
+MOUNTINFO = """22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
+90 22 7:3 / /srv/a\\040b rw,nosuid,nodev,noexec,noatime shared:1 - ext4 /dev/loop3 rw,discard
+91 22 7:4 / /srv/c rw,relatime - xfs /dev/loop4 rw,attr2
+torn
+"""
+
+
+def test_what_is_mounted_and_what_of_it_is_not_in_force():
+    found = filesystems.mounted(MOUNTINFO, "/srv/a b")
+    assert found.major_minor == "7:3" and filesystems.missing_options(EXT4, found) == []
+    other = filesystems.mounted(MOUNTINFO, "/srv/c")
+    assert other.major_minor == "7:4" and filesystems.missing_options(XFS, other) == ["noatime", "discard"]
+    assert filesystems.mounted(MOUNTINFO, "/srv") is None
+
+
+@pytest.mark.parametrize("spec", [EXT4, XFS, {**EXT4, "stripe": {"stride": 64, "stripe_width": 320}}])
+def test_the_real_tools_take_the_arguments_and_the_superblock_has_the_identifier(spec, tmp_path):
+    if not shutil.which(f"mkfs.{spec['type']}", path="/usr/sbin:/sbin:/usr/bin"):
+        pytest.skip(f"needs {filesystems.PACKAGES[spec['type']]}")
+    image, identifier = tmp_path / "drive", str(uuid.uuid4())
+    with open(image, "wb") as out:
+        out.truncate(512 * MIB)
+    argv = filesystems.mkfs_argv(spec, identifier, str(image))
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": "/usr/sbin:/sbin:/usr/bin"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with open(image, "rb") as made:
+        found = filesystems.superblock(made.read(filesystems.SUPERBLOCK_BYTES))
+    assert (found.kind, found.uuid) == (spec["type"], identifier)
+    assert (found.mounts, found.clean) == ((0, True) if spec["type"] == "ext4" else (None, None))
+
+
+def test_what_is_no_superblock_is_none():
+    assert filesystems.superblock(bytes(4096)) is None and filesystems.superblock(b"XFSB") is None
