@@ -127,7 +127,8 @@ class Campaign:
     def _refuse_another(self) -> None:
         """A run that goes on is about the drive that it began with, whatever a link leads to by now. Raises Refused."""
         history, held = self._station.history, self._station.held
-        began = next((record["identity"] for record in history if record["event"] == "drive_started"), {})
+        started = (record["identity"] for record in history if record["event"] == "drive_started")
+        began: t.Mapping[str, t.Any] = next(started, {})
         names = ("serial", "backing_file") if began.get("serial") or began.get("backing_file") else ("wwn",)
         other = [
             f"{name} was {began.get(name)} when the run began, is {held.identity.get(name)}"
