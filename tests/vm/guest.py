@@ -33,7 +33,7 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 SHM = Path("/dev/shm")
 FOLDER_PREFIX = "ssdlab-fleet-guest-"
 LOCK = SHM / "ssdlab-fleet-guest.lock"
-BOOT_TIMEOUT_S = 400
+BOOT_TIMEOUT_S = 900
 UNPLUG_TIMEOUT_S = 60
 
 
