@@ -42,7 +42,8 @@ def fixture_url(tmp_path_factory):
         ]
         drives[8] = drives[8]._replace(steady_iops=17_400 * slower)
         drives[9] = drives[9]._replace(outcome="interrupted" if slower < 1 else "steady")
-        run_dir = generator.make(folder / run_id, drives, rounds=12, seed=number, criteria=())
+        # With seed 0 two good drives stand out by chance, as they do in one fleet of twenty.
+        run_dir = generator.make(folder / run_id, drives, rounds=12, seed=number + 10, criteria=())
         for name in ("run.json", "results.jsonl"):
             text = (
                 (run_dir / name)
