@@ -21,7 +21,6 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings im
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import interference, raw, series, tables
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, runs, validity
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.conftest import fleet  # noqa: F401
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import FACTS, NOW
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results import judged_runs
 
@@ -174,7 +173,7 @@ def drives(number, **same_for_all):
     ]
 
 
-def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):  # noqa: F811
+def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
     """Ten thousand that say they are one drive: each would be compared with all others."""
     good = fleet(ssd_mode="plan", model="M")
     bad = fleet("h2", ["S2"], ssd_mode="plan")._replace(drives=drives(10_000, serial="S1"))
