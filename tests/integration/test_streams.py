@@ -137,12 +137,12 @@ def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
 def test_an_unlimited_stream_has_to_fill_its_queue(measured):
     _data, plan, _tests, journal = measured
     (cell,) = plan["drives"][0]["tests"][0]["cells"]
-    seen = events(journal, "cell")[0]["seen"]
+    # Where others use the CPUs, the host is what limits it.
+    seen = {**events(journal, "cell")[0]["seen"], "cpu_idle": 1.0}
     jobs = [{**job, "queue_depth": 32} for job in cell["jobs"]]
     del jobs[0]["rate_iops"]
     found = [item for item in causes.find({**cell, "jobs": jobs}, seen) if item.level == "spoils"]
-    # On a busy machine the host is what limits it, and said to be so too.
-    assert [item.cause for item in found if item.cause != "host_limited"] == ["queue_not_filled"]
+    assert [item.cause for item in found] == ["queue_not_filled"]
     assert "stream reads: " in found[-1].message
 
 
