@@ -16,6 +16,7 @@ import typing as t
 
 from ..core.host import Host
 from ..drive import health, power
+from ..drive.attributes import VIRTUAL
 from ..drive.health import critical_texts
 from ..machine import links, pcie
 from . import sampler
@@ -29,7 +30,6 @@ MEDIA_ERRORS_MORE = 0
 BELOW_LIMIT_C = 0
 # A drive that throttles gets hot and cools down within minutes.
 UNSEEN_S = 600.0
-VIRTUAL = ("loop", "virtio", "nbd")
 SERIAL = ("sata", "sas")
 
 World = t.Dict[str, t.Any]

@@ -231,6 +231,7 @@ def _members(tar: tarfile.TarFile, content: _Content) -> t.Iterator[tarfile.TarI
     while (member := tar.next()) is not None:
         content.begin_content()
         yield member
+        # tarfile keeps every member and header that it has read; typeshed does not know either list.
         tar.members.clear()  # type: ignore[attr-defined]
         tar.pax_headers.clear()  # type: ignore[attr-defined]
         content.begin_headers()
@@ -262,6 +263,7 @@ def _extract(tar: tarfile.TarFile, content: _Content, target: str, most: Limits)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         source = tar.extractfile(member)
         with open(path, "xb") as file:
+            # None for what is no regular file alone, and such members were refused before.
             shutil.copyfileobj(source, file, 1 << 16)  # type: ignore[arg-type]
         if os.path.getsize(path) != member.size:
             raise tarfile.ReadError(f"{member.name} is cut off")
