@@ -11,18 +11,10 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import sampler
+from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 
 FIRST = {
-    "temperature_c": 40,
-    "critical_warning": 0,
-    "warning_temp_min": 5,
-    "critical_temp_min": 0,
-    "throttle_counts": {"t1": 3, "t2": 0},
-    "throttle_s": {"t1": 100, "t2": 0},
-    "media_errors": 0,
-    "error": "",
-    "link_speed_gts": 16.0,
-    "link_width": 4,
+    **samples.SAMPLE,
     "aer": {"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
     "seconds": 0.01,
 }

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof, tail_laws
+from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
     BODY,
@@ -147,21 +148,7 @@ def test_a_record_of_an_attempt_that_its_journal_does_not_have_does_not_count():
     assert "none with the number 7" in proof.problem({**record, "proof": proof.of(record, None, others=True)})
 
 
-SAMPLE = {
-    **COMMON,
-    "event": "sample",
-    "temperature_c": 40,
-    "critical_warning": 0,
-    "warning_temp_min": 5,
-    "critical_temp_min": 0,
-    "throttle_counts": {"t1": 3, "t2": 0},
-    "throttle_s": {"t1": 100, "t2": 0},
-    "media_errors": 0,
-    "error": "",
-    "link_speed_gts": 16.0,
-    "link_width": 4,
-    "aer": {},
-}
+SAMPLE = {**COMMON, "event": "sample", **samples.SAMPLE}
 
 
 @pytest.mark.parametrize(
