@@ -26,6 +26,8 @@ SPREAD_FLOOR = 0.005
 PRACTICAL = 0.05
 # Of the best drives of a group, how many show how long its tails are: a quarter, beyond the best of the other three.
 _TAIL_SHARE = 4
+# Fewer drives need no wider limit: there the chance of a z is the stricter one.
+_FEW = 10
 # A modified z below this is no tail.
 _TAIL_FROM = 0.3
 # The tails of Student's t with 5 degrees of freedom: beyond r times as far is r to the power of -5 as likely.
@@ -127,7 +129,7 @@ def _reached(far: Array, reach: Reach) -> float:
     many = max(2, n // _TAIL_SHARE)
     threshold = max(far[many] if n > many else 0.0, _TAIL_FROM)
     tail = np.log(np.maximum([first, *far[1:many]], threshold) / threshold).mean()
-    return float(first * np.exp(reach.base + reach.few / n + reach.tails * tail))
+    return float(first * np.exp(reach.base + reach.few / max(n, _FEW) + reach.tails * tail))
 
 
 def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
