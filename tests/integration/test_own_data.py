@@ -23,7 +23,7 @@ from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import filler, inspection, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import filler, inspection, ledger_file, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import Sentinels
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
@@ -581,4 +581,4 @@ def test_a_killed_run_that_was_stopped_leaves_its_drive_to_others(lab):
 def test_a_refused_drive_is_never_claimed(lab):
     subprocess.run(["mkfs.ext4", "-q", lab.drive.path], check=True)
     assert lab.run("one")[0] == "refused"
-    assert own_data.read(lab.state, lab.inspect()["identity"]) is None
+    assert ledger_file.read(lab.state, lab.inspect()["identity"]) is None
