@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import histogram, steady_state
-from ...module_utils.measure.rounds import FITTED_END, fitted_end, last_clean
+from ...module_utils.measure.rounds import FITTED_END, last_clean
+from ...module_utils.measure.windows import fitted_end
 from ..common.values import number
 from . import replay, tail_laws
 from .recheck import same

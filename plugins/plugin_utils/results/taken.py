@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import causes, fio, load
+from ...module_utils.measure import causes, fio_result, load
 from . import cell_laws
 
 Mapping = t.Mapping[str, t.Any]
@@ -73,13 +73,13 @@ class Taken:
         at = event["round"]
         self.wrong += cell_laws.empty(event)
         astride = load.asked_in_flight(cell) if cell.get("ramp_s") else 0
-        self.metrics[at, event["cell"]] = fio.metrics_of(event)
+        self.metrics[at, event["cell"]] = fio_result.metrics_of(event)
         self.sides[at, event["cell"]] = _sides_of(event), astride
         for stream in event.get("streams") or []:
             if not stream["name"].startswith(event["cell"] + "."):
                 self.wrong.append(f"round {at}, {event['cell']}: {stream['name']} is no stream of it")
             else:
-                self.metrics[at, stream["name"]] = fio.metrics_of(stream)
+                self.metrics[at, stream["name"]] = fio_result.metrics_of(stream)
                 self.sides[at, stream["name"]] = _sides_of(stream), astride
         self._told_twice(event)
         self.wrong += cell_laws.contradictions(event, {**cell, **(event.get("chosen") or {})})
@@ -104,7 +104,7 @@ class Taken:
 
     def _told_twice(self, event: Mapping) -> None:
         """What the streams of a cell did is what the cell did."""
-        for side in fio.SIDES if event.get("streams") else ():
+        for side in fio_result.SIDES if event.get("streams") else ():
             parts = sum((stream.get(side) or {}).get("ios", 0) for stream in event["streams"])
             told = (event.get(side) or {}).get("ios", 0)
             if parts != told:
@@ -133,4 +133,4 @@ class Taken:
 
 def _sides_of(told: Mapping) -> Mapping:
     """The figures alone: a host's journal has hundreds of thousands, with all that was seen of each."""
-    return {side: told[side] for side in fio.SIDES if told.get(side)}
+    return {side: told[side] for side in fio_result.SIDES if told.get(side)}
