@@ -175,7 +175,7 @@ class Workbench:
         began, before = time.monotonic(), self._witness().stat()
         total = size_bytes * spec["passes"]
         share_done = self._progress(name, total, tick)
-        with fillcurve.Watch(self._held.bytes_written) as watch:
+        with fillcurve.Recorder(self._held.bytes_written) as recorder:
             bandwidth = self._write_all(name, spec, size_bytes, seed_value, share_done)
         self.settle()
         if before and self._settled and len(before) == len(self._settled) > DISCARDS:
@@ -189,8 +189,8 @@ class Workbench:
             "remainder_bytes": size_bytes % spec["block_size_bytes"],
             "block_size_bytes": spec["block_size_bytes"],
             "data": spec.get("data", "random"),
-            "kernel_bytes_written": watch.written,
-            "curve": watch.curve(size_bytes, spec["passes"]),
+            "kernel_bytes_written": recorder.written,
+            "curve": recorder.curve(size_bytes, spec["passes"]),
         }
 
     def _write_all(
