@@ -49,7 +49,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Decide over the whole fleet
+- name: Decide for the whole fleet
   ssdlab.fleet.preflight:
     seen: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'seen'))) }}"
   vars:
