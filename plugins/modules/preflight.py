@@ -40,8 +40,8 @@ options:
     required: true
   store:
     description:
-      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tried, and left
-        as it is. Without it none is tried.
+      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tested without
+        changing it. Without this option no store is tested.
     type: dict
 seealso:
   - module: ssdlab.fleet.examine
