@@ -37,7 +37,7 @@ def plan(runtime_s: int) -> list[dict[str, t.Any]]:
     """A test of at least five rounds of one cell."""
     return [
         {
-            "name": "short",
+            "name": f"cells-of-{runtime_s}-s",
             "title": "Short",
             "purge": {"method": "auto"},
             "cells": [{**CELL, "runtime_s": runtime_s}],

@@ -7,7 +7,7 @@ All hosts are this machine, asked through an sshd of the bench's own, which note
 has a connection of its own. They show a host job that only keeps its status. The controller's side is real, ssh
 included; the hosts' side is not counted. docs/fleet-size.md has the figures. Run as root from the repository's root:
 
-.venv/bin/python tests/bench/watching.py [--hosts 300] [--minutes 5] [--interval SECONDS]
+.venv/bin/python tests/bench/watching.py [--hosts 300] [--minutes 5] [--interval SECONDS] [--persist SECONDS]
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Seen(t.NamedTuple):
     looks: int
 
 
-def watch(folder: Path, count: int, seconds: float, interval_s: float | None = None) -> Seen:
+def watch(folder: Path, count: int, seconds: float, interval_s: float | None = None, persist_s: int = 60) -> Seen:
     """Watch `count` hosts for so long. Exits where the watch fails or leaves a host out."""
     looks, script, state = folder / "looks.txt", folder / "look", folder / "state"
     script.write_text(LOOK.format(looks=looks), encoding="utf-8")
@@ -66,7 +66,9 @@ def watch(folder: Path, count: int, seconds: float, interval_s: float | None = N
     with subprocess.Popen([*command, str(seconds + 600)], env=environment, **pipes) as job:
         job.stdout.readline()
         with sshd.loopback_sshd(folder, ForceCommand=script, MaxStartups=count + 10, LogLevel="ERROR") as shared:
-            cost = _play(folder, shared, {f"host{number:04}": {} for number in range(count)}, seconds, interval_s)
+            cost = _play(
+                folder, shared, {f"host{number:04}": {} for number in range(count)}, seconds, interval_s, persist_s
+            )
             connections = _connections()
             ssh_mib = sum(map(fleet._share_kib, connections)) / 1024
             ssh_cpu_s = sum(map(_ended, connections))
@@ -75,13 +77,19 @@ def watch(folder: Path, count: int, seconds: float, interval_s: float | None = N
         sys.exit(f"exit code {cost.rc}:\n{(folder / 'output.txt').read_text(encoding='utf-8')}")
     ages = _ages(looks.read_text(encoding="ascii").splitlines())
     if len(ages) != count:
+        print((folder / "output.txt").read_text(encoding="utf-8"))
         sys.exit(f"{len(ages)} of {count} hosts were asked more than once")
     share = (cost.cpu_s + ssh_cpu_s) / cost.wall_s
     return Seen(100 * share, cost.memory_mib, ssh_mib, max(max(each) for each in ages.values()), _count(ages))
 
 
 def _play(
-    folder: Path, shared: fleet.Variables, hosts: t.Mapping[str, t.Any], seconds: float, interval_s: float | None
+    folder: Path,
+    shared: fleet.Variables,
+    hosts: t.Mapping[str, t.Any],
+    seconds: float,
+    interval_s: float | None,
+    persist_s: int,
 ) -> fleet.Cost:
     """A watch, as the role workload begins it."""
     for name in hosts:
@@ -95,7 +103,9 @@ def _play(
     }
     # As ansible.cfg has it: the connections' own options, and those alone.
     common = shared["ansible_ssh_common_args"].replace("-o ControlPath=none", "")
-    return fleet.play(folder, own, {**shared, "ansible_ssh_common_args": common}, extra=fleet.BESIDE, playbook=playbook)
+    arguments = f"-C -o ControlMaster=auto -o ControlPersist={persist_s}s"
+    shared = {**shared, "ansible_ssh_common_args": common, "ansible_ssh_args": arguments}
+    return fleet.play(folder, own, shared, extra=fleet.BESIDE, playbook=playbook)
 
 
 def _connections() -> list[int]:
@@ -131,11 +141,12 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, nargs="+", default=[300])
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--interval", type=float, help="seconds between looks; by default as many as the watch takes")
+    parser.add_argument("--persist", type=int, default=60, help="seconds that a connection stays open")
     options = parser.parse_args()
     high = False
     for count in options.hosts:
         with tempfile.TemporaryDirectory(prefix="ssdlab-watch-", dir="/dev/shm") as folder:
-            seen = watch(Path(folder), count, options.minutes * 60, options.interval)
+            seen = watch(Path(folder), count, options.minutes * 60, options.interval, options.persist)
         print(
             f"{count} hosts: {seen.cpu_pct:.1f} % of a core, {seen.memory_mib:.0f} MiB and {seen.ssh_mib:.0f} MiB of"
             f" open connections; {seen.looks} looks, no progress older than {seen.age_s:.0f} s",
