@@ -22,6 +22,7 @@ requirements:
 """
 
 import functools
+import gc
 import json
 import os
 import typing as t
@@ -38,6 +39,9 @@ COLLECT = "ssdlab.fleet.collect"
 # host's own words.
 NAMING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run", COLLECT)
 REPORT = "ssdlab.fleet.report"
+# A worker that looked for garbage in what it shares with the main process, the whole fleet's variables, would write to
+# all of it, and so copy it (docs/fleet-size.md).
+os.register_at_fork(after_in_child=gc.freeze)
 HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id={0}"
 
 

@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = Path(__file__).resolve().parent / "fleet_plugins"
 QUALIFY = ROOT / "playbooks/qualify.yml"
 RUN_ID = "recorded"
+# For a playbook that does not lie in playbooks/.
+BESIDE = {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / "playbooks/collections")}
 CPU_LIMIT_S, WALL_LIMIT_S, MEMORY_LIMIT_MIB = 0.5, 0.3, 1024
 # Of a thousand hosts; the rest are as they should be.
 FAULTS = {"hangs": 50, "unreachable": 50, "garbage": 10}

@@ -19,8 +19,8 @@ SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("
 
 
 @contextlib.contextmanager
-def loopback_sshd(folder: Path):
-    """An sshd of our own, ended by its id: the variables of a host that is reached through it."""
+def loopback_sshd(folder: Path, **more):
+    """An sshd of our own, ended by its id: the variables of a host that is reached through it. more: its options."""
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
     (folder / "authorized").write_text((folder / "user.pub").read_text())
@@ -37,6 +37,7 @@ def loopback_sshd(folder: Path):
         "PermitRootLogin": "yes",
         "PasswordAuthentication": "no",
         "Subsystem": "sftp internal-sftp",
+        **more,
     }
     (folder / "config").write_text("".join(f"{key} {value}\n" for key, value in options.items()))
     Path("/run/sshd").mkdir(exist_ok=True)

@@ -66,7 +66,7 @@ class Sweep:
         self._timeout_s = timeout_s
         self._clock = clock
         self._answers: queue.SimpleQueue[tuple[Watched, _Question, t.Any, Exception | None]] = queue.SimpleQueue()
-        self._waiting: list[Watched] = []
+        self._waiting: dict[str, Watched] = {}  # by name, in the order in which they are asked
 
     def round(self) -> None:
         """Ask every host that has not ended; return when those that are not silent answered or fell silent, or are too
@@ -74,7 +74,8 @@ class Sweep:
         """
         until = self._clock() + self._timeout_s + _GRACE_S
         left = [host for host in self.hosts.values() if not host.ended and host.question is None]
-        self._waiting = sorted(left, key=lambda host: host.silent_since is not None)
+        ordered = sorted(left, key=lambda host: host.silent_since is not None)
+        self._waiting = {host.name: host for host in ordered}
         # What the others say is heard in the time between two rounds.
         self._pump(
             lambda: self._clock() >= until or not any(self._holds_up(host) for host in self.hosts.values()), until
@@ -95,7 +96,7 @@ class Sweep:
 
     def close(self) -> None:
         """End what is still under way; nothing is waited for."""
-        self._waiting = []
+        self._waiting = {}
         for host in self.hosts.values():
             if host.question is not None:
                 _signal_children(host.question.thread_id, signal.SIGKILL)
@@ -103,7 +104,7 @@ class Sweep:
     def _holds_up(self, host: Watched) -> bool:
         if host.silent_since is not None:
             return False
-        return host in self._waiting or (host.question is not None and not host.question.overdue)
+        return host.name in self._waiting or (host.question is not None and not host.question.overdue)
 
     def _pump(self, done: t.Callable[[], bool], until: float) -> None:
         while True:
@@ -122,11 +123,11 @@ class Sweep:
         active = [host for host in self.hosts.values() if host.question is not None and not host.question.overdue]
         silent = sum(host.silent_since is not None for host in active)
         free = SLOTS - len(active)
-        for host in list(self._waiting):
+        for host in list(self._waiting.values()):
             is_silent = host.silent_since is not None
             if free <= 0 or (is_silent and silent >= SLOTS // 2):
                 return
-            self._waiting.remove(host)
+            del self._waiting[host.name]
             self._start(host)
             free, silent = free - 1, silent + is_silent
 

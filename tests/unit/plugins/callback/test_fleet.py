@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import gc
 import json
+import multiprocessing
 from types import SimpleNamespace
 
 import pytest
@@ -222,3 +224,13 @@ def test_a_playbook_without_a_run_shows_nothing(callback, result):
 def test_check_mode_writes_nothing(callback, result, run_folder):
     callback.v2_runner_on_ok(result("h1", collected(run_folder, "h1", "complete"), check_mode=True))
     assert told(run_folder) == []
+
+
+def test_a_worker_looks_for_no_garbage_in_what_it_shares_with_the_main_process():
+    context = multiprocessing.get_context("fork")
+    told, tells = context.Pipe(duplex=False)
+    worker = context.Process(target=lambda: tells.send((gc.get_freeze_count(), len(gc.get_objects()))))
+    worker.start()
+    frozen, watched = told.recv()
+    worker.join()
+    assert frozen > 10 * watched and gc.get_freeze_count() == 0
