@@ -40,8 +40,6 @@ REQUIRED_IF = [
 class ActionModule(HostAction):
     """See the module of the same name."""
 
-    _requires_connection = True
-
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super(HostAction, self).run(tmp, task_vars)
         refuse_injected_facts()

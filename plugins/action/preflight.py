@@ -57,9 +57,7 @@ OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 1
 class ActionModule(ActionBase):
     """See the module of the same name."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)

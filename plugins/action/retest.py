@@ -27,10 +27,7 @@ ARGUMENTS = {
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.report.retest, what to measure again out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)

@@ -36,10 +36,7 @@ NOT_LOADED = "nothing was loaded or started; run it again once the store is back
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.store.importer and exports, what changed out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)

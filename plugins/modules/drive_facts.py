@@ -22,13 +22,7 @@ description:
     C(hdparm) for SATA and sg3_utils for SAS. Loop devices need none of these tools.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   drives:
     description:

@@ -20,13 +20,7 @@ description:
     is in progress, because reading its drives would disturb the measurement.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   run_info:
     description: The options of M(ssdlab.fleet.run_info). Each of the four parts is skipped if its options are not

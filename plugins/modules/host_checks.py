@@ -23,13 +23,7 @@ description:
     C(smartctl) for others.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   drives:
     description: The drives, as in the inventory's C(ssd_drives). Those that cannot be found are left to

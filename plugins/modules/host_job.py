@@ -87,13 +87,7 @@ options:
         type: str
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 seealso:
   - module: ssdlab.fleet.run_info
   - module: ssdlab.fleet.watch

@@ -16,7 +16,6 @@ description:
   - A drive without a record is C(not_tested), never a pass.
   - It does not fail for a bad verdict, so that the play can print more first. Fail if RV(all_passed) is false, as the
     role P(ssdlab.fleet.report#role) does.
-  - An action that runs on the controller. Use it with C(run_once).
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
@@ -48,15 +47,10 @@ options:
     default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results
   - ssdlab.fleet.results.run
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.run_once
 seealso:
   - module: ssdlab.fleet.collect
   - module: ssdlab.fleet.watch

@@ -61,14 +61,8 @@ notes:
     hosts.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results.run
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 seealso:
   - module: ssdlab.fleet.host_job
   - module: ssdlab.fleet.collect

@@ -17,7 +17,7 @@ from ..core import trust
 from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
-from ..guard import own_data
+from ..guard import ledger_file, own_data
 from ..purge.methods import left_behind
 from ..purge.step import goes_on
 from ..run import archive, decision, engines, shapes, summary
@@ -179,7 +179,7 @@ def _still_written(run_dir: RunDir) -> list[str]:
         own = [record for record in history if record.get("drive") == name]
         identity = next((record["identity"] for record in reversed(own) if record.get("identity")), None)
         if identity and goes_on(own):
-            found.append(own_data.path_of(run_dir.state_dir, identity))
+            found.append(ledger_file.path_of(run_dir.state_dir, identity))
     return found
 
 

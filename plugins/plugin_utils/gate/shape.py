@@ -32,7 +32,7 @@ _BESIDE = ("allOf", "anyOf", "oneOf")
 Schema = t.Dict[str, t.Any]
 
 
-class Refused(Exception):
+class Unfit(Exception):
     """A value that does not pass; `problems`: why, as lines of "path: message"."""
 
     def __init__(self, problems: t.Sequence[str]) -> None:
@@ -59,18 +59,18 @@ class Shape:
         self._validator = functools.partial(schemas.validator, whole)
 
     def passed(self, value: t.Any, explained: bool = True, most_size: int | None = None) -> Passed:
-        """The value as code behind the gate gets it. Raises Refused. explained: with the reason, which takes hundreds
+        """The value as code behind the gate gets it. Raises Unfit. explained: with the reason, which takes hundreds
         of times as long to find. most_size: letters and values.
         """
         walk = _Walk()
         clean = walk.clean(value, self._tree, ())
         if walk.problems:
-            raise Refused(walk.problems)
+            raise Unfit(walk.problems)
         if most_size is not None and walk.size > most_size:
-            raise Refused([f"it holds {walk.size} letters and values; the limit is {most_size}"])
+            raise Unfit([f"it holds {walk.size} letters and values; the limit is {most_size}"])
         if not self._fits(clean):
             why = schemas.explained(self._validator(), clean) if explained else []
-            raise Refused(why or ["it does not fit its schema"])
+            raise Unfit(why or ["it does not fit its schema"])
         return Passed(clean, walk.dropped)
 
 
@@ -82,17 +82,17 @@ def of(name: str, part: str = "") -> Shape:
 
 
 def decoded(content: str | bytes) -> t.Any:
-    """JSON from outside. Raises Refused: also for what is nested too deep for the parser, of too many values, and for
+    """JSON from outside. Raises Unfit: also for what is nested too deep for the parser, of too many values, and for
     texts in no encoding.
     """
     # Before it is parsed: each empty object of two letters takes 64 bytes of memory. Texts may have a comma too.
     marks: t.Any = b",[{" if isinstance(content, bytes) else ",[{"
     if len(content) > MOST_MARKS and sum(content.count(marks[place : place + 1]) for place in range(3)) > MOST_MARKS:
-        raise Refused([f"it holds more than {MOST_VALUES} values"])
+        raise Unfit([f"it holds more than {MOST_VALUES} values"])
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Refused([f"it is not JSON: {error}"]) from None
+        raise Unfit([f"it is not JSON: {error}"]) from None
 
 
 class _Node(t.NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.guard import look
+from ...module_utils.guard import chances
 from ...module_utils.measure.rounds import cell_s
 from ..plan import filesystems, times
 from . import criteria as judging
@@ -107,7 +107,7 @@ def describe(
         lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
         looked_at = (looks or {}).get(drive["drive"])
         if looked_at:
-            lines.append(f"    {look.text(looked_at, capacity)}")
+            lines.append(f"    {chances.text(looked_at, capacity)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
             took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])

@@ -97,8 +97,10 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     aside = os.path.join(os.path.dirname(archive), UNPACKED)
     os.mkdir(aside)
     try:
-        with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
-            _extract(tar, content, aside, most)
+        with _Content(archive, most) as content:
+            # It reads, seeks forward and tells where it is: all that tarfile does with a file in this mode.
+            with tarfile.open(fileobj=t.cast(t.IO[bytes], content), mode="r:") as tar:
+                _extract(tar, content, aside, most)
     except (
         tarfile.TarError,
         EOFError,
