@@ -76,7 +76,7 @@ class HostJob:
                 remove_asides(self._run_dir.path, WRITTEN_ASIDE)
                 return self._run_locked()
         except Locked as error:
-            self._status.set(state="failed", restored=True, message=f"another run has this host: {error}")
+            self._status.set(state="failed", restored=True, message=f"another run is using this host: {error}")
             return 1
 
     def _run_locked(self) -> int:

@@ -133,7 +133,7 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
         else:
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements and len(measurements) >= MOST_ATTEMPTS:
-                problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it tells of too many attempts")
+                problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it has too many attempts")
                 continue
             if place not in measurements:
                 spec = tests.get(place[0], {}).get(place[1]) or {}

@@ -121,7 +121,7 @@ def _unit_problem(criterion: Mapping, limit: str) -> str:
     if "_latency_us" in metric and value < LEAST_LATENCY_US:
         return f"{units.plain(value)} µs is less than any drive takes; latencies are in µs (2 ms: 2000)"
     if "_latency_us" in metric and "max_" not in metric and value > MOST_LATENCY_US:
-        return f"{units.plain(value)} µs is longer than any I/O that is told apart; latencies are in µs (2 ms: 2000)"
+        return f"{units.plain(value)} µs is beyond what the histogram resolves; latencies are in µs (2 ms: 2000)"
     if metric.endswith("_pct") and limit == "min" and value <= 1:
         return f"{units.plain(value)} % is less than any drive does; shares are in % (99.9 %: 99.9)"
     if metric.endswith("_pct") and value > 100:
