@@ -103,7 +103,8 @@ def bars(drawn: t.Sequence[tuple[str, float]], x_title: str, y_title: str, about
     values = [value for _label, value in drawn]
     y_ticks = _ticks(min(0, *values) * 1.15, max(0, *values) * 1.15 or 1, 5)
     low, high = y_ticks[0] if min(values) < 0 else 0, y_ticks[-1]
-    low = min(low, *values)
+    # Below the lowest bar there is room for its figure.
+    low = min(low, min(values) - 0.1 * (high - min(values))) if min(values) < 0 else low
 
     def up(y: float) -> float:
         return HEIGHT - _BOTTOM - (y - low) / ((high - low) or 1) * (HEIGHT - _BOTTOM - _TOP)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import matrixplots, tables
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import matrixplots, svg, tables
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import drive_page, made
 
@@ -76,9 +76,9 @@ def test_what_is_unknown_is_left_out_and_too_much_is_not_drawn():
 
 def test_a_label_is_text_and_any_range_of_figures_has_a_few_ticks():
     grid = GRID._replace(mixes=["<b>", "x", "y"], values=[[1e-300, 1, 1e300], *VALUES[1:]])
-    for svg in matrixplots.both(grid).values():
-        assert "<b>" not in svg and str(svg).count("<text") < 30
-        ElementTree.fromstring(str(svg))
+    for drawn in matrixplots.both(grid).values():
+        assert "<b>" not in drawn and str(drawn).count("<text") < 30
+        ElementTree.fromstring(str(drawn))
 
 
 def test_the_latency_test_reports_mean_tail_and_maximum():
@@ -111,3 +111,9 @@ def test_the_page_of_the_iops_test_has_both_plots_beside_the_table(tmp_path):
     html = drive_page(run_dir, one.host, one.serial)
     assert html.count('class="solid"') == len(generator.BLOCK_SIZES) * len(generator.MIXES) and 'class="matrix"' in html
     assert "IOPS by block size and R/W mix in three dimensions" in html
+
+
+def test_the_figure_below_a_bar_stands_above_the_bars_names():
+    root = ElementTree.fromstring(str(svg.bars([("wait", 20.9), ("back", -38.5)], "x", "y")))
+    places = {text.text: float(text.get("y", "0")) for text in root.iter("text")}
+    assert places["back"] - places["\u221238.5"] >= 12

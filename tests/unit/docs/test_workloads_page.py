@@ -1,0 +1,29 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/workloads.md: each shipped test and plan has its row, with a source, a certainty and what its report shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
+
+PAGE = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text(encoding="utf-8")
+
+
+def rows(head):
+    """The cells of each row of the table that begins so; a blank line ends it, as it does for whoever renders it."""
+    table = PAGE[PAGE.index(f"| {head} |") :].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table]
+
+
+@pytest.mark.parametrize(("head", "folder", "columns"), [("test", "tests", 5), ("plan", "plans", 4)])
+def test_every_shipped_file_has_one_whole_row_and_no_other_has(head, folder, columns):
+    found = rows(head)
+    assert all(len(row) == columns and all(row) for row in found), [row for row in found if len(row) != columns]
+    named = [name for row in found for name in re.findall(r"`([^`]+)`", row[0])]
+    assert sorted(named) == sorted(path.stem for path in testfiles.SHIPPED_DIR.glob(f"{folder}/*.yml"))
