@@ -54,7 +54,7 @@ def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
 
 @pytest.mark.long
 def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
-    """240 ms a read and 10 reads a second: two in flight are not enough (8), 16 are (67), also where the machine adds
+    """240 ms a read and 10 reads a second: two in flight are not enough (6), 16 are (47), also where the machine adds
     a second to each. A machine that stops for longer gets another chance.
     """
     for attempt in range(ATTEMPTS):
