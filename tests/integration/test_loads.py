@@ -74,8 +74,9 @@ def _sweep(folder):
         measuring = Measuring(drive["device"], folder)
         try:
             for depth in (1, 2, 16, 32):
-                # The ramp takes the first answers, which come all at once.
-                result = measuring.cell(read_pct=100, queue_depth=depth, ramp_s=4, runtime_s=6)
+                # No ramp: fio counts the I/Os that began after it, over the time in which the last ones end too. It is
+                # long beside that end, in which fewer are in flight.
+                result = measuring.cell(read_pct=100, queue_depth=depth, runtime_s=12)
                 cell = {"access": "random", "block_size_bytes": PAGE, "read_pct": 100, "threads": 1}
                 cells.append({**cell, "id": str(depth), "queue_depth": depth})
                 averages.append({"cell": str(depth), "metrics": fio.metrics(result["read"], result["write"])})
