@@ -72,7 +72,7 @@ ECW = {
     "base": "ecw",
     "precondition": {"passes": 2},
     "cells": [{**LOAD, "mix": {"sizes": MIX}, "runtime_s": 10}],
-    "steady_state": None,
+    "steady_state": False,
     "rounds": {"max": 3, "capacity_multiple": None, "time_limit_s": None},
     "phases": [],
 }
