@@ -64,18 +64,6 @@ DIRTH = {
 }
 
 
-# Cells of 4 KiB cost by the rate, the others by their bytes: all differ.
-MIXED_BYTES_PER_S = 256 << 10
-MIX = [{"size": "4KiB", "pct": 50}, {"size": "8KiB", "pct": 30}, {"size": "16KiB", "pct": 20}]
-ECW = {
-    "name": "ecw",
-    "base": "ecw",
-    "precondition": {"passes": 2},
-    "cells": [{**LOAD, "mix": {"sizes": MIX}, "runtime_s": 10}],
-    "steady_state": False,
-    "rounds": {"max": 3, "capacity_multiple": None, "time_limit_s": None},
-    "phases": [],
-}
 # A stream, small writes that scatter the drive, and the stream again, which has to move what lies around its data.
 STREAM_BYTES_PER_S, SCATTERING_IOPS, SCATTER_COST = 4 * MIB, 300, 1.5
 STREAM = {"access": "sequential", "block_size": "128KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": 2}
@@ -142,26 +130,6 @@ def test_a_demand_curve_is_recovered_in_the_report(site, tmp_path):
         return [] if seen == (8, 6, 1, 1) else [seen]
 
     retried(site, tmp_path, [DIRTH], {"latency_s": LATENCY_S}, problems_of)
-
-
-def test_what_a_mix_comes_to_is_recovered_in_the_report(site, tmp_path):
-    steady = 60
-    cost_s = sum(each["pct"] / 100 * max(1 / steady, bytes_of(each) / MIXED_BYTES_PER_S) for each in MIX)
-    mean_bytes = sum(each["pct"] / 100 * bytes_of(each) for each in MIX)
-
-    def problems_of(tests):
-        seen = tests["ecw"]["metrics"]
-        true = {"write_iops": 1 / cost_s, "write_bandwidth": mean_bytes / cost_s}
-        return [
-            (name, seen[name], value) for name, value in true.items() if seen[name] != pytest.approx(value, rel=0.1)
-        ]
-
-    figures = {"size_bytes": 4 * MIB, "steady_iops": steady, "write_bandwidth": MIXED_BYTES_PER_S}
-    retried(site, tmp_path, [ECW], figures, problems_of)
-
-
-def bytes_of(part):
-    return int(part["size"].replace("KiB", "")) << 10
 
 
 def test_the_effect_of_the_stimulus_before_is_recovered_in_the_report(site, tmp_path):
