@@ -146,7 +146,7 @@ class Site:
         """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
         arguments, environment = self._command(playbook, args, env, group)
         if not prefix and self.tools == TOOLS and PLAYS.serves(environment):
-            done = PLAYS.run(arguments, cwd, environment, PLAY_TIMEOUT_S)
+            done = PLAYS.run(arguments, cwd, environment, timeout_s)
             return done.returncode, done.stdout + done.stderr
         done = subprocess.run(
             [*prefix, str(self.tools / "ansible-playbook"), *arguments],
