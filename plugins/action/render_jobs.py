@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
         _unused, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
         sizes = {key: given[key] for key in given if key.endswith("_bytes")}
         if min(given["size_bytes"], given["queue_depth"]) < 1:
-            raise AnsibleActionFail("size_bytes and queue_depth: have to be more than 0; those of the drive")
+            raise AnsibleActionFail("size_bytes and queue_depth: must be above 0; give those of the drive")
         try:
             tests = load_plan(given["plan"], given["tests_dirs"])
             files = platforms.files(tests, given["platform"], given["device"], sizes, given["queue_depth"])

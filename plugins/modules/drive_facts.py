@@ -52,7 +52,8 @@ options:
     choices: [sample, full]
     default: sample
   look_s:
-    description: Seconds for the random blocks, all drives at once. A drive that can be read completely in that time is.
+    description: Seconds to read random blocks, of all drives at once. A drive that can be read completely in that
+      time is read completely.
     type: float
     default: 10.0
 seealso:

@@ -34,8 +34,8 @@ options:
     required: true
   store:
     description:
-      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tried, and left
-        as it is. Without it none is tried.
+      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tested without
+        changing it. Without this option no store is tested.
     type: dict
 seealso:
   - module: ssdlab.fleet.examine
@@ -43,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Decide over the whole fleet
+- name: Decide for the whole fleet
   ssdlab.fleet.preflight:
     seen: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'seen'))) }}"
   vars:

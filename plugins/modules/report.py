@@ -20,18 +20,18 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
   baseline:
-    description: The id of a run to compare the figures with, drive by drive. It needs its report. Empty for none.
+    description: The id of a run to compare the figures with, drive by drive. Its report must exist. Empty for none.
     type: str
     default: ""
   nights:
-    description: With how many of the runs of its name before it the run is compared, at most.
+    description: Maximum number of earlier runs of the same name to compare the run with.
     type: int
     default: 10
   drives:
     description:
       - Drives of a large fleet that get a page too, by host, drive or serial number, as shell patterns. V(*) is all of
         them.
-      - Up to 200 drives every one has a page. Of more, up to 200 that need attention have one.
+      - In a run of up to 200 drives, each has a page. In larger runs, up to 200 drives that need attention have one.
     type: list
     elements: str
     default: []

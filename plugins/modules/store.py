@@ -38,14 +38,14 @@ options:
     default: false
   fetch:
     description:
-      - Whether to go the other way - to bring C(run.json) and C(results.jsonl) of the run O(run_id), or of the newest
-        runs named O(run_name), from the store into O(results_dir), with O(raw) the hosts' raw files too, and of one run
-        the run before of its name, without them. Files that only the folder has stay.
+      - Whether to copy from the store into O(results_dir) instead. Copies C(run.json) and C(results.jsonl) of the run
+        O(run_id) and of the run of that name before it, or of the newest runs named O(run_name). With O(raw), also
+        copies the hosts' raw files, but not those of the run before. Files that only the folder has stay.
       - For where files do not survive from one play to the next, such as AWX's execution environments.
     type: bool
     default: false
   run_name:
-    description: The name of the runs to fetch where O(run_id) is empty.
+    description: The name of the runs to fetch if O(run_id) is empty.
     type: str
     default: ""
   quarantine_after:

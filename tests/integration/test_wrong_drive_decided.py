@@ -145,9 +145,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
     assert outcome.code != 0 and not outcome.changed, outcome.output
     assert not [argv for argv in outcome.commands if destructive(argv)]
     why = (
-        "preflight of this play did not approve erasing anything"
-        if given[0] == "_"
-        else "ssd_run: is decided by preflight"
+        "preflight of this play did not approve erasing anything" if given[0] == "_" else "ssd_run: is set by preflight"
     )
     assert why in " ".join(outcome.output.split()), outcome.output
 

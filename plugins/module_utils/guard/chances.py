@@ -31,7 +31,7 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
 def text(record: Mapping[str, Any], capacity: Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how sizes of drives are written."""
     if record["whole"]:
-        return "read whole: {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
+        return "looked at all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
     used = record.get("allocated_bytes")
     return "looked at {} blocks: {} of data anywhere on {} would have been seen with {:g} %{}".format(
         format(record["blocks"], ","),

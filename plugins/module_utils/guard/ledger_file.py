@@ -64,7 +64,7 @@ def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] |
     if differs and keeps_evidence(entry):
         raise Untrusted(
             [
-                "{} keeps evidence of run {}, of a drive that may be another: {}".format(
+                "{} keeps evidence of run {} for a drive that may be another one: {}".format(
                     path, entry["run_id"], ", ".join(differs)
                 )
             ]
@@ -88,7 +88,7 @@ def _refuse_evidence_elsewhere(own_path: str, identity: Mapping[str, Any]) -> No
         except Untrusted:  # of that drive, and told there
             continue
         if entry is not None and keeps_evidence(entry) and may_be_one(entry["identity"], identity):
-            raise Untrusted([f"{path} keeps evidence of run {entry['run_id']}, of a drive that may be this one"])
+            raise Untrusted([f"{path} keeps evidence of run {entry['run_id']} for a drive that may be this one"])
 
 
 def keeps_evidence(entry: Mapping[str, Any]) -> bool:
@@ -108,7 +108,7 @@ def load(path: str) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise Untrusted([str(error) if path in str(error) else f"{path} cannot be read: {error}"]) from None
     if entry is not None and not _is_entry(entry):
-        raise Untrusted([f"{path} is no entry of this version's ledger"])
+        raise Untrusted([f"{path} is not a ledger entry of this version"])
     return entry
 
 

@@ -79,7 +79,9 @@ def strays(job: str, device: str) -> list[str]:
         if NAMING.intersection(key.split()[:1]) or (key == "filename" and value != device)
     ]
     return wrong + (
-        [] if any(key == "filename" for _line, key, _value in pairs) else ["no filename: fio makes files of its own"]
+        []
+        if any(key == "filename" for _line, key, _value in pairs)
+        else ["no filename: fio would create files of its own"]
     )
 
 
@@ -134,7 +136,9 @@ class Runner:
         if self._stop.is_set():
             raise Interrupted()
         if -process.returncode in FROM_OUTSIDE:
-            text = "fio was ended by signal {0}: by the kernel, where memory ran out (see its log), or by somebody"
+            text = (
+                "fio was killed by signal {0}: the host ran out of memory (see the kernel log), or somebody killed it"
+            )
             raise Killed(text.format(-process.returncode))
         return process.returncode, stderr
 
@@ -163,9 +167,7 @@ class Runner:
                         break
                     stderr += chunk
                 if deadline_s is not None and time.monotonic() - began > deadline_s:
-                    raise FioError(
-                        f"fio did not end within {deadline_s:g} s: the drive hangs or fio does; it was ended"
-                    )
+                    raise FioError(f"fio did not end within {deadline_s:g} s: the drive or fio hangs; fio was killed")
                 if tick and time.monotonic() - last_tick >= 1.0:
                     tick()
                     last_tick = time.monotonic()

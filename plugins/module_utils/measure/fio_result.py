@@ -64,7 +64,7 @@ def problems(
             found.append("fio reports error {0} in job {1}".format(job["error"], job.get("jobname")))
     named = _filenames(result)
     if named != {device}:
-        found.append("fio worked on {0}, not on {1}".format(", ".join(sorted(named)) or "no file", device))
+        found.append("fio used {0}, not {1}".format(", ".join(sorted(named)) or "no file", device))
     for direction, share in directions.items():
         found += _direction_problems(jobs, direction, share, runtime_s)
     if size_bytes is not None:

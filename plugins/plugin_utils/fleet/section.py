@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import hosts, margin, metrics, moves, outliers, robust, trends
+from . import configurations, hosts, margin, metrics, moves, outliers, robust, trends
 from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
@@ -228,4 +228,6 @@ def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mappi
             "problem": f"there is no report of the baseline {run_id}: run report.yml with ssd_run_id={run_id}",
             "changes": [],
         }
-    return {"run": run_id, "changes": _plain(trends.regressions(judged, [_before(summary)]))}
+    before = _before(summary)
+    figures = configurations.side_by_side(judged, before)
+    return {"run": run_id, "changes": _plain(trends.regressions(judged, [before])), "figures": figures}

@@ -67,7 +67,7 @@ class Shape:
         if walk.problems:
             raise Unfit(walk.problems)
         if most_size is not None and walk.size > most_size:
-            raise Unfit([f"it holds {walk.size} letters and values, at most {most_size} may be"])
+            raise Unfit([f"it holds {walk.size} letters and values; the limit is {most_size}"])
         if not self._fits(clean):
             why = schemas.explained(self._validator(), clean) if explained else []
             raise Unfit(why or ["it does not fit its schema"])
@@ -190,7 +190,7 @@ class _Walk:
             return self._object(value, node, path)
         if isinstance(value, (list, tuple)):
             if len(value) > node.most_items:
-                self._refuse(path, f"a list of {len(value)}, at most {node.most_items} may be")
+                self._refuse(path, f"a list of {len(value)} items; the limit is {node.most_items}")
                 return []
             below = node.items or _ANY
             return [self.clean(item, below, (*path, index)) for index, item in enumerate(value)]
@@ -204,9 +204,9 @@ class _Walk:
             return shown
         self.size += len(value)
         if not text.is_printable(value):
-            self._refuse(path, f"{text.line(value, 80)!r} holds what cannot be printed")
+            self._refuse(path, f"{text.line(value, 80)!r} holds characters that cannot be printed")
         elif len(value) > node.most:
-            self._refuse(path, f"a name of {len(value)} letters, at most {node.most} may be")
+            self._refuse(path, f"a name of {len(value)} letters; the limit is {node.most}")
         return value
 
     def _number(self, value: int | float, node: _Node, path: tuple[t.Any, ...]) -> int | float:
@@ -225,7 +225,7 @@ class _Walk:
     def _object(self, value: t.Mapping[t.Any, t.Any], node: _Node, path: tuple[t.Any, ...]) -> dict[str, t.Any]:
         found: dict[str, t.Any] = {}
         if len(value) > node.most_items:
-            self._refuse(path, f"an object with {len(value)} keys, at most {node.most_items} may be")
+            self._refuse(path, f"an object with {len(value)} keys; the limit is {node.most_items}")
             return found
         for key, item in value.items():
             name = str(key)

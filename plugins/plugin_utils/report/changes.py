@@ -84,7 +84,9 @@ def since(found: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
 
 
 def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
-    """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]."""
+    """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]; of the
+    baseline both runs' figures (sides) too.
+    """
     nights, baseline, firmwares = (fleet.get(name) for name in ("nights", "baseline", "firmwares"))
     found = []
     if nights:
@@ -93,7 +95,9 @@ def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
     if baseline:
         run = {"run": baseline["run"], "href": report_of(baseline["run"], earlier)}
         table = {**_table(baseline["changes"]), "problem": baseline.get("problem")}
-        found.append({"id": "baseline", "title": "Against the baseline", **run, **table})
+        sides = baseline.get("figures") or []
+        beside = {"sides": sides[:MOST_ROWS], "sides_more": max(0, len(sides) - MOST_ROWS)}
+        found.append({"id": "baseline", "title": "Against the baseline", **run, **table, **beside})
     if firmwares:
         found.append({"id": "firmwares", "title": "One firmware against another, in this run", **_table(firmwares)})
     return found

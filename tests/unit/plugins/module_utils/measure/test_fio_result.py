@@ -58,7 +58,7 @@ def test_a_good_result_is_accepted():
         (0, GOOD, {"directions": {"read": 0.5, "write": 0.5}}, "no read I/O"),
         (0, changed("jobs", 0, "write", side(0)), {"directions": {"read": 0.95, "write": 0.05}}, "no write I/O"),
         (0, changed("jobs", 0, "write", side(runtime_ms=58700)), {}, "ran for 58.70 s of 60 s"),
-        (0, changed("global options", {"filename": "/dev/nvme0n10"}), {}, "not on /dev/nvme0n1"),
+        (0, changed("global options", {"filename": "/dev/nvme0n10"}), {}, "not /dev/nvme0n1"),
         (0, changed("global options", {}), {}, "no file"),
         (0, GOOD, {"size_bytes": 4096001}, "4096000 of 4096001 bytes"),
     ],

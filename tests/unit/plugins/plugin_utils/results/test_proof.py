@@ -147,7 +147,7 @@ def spoilt_and_not_told(events):
         (shift_bins, "latency_us is reported as"),
         (spoilt_and_not_told, "rounds that count are spoilt"),
         (seen({"kernel_bytes": {"read": 0, "write": 2 << 30, "discard": 0}}), "somebody else wrote"),
-        (seen({"queued": 1.0}), "in flight of 4 asked"),
+        (seen({"queued": 1.0}), "in flight instead of 4"),
         (cells_times(2, "iops"), "write iops 7"),
         (cells_times(0.5, "mean_latency_us"), "µs were seen"),
         (cells_times(1.03, "iops"), "but its counts give 35"),
