@@ -148,7 +148,9 @@ def _solid(grid: Grid, scale: _Scale) -> Markup:
     parts.append(_text(*_moved(place(columns, rows / 2), 100, 34), "Block size", "middle", "title"))
     parts.append(_upright(_BACK_Y + _HALF_DEPTH - _HIGH / 2, f"{grid.title}, log"))
     height = int(_BACK_Y + 2 * _HALF_DEPTH + 30)
-    return _svg(height, f"{grid.title} by block size and R/W mix in three dimensions; the figures are in the table", parts)
+    return _svg(
+        height, f"{grid.title} by block size and R/W mix in three dimensions; the figures are in the table", parts
+    )
 
 
 def _bar(place: t.Callable[[float, float, float], Point], column: int, row: int, high: float, about: str) -> str:

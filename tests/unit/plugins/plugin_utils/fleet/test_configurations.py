@@ -44,7 +44,9 @@ def test_two_drives_of_each_configuration_stand_side_by_side_though_nothing_can_
     (rate,) = [side for side in baseline["figures"] if side["metric"] == "write_iops"]
     assert rate["by"] == pytest.approx(-0.2, abs=0.01) and (rate["n"], rate["of"], rate["test"]) == (2, 2, "iops")
     assert rate["here"] / rate["there"] - 1 == pytest.approx(rate["by"])
-    assert f"Side by side: {A} and this run" in html and re.search(r"<td data-v=\"-0\.\d+\">−(19|20)\.?\d* %</td>", html)
+    assert f"Side by side: {A} and this run" in html and re.search(
+        r"<td data-v=\"-0\.\d+\">−(19|20)\.?\d* %</td>", html
+    )
 
 
 def test_what_was_measured_otherwise_stands_beside_the_figures(tmp_path):
