@@ -34,7 +34,7 @@ _SAME = ("serial", "namespace_id", "eui64", "nguid", "uuid", "size_bytes", "name
 
 
 class _Sanitize(t.NamedTuple):
-    """action: SANACT; bit: in SANICAP; more: further options; an OWPASS of 0 means 16 passes. slow: as of Method."""
+    """action: SANACT; bit: in SANICAP; more: more options; an OWPASS of 0 would mean 16 passes. slow: as Method's."""
 
     strength: int
     title: str
