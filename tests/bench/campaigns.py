@@ -42,7 +42,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, drive_records, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate
@@ -112,7 +112,7 @@ def campaign(folder, number, tests, figures):
         files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
-    told = gate.collected(summary.records(summary.read(host, run)), run.run_id, "bench", files.now())
+    told = gate.collected(drive_records.records(summary.read(host, run)), run.run_id, "bench", files.now())
     assert not told.problems, told.problems
     asked = [
         {

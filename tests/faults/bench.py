@@ -25,7 +25,7 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, cells, decision, engines, job, locks, planning, rundir, summary
+from product import Host, cells, decision, drive_records, engines, job, locks, planning, rundir, summary
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -198,12 +198,12 @@ class Bench:
 
     def outcomes(self) -> dict[tuple[str, str], dict[str, t.Any]]:
         """{(drive, test): its record}, as collect would bring them."""
-        records = summary.records(summary.read(self.host, self.run))
+        records = drive_records.records(summary.read(self.host, self.run))
         return {(self._label(record), record["test"]): record for record in records if record["kind"] == "test"}
 
     def drive_outcomes(self) -> dict[str, dict[str, t.Any]]:
         """{drive: its record}."""
-        records = summary.records(summary.read(self.host, self.run))
+        records = drive_records.records(summary.read(self.host, self.run))
         return {self._label(record): record for record in records if record["kind"] == "drive"}
 
     def _label(self, record: t.Mapping[str, t.Any]) -> str:

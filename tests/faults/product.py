@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 sys.path.append(str(ROOT / "tests" / "integration"))
 
+import cells
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -19,15 +20,17 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, engines, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, drive_records, engines, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
 __all__ = [
     "archive",
+    "cells",
     "deadline",
     "decision",
+    "drive_records",
     "engine",
     "engines",
     "files",

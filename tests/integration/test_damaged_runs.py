@@ -21,6 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
     archive,
     decision,
+    drive_records,
     engines,
     folder,
     liveness,
@@ -83,7 +84,7 @@ ACTS = {
     "restore one": lambda run_dir: control.restore(Host(), run_dir.state_dir, run_id=run_dir.run_id),
     "remove": lambda run_dir: control.remove(Host(), run_dir),
     "list": lambda run_dir: summary.runs(Host(), run_dir.state_dir, definitions_of=run_dir.run_id),
-    "collect": lambda run_dir: (summary.records(summary.read(Host(), run_dir)), archive.pack(run_dir)),
+    "collect": lambda run_dir: (drive_records.records(summary.read(Host(), run_dir)), archive.pack(run_dir)),
 }
 
 
@@ -151,7 +152,10 @@ def test_a_damaged_status_is_a_state_of_its_own_and_loses_no_result(run_dir, kin
     damage(run_dir, "status", DAMAGES[kind])
     run = summary.read(Host(), run_dir)
     assert run.state == "damaged" and "status.json" in run.damage[0]
-    assert [(r["kind"], r["outcome"]) for r in summary.records(run)] == [("test", "complete"), ("drive", "interrupted")]
+    assert [(r["kind"], r["outcome"]) for r in drive_records.records(run)] == [
+        ("test", "complete"),
+        ("drive", "interrupted"),
+    ]
     (listed,) = summary.runs(Host(), run_dir.state_dir)
     assert (listed["state"], listed["run_name"]) == ("damaged", "n")
     assert control.stop(Host(), run_dir)["state"] == "stopped" and run_dir.setting.read_text() == "0"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.host import Host
-from ..run import archive, summary
+from ..run import archive, drive_records, summary
 from ..run.folder import RunDir
 
 OPTIONS: dict[str, Any] = {
@@ -43,8 +43,8 @@ def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, Any]:
         **packed,
         "state": run.state,
         "status": run.status,
-        "unfinished": summary.unfinished(run),
-        "records": summary.records(run),
+        "unfinished": drive_records.unfinished(run),
+        "records": drive_records.records(run),
         "snapshot": summary.host_snapshot(run),
         "damage": run.damage,
     }

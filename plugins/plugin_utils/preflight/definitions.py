@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ...module_utils.run import summary
+from ...module_utils.run import digests
 from ..results.conditions import COMPARED
 from .findings import Finding, Run, View
 
@@ -88,7 +88,7 @@ def _in_record(host: str, own: t.Mapping[str, About], before: About) -> dict[str
 
 def _on_host(run: Run, view: View, plan: About | None) -> dict[str, list[str]]:
     entry = next((entry for entry in view.runs or () if entry["run_id"] == run.id), {})
-    then, now = entry.get("definitions") or {}, summary.definitions(plan or {})
+    then, now = entry.get("definitions") or {}, digests.of_tests(plan or {})
     found = {name: differing(then[name], now[name], now[name]) for name in now if name in then}
     return {name: keys for name, keys in found.items() if keys}
 

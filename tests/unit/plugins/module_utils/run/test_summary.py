@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, drive_records, liveness, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import liveness, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 
 RUN = "20261121T130000Z-qualify"
@@ -88,7 +88,7 @@ def guard(**fields):
 
 
 def kinds(run):
-    return [(record["kind"], record["drive"], record["outcome"]) for record in summary.records(run)]
+    return [(record["kind"], record["drive"], record["outcome"]) for record in drive_records.records(run)]
 
 
 WAITING, BUSY = {}, {"phase": "measure"}
@@ -144,7 +144,7 @@ def test_a_test_record_merges_its_events_without_the_cells(tmp_path):
     events = [started(), purge, ("cell", {"drive": "A1", "test": "iops", "attempt": 1, "round": 1}), ended(STEADY)]
     skipped = [{"id": "rand-512", "reason": "below the logical block size"}]
     folder = Folder(tmp_path).plan(not_applicable=skipped).status("finished", drives=[("A1", DONE)]).journal(*events)
-    record = summary.records(folder.read())[0]
+    record = drive_records.records(folder.read())[0]
     assert record["purge"] == {"method": "deallocate", "seconds": 1.5}
     assert record["precondition"] is None and "cells" not in record
     assert (record["test"], record["attempt"], record["title"], record["rounds"]) == ("iops", 1, "Random IOPS", 7)
@@ -154,7 +154,9 @@ def test_a_test_record_merges_its_events_without_the_cells(tmp_path):
 
 def test_an_unfinished_test_says_so_and_counts_its_rounds(tmp_path):
     events = [started(), *[("round", {"drive": "A1", "test": "iops", "attempt": 1, "round": n}) for n in (1, 2)]]
-    record = summary.records(Folder(tmp_path).status(alive=False, drives=[("A1", BUSY)]).journal(*events).read())[0]
+    record = drive_records.records(Folder(tmp_path).status(alive=False, drives=[("A1", BUSY)]).journal(*events).read())[
+        0
+    ]
     assert record["finished"] is None and record["rounds"] == 2 and record["reasons"][0].startswith("interrupted")
 
 
@@ -166,7 +168,7 @@ def test_a_drive_record_carries_who_it_is_and_why_it_was_refused(tmp_path):
         .status("finished", drives=[("A1", entry)])
         .journal(guard(), guard(eligible=False, refusals=refusals, identity=None))
     )
-    record = summary.records(folder.read())[0]
+    record = drive_records.records(folder.read())[0]
     assert (record["identity"], record["refusals"], record["message"], record["path"]) == (
         IDENTITY,
         refusals,
@@ -182,16 +184,19 @@ def test_a_drive_record_carries_its_own_logs_and_its_power_cycles(tmp_path):
     events = [("drive_started", dict(begun, power=once)), ("drive_started", dict(begun, power=again))]
     folder = Folder(tmp_path).status("finished", drives=[("A1", DONE)])
     folder.journal(*events, ("logs_kept", dict(kept, drive="A1")))
-    record = summary.records(folder.read())[-1]
+    record = drive_records.records(folder.read())[-1]
     assert (record["power"], record["logs"]) == ({"first": once, "last": again}, kept)
     # A run of an older release tells neither.
     old = Folder(tmp_path, "r0").status("finished", drives=[("A1", DONE)]).journal(("drive_started", begun))
-    assert (summary.records(old.read())[-1]["power"], summary.records(old.read())[-1]["logs"]) == (None, None)
+    assert (drive_records.records(old.read())[-1]["power"], drive_records.records(old.read())[-1]["logs"]) == (
+        None,
+        None,
+    )
 
 
 def test_reading_twice_gives_the_same_records(tmp_path):
     folder = Folder(tmp_path).status(alive=False, drives=[("A1", BUSY), ("B2", WAITING)]).journal(started())
-    assert summary.records(folder.read()) == summary.records(folder.read())
+    assert drive_records.records(folder.read()) == drive_records.records(folder.read())
 
 
 def test_records_are_valid(tmp_path):
@@ -200,7 +205,7 @@ def test_records_are_valid(tmp_path):
     failed = [guard(drive="C3"), started(drive="C3"), ended(dict(STEADY, outcome="error"), drive="C3")]
     run = Folder(tmp_path).status(alive=False, drives=entries).journal(guard(), started(), *failed).read()
     schema = json.loads((SCHEMAS / "results.schema.json").read_text())
-    for record in summary.records(run):
+    for record in drive_records.records(run):
         jsonschema.Draft202012Validator(schema).validate(record)
 
 
@@ -220,7 +225,7 @@ def test_runs_lists_every_run_with_its_state(tmp_path):
 def test_no_state_folder_means_no_runs(tmp_path):
     assert summary.runs(HOST, str(tmp_path / "none")) == []
     run = summary.read(HOST, rundir.RunDir(str(tmp_path), RUN))
-    assert run.state == "absent" and summary.records(run) == [] and summary.unfinished(run) == []
+    assert run.state == "absent" and drive_records.records(run) == [] and drive_records.unfinished(run) == []
 
 
 def test_a_job_that_ends_while_we_look_is_not_dead(tmp_path, monkeypatch):
@@ -238,8 +243,8 @@ def test_a_job_that_ends_while_we_look_is_not_dead(tmp_path, monkeypatch):
 
 def test_unfinished_names_the_drives_of_a_live_job_only(tmp_path):
     folder = Folder(tmp_path).status(drives=[("A1", DONE), ("B2", BUSY), ("C3", WAITING)])
-    assert summary.unfinished(folder.read()) == ["B2", "C3"]
-    assert summary.unfinished(folder.status(alive=False, drives=[("B2", BUSY)]).read()) == []
+    assert drive_records.unfinished(folder.read()) == ["B2", "C3"]
+    assert drive_records.unfinished(folder.status(alive=False, drives=[("B2", BUSY)]).read()) == []
 
 
 @pytest.mark.parametrize(
@@ -255,7 +260,7 @@ def test_a_definition_is_the_same_for_drives_that_cannot_do_all_cells():
     small = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}], "not_applicable": [{"id": "b", "reason": "r"}]}
     whole = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}, {"id": "b", "runtime_s": 1}], "not_applicable": []}
     one, both = [
-        summary.definitions({"drives": [{"tests": [test]} for test in tests]}) for tests in ([small], [small, whole])
+        digests.of_tests({"drives": [{"tests": [test]} for test in tests]}) for tests in ([small], [small, whole])
     ]
     assert one == both
-    assert one != summary.definitions({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})
+    assert one != digests.of_tests({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})

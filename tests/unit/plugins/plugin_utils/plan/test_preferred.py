@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
@@ -109,8 +109,8 @@ def test_a_format_changes_neither_the_size_nor_the_definition_of_a_run():
     (test,) = rendered({**BOTH, "purge": purge}, 16_384)
     assert [cell["block_size_bytes"] for cell in test["cells"]] == [4_096, 16_384]
     # After it the drive may prefer another size: whoever looks at the run again has to find the same test.
-    assert summary.definitions(plan(BOTH, 16_384)) == summary.definitions(plan(BOTH, 65_536))
-    assert summary.definitions(plan(BOTH, 16_384)) != summary.definitions(plan({**BOTH, "cells": [OWN]}, 16_384))
+    assert digests.of_tests(plan(BOTH, 16_384)) == digests.of_tests(plan(BOTH, 65_536))
+    assert digests.of_tests(plan(BOTH, 16_384)) != digests.of_tests(plan({**BOTH, "cells": [OWN]}, 16_384))
 
 
 def test_hosts_whose_drives_prefer_other_sizes_have_one_definition():

@@ -110,9 +110,8 @@ def journal(test=None, spoilt=()):
                 causes=found,
             )
         )
-        rounds.add(
-            {"c": fio_result.metrics(None, write)}, written, 60.0 * number, {"c": {"write": bins}}, number in spoilt
-        )
+        metrics, histograms = {"c": fio_result.metrics(None, write)}, {"c": {"write": bins}}
+        rounds.add(metrics, written, 60.0 * number, histograms, number in spoilt)
         events.append(
             dict(
                 COMMON,
